@@ -36,6 +36,17 @@ INPUTS = {
     "labels": ((3, 4), [1, 3, -1, 0, 2, -1, 2, 2, 0, 1, 2, 3]),
     "signs": ((3, 4), [1.0, -1.0, -1.0, 1.0, -1.0, 1.0, 1.0, 1.0, -1.0, 1.0, -1.0, -1.0]),
     "sign": ((3,), [1.0, -1.0, 1.0]),
+    "bags": ((2, 3), [4, 1, 0, 1, 3, 1]),
+    "steps": ((7, 2, 5), None),
+    "spellings": ((2, 3), [1, 2, 2, 4, 1, 3]),
+    "step counts": ((2,), [7, 6]),
+    "spelling lengths": ((2,), [3, 2]),
+    "line maxima": ((1, 2, 2), None),
+    "line places": ((1, 2, 2), [1, 2, 0, 3]),
+    "maxima": ((1, 2, 2, 2), None),
+    "places": ((1, 2, 2, 2), [1, 2, 13, 11, 4, 6, 8, 15]),
+    "volume maxima": ((1, 1, 2, 1, 2), None),
+    "volume places": ((1, 1, 2, 1, 2), [3, 6, 12, 9]),
 }
 
 
@@ -292,6 +303,23 @@ LAYERS = [
     ("MultiMarginLoss", (), {"p": 2, "margin": 0.5}, ["rows", "classes"]),
     ("MultiLabelMarginLoss", (), {}, ["rows", "labels"]),
     ("MultiLabelSoftMarginLoss", (), {"reduction": "sum"}, ["rows", "shares"]),
+    ("CTCLoss", (), {}, ["steps", "spellings", "step counts", "spelling lengths"]),
+    (
+        "CTCLoss",
+        (4,),
+        {"reduction": "sum", "zero_infinity": True},
+        ["steps", "spellings", "step counts", "spelling lengths"],
+    ),
+    ("EmbeddingBag", (5, 3), {}, ["bags"]),
+    ("EmbeddingBag", (5, 3), {"mode": "max", "padding_idx": 1}, ["bags"]),
+    ("EmbeddingBag", (5, 3), {"mode": "sum", "max_norm": 1.0, "norm_type": 1.0}, ["bags"]),
+    ("MaxUnpool1d", (2,), {}, ["line maxima", "line places"]),
+    ("MaxUnpool2d", ((2, 2),), {"stride": 2}, ["maxima", "places"]),
+    ("MaxUnpool3d", (2,), {"padding": 0}, ["volume maxima", "volume places"]),
+    # One window lies at the end, wherever others would.
+    ("FractionalMaxPool2d", (2,), {"output_size": 1}, ["images"]),
+    ("FractionalMaxPool2d", ((2, 3),), {"output_ratio": (0.3, 0.2)}, ["images"]),
+    ("FractionalMaxPool3d", (2,), {"output_size": (1, 1, 1)}, ["volumes"]),
 ]
 
 # What Python's classes take besides, as PyTorch's do.

@@ -70,7 +70,7 @@ def parse_layer(names, activations: Enum, stem: str, file: dict, name: str, row:
         doc=row.get("doc", ""),
         args=tuple(a for a in all_args if not a.python_only),
         state=state,
-        forward_args=inputs,
+        forward_args=tuple(a for a in inputs if not a.python_only),
         forward=_forward(row),
         outputs=tuple(row.get("outputs", ())),
         header=header,
@@ -82,7 +82,7 @@ def parse_layer(names, activations: Enum, stem: str, file: dict, name: str, row:
         input_checks=checks(row.get("check_input", [])),
         each_training_step=row.get("each_training_step", ""),
         extra_repr=_extra_repr(row.get("extra_repr", [])),
-        python=_python(names, all_args, row.get("python", {}), document),
+        python=_python(names, all_args, inputs, row.get("python", {}), document),
         since=row.get("since", 1),
     )
     _check_names(layer)
@@ -127,11 +127,12 @@ def _activation(forward: str, activations: Enum) -> str:
     return whole[2] if whole and whole[2] in names and whole[1] in (None, whole[2]) else ""
 
 
-def _python(names, args: tuple[Argument, ...], row: dict, document) -> PythonLayer:
+def _python(names, args, inputs, row: dict, document) -> PythonLayer:
     _refuse_keys(row, _PYTHON_KEYS)
     docs = {a.name: a.doc for a in args}
     return PythonLayer(
         args=args,
+        inputs=inputs,
         checks=checks(row.get("check", [])),
         tuples=tuple(row.get("tuples", ())),
         words=row.get("words", {}),
@@ -184,7 +185,7 @@ def _check_names(layer: Layer) -> None:
     ]:
         _refuse_unknown(text, known)
     python = layer.python
-    known |= {a.name for a in python.args}
+    known |= {a.name for a in (*python.args, *python.inputs)}
     texts = [*(c.condition for c in python.checks), *python.set.values(), python.forward or "0"]
     texts += [*python.tuples, *python.given.values(), python.frozen or "0"]
     for text in [*texts, *(condition for condition, _ in layer.extra_repr)]:

@@ -271,6 +271,7 @@ class PythonLayer:
     """What PyTorch's class has besides. Other languages leave it out."""
 
     args: tuple[Argument, ...] = ()  # all, in PyTorch's order
+    inputs: tuple[Argument, ...] = ()  # of forward, all
     checks: tuple[Check, ...] = ()
     tuples: tuple[str, ...] = ()  # lists that are written out
     words: dict[str, list[str]] = field(default_factory=dict)  # what may stand for numbers

@@ -182,7 +182,8 @@ def _lists(layer: Layer) -> list[str]:
             ]
             lines += [f"elif {a.name} is not None:", f"{INDENT}{a.name} = float({a.name})"]
         elif a.name in layer.python.tuples or re.search(rf"\*{a.name}\b|\b{a.name}\[", texts):
-            indent = INDENT if a.name in layer.python.words else ""
+            lines += [f"if {a.name} is not None:"] if a.kind.optional else []
+            indent = INDENT if a.name in layer.python.words or a.kind.optional else ""
             lines.append(f"{indent}{a.name} = tuple(int_list({a.name}, {a.kind.count}))")
     return lines
 
@@ -280,7 +281,7 @@ def _read_parameters(layer: Layer, text: str) -> list[str]:
 
 
 def _forward(schema: Schema, layer: Layer) -> list[str]:
-    variables = _members(layer) | {a.name: a.name for a in layer.forward_args}
+    variables = _members(layer) | {a.name: a.name for a in layer.python.inputs}
     variables["training"] = "self.training"
     variables |= {n: n for n in _parameters_in(layer, layer.forward)}
     lets = _Printer(schema, variables)
@@ -302,7 +303,7 @@ def _forward(schema: Schema, layer: Layer) -> list[str]:
         body.append(f"return {_Functional(variables).print(layer.python.forward)}")
     else:
         body.append(f"return {printer.print(layer.forward)}")
-    return [f"def forward(self, {_signature(layer.forward_args)}):", *_indent(body)]
+    return [f"def forward(self, {_signature(layer.python.inputs)}):", *_indent(body)]
 
 
 def _forward_activated(schema: Schema, layer: Layer) -> list[str]:

@@ -522,184 +522,6 @@ typedef struct dt_nn_conv_transpose3d_options {
 DT_MUST_CHECK DT_API dt_status dt_nn_conv_transpose3d_options_init(
     dt_nn_conv_transpose3d_options *options, int64_t struct_size) DT_NOEXCEPT;
 
-/** Named arguments of dt_nn_max_pool1d.
- * Start from DT_NN_MAX_POOL1D_OPTIONS_INIT; NULL means the same. */
-typedef struct dt_nn_max_pool1d_options {
-  int64_t struct_size;
-  const int64_t *stride; /**< Step of the window; absent means its size. Default: None. */
-  int64_t stride_n;
-  const int64_t *padding; /**< Rows and columns added on each side: height, width. Default: [0]. */
-  int64_t padding_n;
-  const int64_t *dilation; /**< Step between the window's points: height, width. Default: [1]. */
-  int64_t dilation_n;
-  int32_t ceil_mode; /**< Whether windows may hang over the end. Default: 0. */
-  int32_t reserved1; /**< Must be 0. */
-} dt_nn_max_pool1d_options;
-#define DT_NN_MAX_POOL1D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_max_pool1d_options), NULL, 0, NULL, 0, NULL, 0, 0, 0 }
-DT_MUST_CHECK DT_API dt_status dt_nn_max_pool1d_options_init(
-    dt_nn_max_pool1d_options *options, int64_t struct_size) DT_NOEXCEPT;
-
-/** Named arguments of dt_nn_max_pool2d.
- * Start from DT_NN_MAX_POOL2D_OPTIONS_INIT; NULL means the same. */
-typedef struct dt_nn_max_pool2d_options {
-  int64_t struct_size;
-  const int64_t *stride; /**< Step of the window; absent means its size. Default: None. */
-  int64_t stride_n;
-  const int64_t *padding; /**< Rows and columns added on each side: height, width. Default: [0, 0]. */
-  int64_t padding_n;
-  const int64_t *dilation; /**< Step between the window's points: height, width. Default: [1, 1]. */
-  int64_t dilation_n;
-  int32_t ceil_mode; /**< Whether windows may hang over the end. Default: 0. */
-  int32_t reserved1; /**< Must be 0. */
-} dt_nn_max_pool2d_options;
-#define DT_NN_MAX_POOL2D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_max_pool2d_options), NULL, 0, NULL, 0, NULL, 0, 0, 0 }
-DT_MUST_CHECK DT_API dt_status dt_nn_max_pool2d_options_init(
-    dt_nn_max_pool2d_options *options, int64_t struct_size) DT_NOEXCEPT;
-
-/** Named arguments of dt_nn_max_pool3d.
- * Start from DT_NN_MAX_POOL3D_OPTIONS_INIT; NULL means the same. */
-typedef struct dt_nn_max_pool3d_options {
-  int64_t struct_size;
-  const int64_t *stride; /**< Step of the window; absent means its size. Default: None. */
-  int64_t stride_n;
-  const int64_t *padding; /**< Rows and columns added on each side: height, width. Default: [0, 0, 0]. */
-  int64_t padding_n;
-  const int64_t *dilation; /**< Step between the window's points: height, width. Default: [1, 1, 1]. */
-  int64_t dilation_n;
-  int32_t ceil_mode; /**< Whether windows may hang over the end. Default: 0. */
-  int32_t reserved1; /**< Must be 0. */
-} dt_nn_max_pool3d_options;
-#define DT_NN_MAX_POOL3D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_max_pool3d_options), NULL, 0, NULL, 0, NULL, 0, 0, 0 }
-DT_MUST_CHECK DT_API dt_status dt_nn_max_pool3d_options_init(
-    dt_nn_max_pool3d_options *options, int64_t struct_size) DT_NOEXCEPT;
-
-/** Named arguments of dt_nn_avg_pool1d.
- * Start from DT_NN_AVG_POOL1D_OPTIONS_INIT; NULL means the same. */
-typedef struct dt_nn_avg_pool1d_options {
-  int64_t struct_size;
-  const int64_t *stride; /**< Step of the window; absent means its size. Default: None. */
-  int64_t stride_n;
-  const int64_t *padding; /**< Rows and columns added on each side: height, width. Default: [0]. */
-  int64_t padding_n;
-  int32_t ceil_mode; /**< Whether windows may hang over the end. Default: 0. */
-  int32_t count_include_pad; /**< Whether padding counts in the divisor. Default: 1. */
-} dt_nn_avg_pool1d_options;
-#define DT_NN_AVG_POOL1D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_avg_pool1d_options), NULL, 0, NULL, 0, 0, 1 }
-DT_MUST_CHECK DT_API dt_status dt_nn_avg_pool1d_options_init(
-    dt_nn_avg_pool1d_options *options, int64_t struct_size) DT_NOEXCEPT;
-
-/** Named arguments of dt_nn_avg_pool2d.
- * Start from DT_NN_AVG_POOL2D_OPTIONS_INIT; NULL means the same. */
-typedef struct dt_nn_avg_pool2d_options {
-  int64_t struct_size;
-  const int64_t *stride; /**< Step of the window; absent means its size. Default: None. */
-  int64_t stride_n;
-  const int64_t *padding; /**< Rows and columns added on each side: height, width. Default: [0, 0]. */
-  int64_t padding_n;
-  int32_t ceil_mode; /**< Whether windows may hang over the end. Default: 0. */
-  int32_t count_include_pad; /**< Whether padding counts in the divisor. Default: 1. */
-  const int64_t *divisor_override; /**< The divisor to use instead of the window's size. Default: absent. */
-} dt_nn_avg_pool2d_options;
-#define DT_NN_AVG_POOL2D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_avg_pool2d_options), NULL, 0, NULL, 0, 0, 1, NULL }
-DT_MUST_CHECK DT_API dt_status dt_nn_avg_pool2d_options_init(
-    dt_nn_avg_pool2d_options *options, int64_t struct_size) DT_NOEXCEPT;
-
-/** Named arguments of dt_nn_avg_pool3d.
- * Start from DT_NN_AVG_POOL3D_OPTIONS_INIT; NULL means the same. */
-typedef struct dt_nn_avg_pool3d_options {
-  int64_t struct_size;
-  const int64_t *stride; /**< Step of the window; absent means its size. Default: None. */
-  int64_t stride_n;
-  const int64_t *padding; /**< Rows and columns added on each side: height, width. Default: [0, 0, 0]. */
-  int64_t padding_n;
-  int32_t ceil_mode; /**< Whether windows may hang over the end. Default: 0. */
-  int32_t count_include_pad; /**< Whether padding counts in the divisor. Default: 1. */
-  const int64_t *divisor_override; /**< The divisor to use instead of the window's size. Default: absent. */
-} dt_nn_avg_pool3d_options;
-#define DT_NN_AVG_POOL3D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_avg_pool3d_options), NULL, 0, NULL, 0, 0, 1, NULL }
-DT_MUST_CHECK DT_API dt_status dt_nn_avg_pool3d_options_init(
-    dt_nn_avg_pool3d_options *options, int64_t struct_size) DT_NOEXCEPT;
-
-/** Named arguments of dt_nn_lp_pool1d.
- * Start from DT_NN_LP_POOL1D_OPTIONS_INIT; NULL means the same. */
-typedef struct dt_nn_lp_pool1d_options {
-  int64_t struct_size;
-  const int64_t *stride; /**< Step of the window; absent means its size. Default: None. */
-  int64_t stride_n;
-  int32_t ceil_mode; /**< Whether windows may hang over the end. Default: 0. */
-  int32_t reserved1; /**< Must be 0. */
-} dt_nn_lp_pool1d_options;
-#define DT_NN_LP_POOL1D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_lp_pool1d_options), NULL, 0, 0, 0 }
-DT_MUST_CHECK DT_API dt_status dt_nn_lp_pool1d_options_init(
-    dt_nn_lp_pool1d_options *options, int64_t struct_size) DT_NOEXCEPT;
-
-/** Named arguments of dt_nn_lp_pool2d.
- * Start from DT_NN_LP_POOL2D_OPTIONS_INIT; NULL means the same. */
-typedef struct dt_nn_lp_pool2d_options {
-  int64_t struct_size;
-  const int64_t *stride; /**< Step of the window; absent means its size. Default: None. */
-  int64_t stride_n;
-  int32_t ceil_mode; /**< Whether windows may hang over the end. Default: 0. */
-  int32_t reserved1; /**< Must be 0. */
-} dt_nn_lp_pool2d_options;
-#define DT_NN_LP_POOL2D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_lp_pool2d_options), NULL, 0, 0, 0 }
-DT_MUST_CHECK DT_API dt_status dt_nn_lp_pool2d_options_init(
-    dt_nn_lp_pool2d_options *options, int64_t struct_size) DT_NOEXCEPT;
-
-/** Named arguments of dt_nn_lp_pool3d.
- * Start from DT_NN_LP_POOL3D_OPTIONS_INIT; NULL means the same. */
-typedef struct dt_nn_lp_pool3d_options {
-  int64_t struct_size;
-  const int64_t *stride; /**< Step of the window; absent means its size. Default: None. */
-  int64_t stride_n;
-  int32_t ceil_mode; /**< Whether windows may hang over the end. Default: 0. */
-  int32_t reserved1; /**< Must be 0. */
-} dt_nn_lp_pool3d_options;
-#define DT_NN_LP_POOL3D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_lp_pool3d_options), NULL, 0, 0, 0 }
-DT_MUST_CHECK DT_API dt_status dt_nn_lp_pool3d_options_init(
-    dt_nn_lp_pool3d_options *options, int64_t struct_size) DT_NOEXCEPT;
-
-/** Named arguments of dt_nn_upsample.
- * Start from DT_NN_UPSAMPLE_OPTIONS_INIT; NULL means the same. */
-typedef struct dt_nn_upsample_options {
-  int64_t struct_size;
-  const int64_t *size; /**< The new spatial sizes; one number stands for all of them. Default: None. */
-  int64_t size_n;
-  const double *scale_factor; /**< Factors of the spatial sizes instead; one number stands for all of them. Default: None. */
-  int64_t scale_factor_n;
-  dt_interpolation mode; /**< How an element is made of elements of the input. Default: nearest. */
-  int32_t reserved1; /**< Must be 0. */
-} dt_nn_upsample_options;
-#define DT_NN_UPSAMPLE_OPTIONS_INIT { (int64_t)sizeof(dt_nn_upsample_options), NULL, 0, NULL, 0, DT_INTERPOLATION_NEAREST, 0 }
-DT_MUST_CHECK DT_API dt_status dt_nn_upsample_options_init(
-    dt_nn_upsample_options *options, int64_t struct_size) DT_NOEXCEPT;
-
-/** Named arguments of dt_nn_upsampling_nearest2d.
- * Start from DT_NN_UPSAMPLING_NEAREST2D_OPTIONS_INIT; NULL means the same. */
-typedef struct dt_nn_upsampling_nearest2d_options {
-  int64_t struct_size;
-  const int64_t *size; /**< The new height and width; one number stands for both. Default: None. */
-  int64_t size_n;
-  const double *scale_factor; /**< Factors of them instead; one number stands for both. Default: None. */
-  int64_t scale_factor_n;
-} dt_nn_upsampling_nearest2d_options;
-#define DT_NN_UPSAMPLING_NEAREST2D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_upsampling_nearest2d_options), NULL, 0, NULL, 0 }
-DT_MUST_CHECK DT_API dt_status dt_nn_upsampling_nearest2d_options_init(
-    dt_nn_upsampling_nearest2d_options *options, int64_t struct_size) DT_NOEXCEPT;
-
-/** Named arguments of dt_nn_upsampling_bilinear2d.
- * Start from DT_NN_UPSAMPLING_BILINEAR2D_OPTIONS_INIT; NULL means the same. */
-typedef struct dt_nn_upsampling_bilinear2d_options {
-  int64_t struct_size;
-  const int64_t *size; /**< The new height and width; one number stands for both. Default: None. */
-  int64_t size_n;
-  const double *scale_factor; /**< Factors of them instead; one number stands for both. Default: None. */
-  int64_t scale_factor_n;
-} dt_nn_upsampling_bilinear2d_options;
-#define DT_NN_UPSAMPLING_BILINEAR2D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_upsampling_bilinear2d_options), NULL, 0, NULL, 0 }
-DT_MUST_CHECK DT_API dt_status dt_nn_upsampling_bilinear2d_options_init(
-    dt_nn_upsampling_bilinear2d_options *options, int64_t struct_size) DT_NOEXCEPT;
-
 /** Named arguments of dt_nn_batch_norm1d.
  * Start from DT_NN_BATCH_NORM1D_OPTIONS_INIT; NULL means the same. */
 typedef struct dt_nn_batch_norm1d_options {
@@ -977,6 +799,28 @@ typedef struct dt_nn_embedding_options {
 #define DT_NN_EMBEDDING_OPTIONS_INIT { (int64_t)sizeof(dt_nn_embedding_options), NULL, NULL, 2.0, 0, 0, 0, 0, 0, 0, 0 }
 DT_MUST_CHECK DT_API dt_status dt_nn_embedding_options_init(
     dt_nn_embedding_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_embedding_bag.
+ * Start from DT_NN_EMBEDDING_BAG_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_embedding_bag_options {
+  int64_t struct_size;
+  const double *max_norm; /**< Rows that are looked up are first scaled down to this norm; absent for no limit. Default: absent. */
+  double norm_type; /**< The p of that norm. Default: 2.0. */
+  int32_t scale_grad_by_freq; /**< Divide each row's gradient by how often it was looked up. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
+  const char *mode; /**< What a bag becomes: sum, mean or max. Default: mean. */
+  int32_t sparse; /**< Must be false: there are no sparse gradients. Default: 0. */
+  int32_t include_last_offset; /**< Whether the last of offsets is where the last bag ends. Default: 0. */
+  const int64_t *padding_idx; /**< A row that is 0 at the start and that bags leave out; absent for none. Default: absent. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int32_t reserved2; /**< Must be 0. */
+  int64_t device_index;
+  dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved3; /**< Must be 0. */
+} dt_nn_embedding_bag_options;
+#define DT_NN_EMBEDDING_BAG_OPTIONS_INIT { (int64_t)sizeof(dt_nn_embedding_bag_options), NULL, 2.0, 0, 0, "mean", 0, 0, NULL, 0, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_embedding_bag_options_init(
+    dt_nn_embedding_bag_options *options, int64_t struct_size) DT_NOEXCEPT;
 
 /** Named arguments of dt_nn_flatten.
  * Start from DT_NN_FLATTEN_OPTIONS_INIT; NULL means the same. */
@@ -1565,6 +1409,261 @@ typedef struct dt_nn_multi_label_soft_margin_loss_options {
 DT_MUST_CHECK DT_API dt_status dt_nn_multi_label_soft_margin_loss_options_init(
     dt_nn_multi_label_soft_margin_loss_options *options, int64_t struct_size) DT_NOEXCEPT;
 
+/** Named arguments of dt_nn_ctc_loss.
+ * Start from DT_NN_CTC_LOSS_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_ctc_loss_options {
+  int64_t struct_size;
+  int64_t blank; /**< The class that stands between others. Default: 0. */
+  dt_reduction reduction; /**< How the elements' losses are joined. Default: mean. */
+  int32_t zero_infinity; /**< Whether a loss that is infinite becomes 0, as its gradient. Default: 0. */
+} dt_nn_ctc_loss_options;
+#define DT_NN_CTC_LOSS_OPTIONS_INIT { (int64_t)sizeof(dt_nn_ctc_loss_options), 0, DT_REDUCTION_MEAN, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_ctc_loss_options_init(
+    dt_nn_ctc_loss_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_max_pool1d.
+ * Start from DT_NN_MAX_POOL1D_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_max_pool1d_options {
+  int64_t struct_size;
+  const int64_t *stride; /**< Step of the window; absent means its size. Default: None. */
+  int64_t stride_n;
+  const int64_t *padding; /**< Rows and columns added on each side: height, width. Default: [0]. */
+  int64_t padding_n;
+  const int64_t *dilation; /**< Step between the window's points: height, width. Default: [1]. */
+  int64_t dilation_n;
+  int32_t ceil_mode; /**< Whether windows may hang over the end. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_max_pool1d_options;
+#define DT_NN_MAX_POOL1D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_max_pool1d_options), NULL, 0, NULL, 0, NULL, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_max_pool1d_options_init(
+    dt_nn_max_pool1d_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_max_pool2d.
+ * Start from DT_NN_MAX_POOL2D_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_max_pool2d_options {
+  int64_t struct_size;
+  const int64_t *stride; /**< Step of the window; absent means its size. Default: None. */
+  int64_t stride_n;
+  const int64_t *padding; /**< Rows and columns added on each side: height, width. Default: [0, 0]. */
+  int64_t padding_n;
+  const int64_t *dilation; /**< Step between the window's points: height, width. Default: [1, 1]. */
+  int64_t dilation_n;
+  int32_t ceil_mode; /**< Whether windows may hang over the end. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_max_pool2d_options;
+#define DT_NN_MAX_POOL2D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_max_pool2d_options), NULL, 0, NULL, 0, NULL, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_max_pool2d_options_init(
+    dt_nn_max_pool2d_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_max_pool3d.
+ * Start from DT_NN_MAX_POOL3D_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_max_pool3d_options {
+  int64_t struct_size;
+  const int64_t *stride; /**< Step of the window; absent means its size. Default: None. */
+  int64_t stride_n;
+  const int64_t *padding; /**< Rows and columns added on each side: height, width. Default: [0, 0, 0]. */
+  int64_t padding_n;
+  const int64_t *dilation; /**< Step between the window's points: height, width. Default: [1, 1, 1]. */
+  int64_t dilation_n;
+  int32_t ceil_mode; /**< Whether windows may hang over the end. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_max_pool3d_options;
+#define DT_NN_MAX_POOL3D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_max_pool3d_options), NULL, 0, NULL, 0, NULL, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_max_pool3d_options_init(
+    dt_nn_max_pool3d_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_max_unpool1d.
+ * Start from DT_NN_MAX_UNPOOL1D_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_max_unpool1d_options {
+  int64_t struct_size;
+  const int64_t *stride; /**< Step of the window; absent means its size. Default: None. */
+  int64_t stride_n;
+  const int64_t *padding; /**< Rows and columns added on each side: height, width. Default: [0]. */
+  int64_t padding_n;
+} dt_nn_max_unpool1d_options;
+#define DT_NN_MAX_UNPOOL1D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_max_unpool1d_options), NULL, 0, NULL, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_max_unpool1d_options_init(
+    dt_nn_max_unpool1d_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_max_unpool2d.
+ * Start from DT_NN_MAX_UNPOOL2D_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_max_unpool2d_options {
+  int64_t struct_size;
+  const int64_t *stride; /**< Step of the window; absent means its size. Default: None. */
+  int64_t stride_n;
+  const int64_t *padding; /**< Rows and columns added on each side: height, width. Default: [0, 0]. */
+  int64_t padding_n;
+} dt_nn_max_unpool2d_options;
+#define DT_NN_MAX_UNPOOL2D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_max_unpool2d_options), NULL, 0, NULL, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_max_unpool2d_options_init(
+    dt_nn_max_unpool2d_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_max_unpool3d.
+ * Start from DT_NN_MAX_UNPOOL3D_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_max_unpool3d_options {
+  int64_t struct_size;
+  const int64_t *stride; /**< Step of the window; absent means its size. Default: None. */
+  int64_t stride_n;
+  const int64_t *padding; /**< Rows and columns added on each side: height, width. Default: [0, 0, 0]. */
+  int64_t padding_n;
+} dt_nn_max_unpool3d_options;
+#define DT_NN_MAX_UNPOOL3D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_max_unpool3d_options), NULL, 0, NULL, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_max_unpool3d_options_init(
+    dt_nn_max_unpool3d_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_fractional_max_pool2d.
+ * Start from DT_NN_FRACTIONAL_MAX_POOL2D_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_fractional_max_pool2d_options {
+  int64_t struct_size;
+  const int64_t *output_size; /**< How many windows there are, for each spatial dimension. Default: None. */
+  int64_t output_size_n;
+  const double *output_ratio; /**< The sizes of the result over those of the input, instead; one number stands for all of them. Default: None. */
+  int64_t output_ratio_n;
+} dt_nn_fractional_max_pool2d_options;
+#define DT_NN_FRACTIONAL_MAX_POOL2D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_fractional_max_pool2d_options), NULL, 0, NULL, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_fractional_max_pool2d_options_init(
+    dt_nn_fractional_max_pool2d_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_fractional_max_pool3d.
+ * Start from DT_NN_FRACTIONAL_MAX_POOL3D_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_fractional_max_pool3d_options {
+  int64_t struct_size;
+  const int64_t *output_size; /**< How many windows there are, for each spatial dimension. Default: None. */
+  int64_t output_size_n;
+  const double *output_ratio; /**< The sizes of the result over those of the input, instead; one number stands for all of them. Default: None. */
+  int64_t output_ratio_n;
+} dt_nn_fractional_max_pool3d_options;
+#define DT_NN_FRACTIONAL_MAX_POOL3D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_fractional_max_pool3d_options), NULL, 0, NULL, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_fractional_max_pool3d_options_init(
+    dt_nn_fractional_max_pool3d_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_avg_pool1d.
+ * Start from DT_NN_AVG_POOL1D_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_avg_pool1d_options {
+  int64_t struct_size;
+  const int64_t *stride; /**< Step of the window; absent means its size. Default: None. */
+  int64_t stride_n;
+  const int64_t *padding; /**< Rows and columns added on each side: height, width. Default: [0]. */
+  int64_t padding_n;
+  int32_t ceil_mode; /**< Whether windows may hang over the end. Default: 0. */
+  int32_t count_include_pad; /**< Whether padding counts in the divisor. Default: 1. */
+} dt_nn_avg_pool1d_options;
+#define DT_NN_AVG_POOL1D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_avg_pool1d_options), NULL, 0, NULL, 0, 0, 1 }
+DT_MUST_CHECK DT_API dt_status dt_nn_avg_pool1d_options_init(
+    dt_nn_avg_pool1d_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_avg_pool2d.
+ * Start from DT_NN_AVG_POOL2D_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_avg_pool2d_options {
+  int64_t struct_size;
+  const int64_t *stride; /**< Step of the window; absent means its size. Default: None. */
+  int64_t stride_n;
+  const int64_t *padding; /**< Rows and columns added on each side: height, width. Default: [0, 0]. */
+  int64_t padding_n;
+  int32_t ceil_mode; /**< Whether windows may hang over the end. Default: 0. */
+  int32_t count_include_pad; /**< Whether padding counts in the divisor. Default: 1. */
+  const int64_t *divisor_override; /**< The divisor to use instead of the window's size. Default: absent. */
+} dt_nn_avg_pool2d_options;
+#define DT_NN_AVG_POOL2D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_avg_pool2d_options), NULL, 0, NULL, 0, 0, 1, NULL }
+DT_MUST_CHECK DT_API dt_status dt_nn_avg_pool2d_options_init(
+    dt_nn_avg_pool2d_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_avg_pool3d.
+ * Start from DT_NN_AVG_POOL3D_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_avg_pool3d_options {
+  int64_t struct_size;
+  const int64_t *stride; /**< Step of the window; absent means its size. Default: None. */
+  int64_t stride_n;
+  const int64_t *padding; /**< Rows and columns added on each side: height, width. Default: [0, 0, 0]. */
+  int64_t padding_n;
+  int32_t ceil_mode; /**< Whether windows may hang over the end. Default: 0. */
+  int32_t count_include_pad; /**< Whether padding counts in the divisor. Default: 1. */
+  const int64_t *divisor_override; /**< The divisor to use instead of the window's size. Default: absent. */
+} dt_nn_avg_pool3d_options;
+#define DT_NN_AVG_POOL3D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_avg_pool3d_options), NULL, 0, NULL, 0, 0, 1, NULL }
+DT_MUST_CHECK DT_API dt_status dt_nn_avg_pool3d_options_init(
+    dt_nn_avg_pool3d_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_lp_pool1d.
+ * Start from DT_NN_LP_POOL1D_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_lp_pool1d_options {
+  int64_t struct_size;
+  const int64_t *stride; /**< Step of the window; absent means its size. Default: None. */
+  int64_t stride_n;
+  int32_t ceil_mode; /**< Whether windows may hang over the end. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_lp_pool1d_options;
+#define DT_NN_LP_POOL1D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_lp_pool1d_options), NULL, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_lp_pool1d_options_init(
+    dt_nn_lp_pool1d_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_lp_pool2d.
+ * Start from DT_NN_LP_POOL2D_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_lp_pool2d_options {
+  int64_t struct_size;
+  const int64_t *stride; /**< Step of the window; absent means its size. Default: None. */
+  int64_t stride_n;
+  int32_t ceil_mode; /**< Whether windows may hang over the end. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_lp_pool2d_options;
+#define DT_NN_LP_POOL2D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_lp_pool2d_options), NULL, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_lp_pool2d_options_init(
+    dt_nn_lp_pool2d_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_lp_pool3d.
+ * Start from DT_NN_LP_POOL3D_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_lp_pool3d_options {
+  int64_t struct_size;
+  const int64_t *stride; /**< Step of the window; absent means its size. Default: None. */
+  int64_t stride_n;
+  int32_t ceil_mode; /**< Whether windows may hang over the end. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_lp_pool3d_options;
+#define DT_NN_LP_POOL3D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_lp_pool3d_options), NULL, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_lp_pool3d_options_init(
+    dt_nn_lp_pool3d_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_upsample.
+ * Start from DT_NN_UPSAMPLE_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_upsample_options {
+  int64_t struct_size;
+  const int64_t *size; /**< The new spatial sizes; one number stands for all of them. Default: None. */
+  int64_t size_n;
+  const double *scale_factor; /**< Factors of the spatial sizes instead; one number stands for all of them. Default: None. */
+  int64_t scale_factor_n;
+  dt_interpolation mode; /**< How an element is made of elements of the input. Default: nearest. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_upsample_options;
+#define DT_NN_UPSAMPLE_OPTIONS_INIT { (int64_t)sizeof(dt_nn_upsample_options), NULL, 0, NULL, 0, DT_INTERPOLATION_NEAREST, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_upsample_options_init(
+    dt_nn_upsample_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_upsampling_nearest2d.
+ * Start from DT_NN_UPSAMPLING_NEAREST2D_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_upsampling_nearest2d_options {
+  int64_t struct_size;
+  const int64_t *size; /**< The new height and width; one number stands for both. Default: None. */
+  int64_t size_n;
+  const double *scale_factor; /**< Factors of them instead; one number stands for both. Default: None. */
+  int64_t scale_factor_n;
+} dt_nn_upsampling_nearest2d_options;
+#define DT_NN_UPSAMPLING_NEAREST2D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_upsampling_nearest2d_options), NULL, 0, NULL, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_upsampling_nearest2d_options_init(
+    dt_nn_upsampling_nearest2d_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_upsampling_bilinear2d.
+ * Start from DT_NN_UPSAMPLING_BILINEAR2D_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_upsampling_bilinear2d_options {
+  int64_t struct_size;
+  const int64_t *size; /**< The new height and width; one number stands for both. Default: None. */
+  int64_t size_n;
+  const double *scale_factor; /**< Factors of them instead; one number stands for both. Default: None. */
+  int64_t scale_factor_n;
+} dt_nn_upsampling_bilinear2d_options;
+#define DT_NN_UPSAMPLING_BILINEAR2D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_upsampling_bilinear2d_options), NULL, 0, NULL, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_upsampling_bilinear2d_options_init(
+    dt_nn_upsampling_bilinear2d_options *options, int64_t struct_size) DT_NOEXCEPT;
+
 /** Named arguments of dt_nn_rnn.
  * Start from DT_NN_RNN_OPTIONS_INIT; NULL means the same. */
 typedef struct dt_nn_rnn_options {
@@ -2066,148 +2165,6 @@ DT_MUST_CHECK DT_API dt_status dt_nn_conv_transpose3d(
     int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n,
     const dt_nn_conv_transpose3d_options *options, dt_module **out) DT_NOEXCEPT;
 
-/** Maximum of each window of [batch, channels, length], or without the batch; functional.max_pool1d
- * has the output size.
- * @param kernel_size Height and width of the window.
- * @param options Named arguments; NULL for the defaults.
- * @return The module. */
-DT_MUST_CHECK DT_API dt_status dt_nn_max_pool1d(
-    const int64_t *kernel_size, int64_t kernel_size_n, const dt_nn_max_pool1d_options *options,
-    dt_module **out) DT_NOEXCEPT;
-
-/** Maximum of each window of [batch, channels, height, width], or without the batch;
- * functional.max_pool2d has the output size.
- * @param kernel_size Height and width of the window.
- * @param options Named arguments; NULL for the defaults.
- * @return The module. */
-DT_MUST_CHECK DT_API dt_status dt_nn_max_pool2d(
-    const int64_t *kernel_size, int64_t kernel_size_n, const dt_nn_max_pool2d_options *options,
-    dt_module **out) DT_NOEXCEPT;
-
-/** Maximum of each window of [batch, channels, depth, height, width], or without the batch;
- * functional.max_pool3d has the output size.
- * @param kernel_size Height and width of the window.
- * @param options Named arguments; NULL for the defaults.
- * @return The module. */
-DT_MUST_CHECK DT_API dt_status dt_nn_max_pool3d(
-    const int64_t *kernel_size, int64_t kernel_size_n, const dt_nn_max_pool3d_options *options,
-    dt_module **out) DT_NOEXCEPT;
-
-/** Mean of each window of [batch, channels, length], or without the batch; functional.avg_pool1d has
- * the output size.
- * @param kernel_size Height and width of the window.
- * @param options Named arguments; NULL for the defaults.
- * @return The module. */
-DT_MUST_CHECK DT_API dt_status dt_nn_avg_pool1d(
-    const int64_t *kernel_size, int64_t kernel_size_n, const dt_nn_avg_pool1d_options *options,
-    dt_module **out) DT_NOEXCEPT;
-
-/** Mean of each window of [batch, channels, height, width], or without the batch;
- * functional.avg_pool2d has the output size.
- * @param kernel_size Height and width of the window.
- * @param options Named arguments; NULL for the defaults.
- * @return The module. */
-DT_MUST_CHECK DT_API dt_status dt_nn_avg_pool2d(
-    const int64_t *kernel_size, int64_t kernel_size_n, const dt_nn_avg_pool2d_options *options,
-    dt_module **out) DT_NOEXCEPT;
-
-/** Mean of each window of [batch, channels, depth, height, width], or without the batch;
- * functional.avg_pool3d has the output size.
- * @param kernel_size Height and width of the window.
- * @param options Named arguments; NULL for the defaults.
- * @return The module. */
-DT_MUST_CHECK DT_API dt_status dt_nn_avg_pool3d(
-    const int64_t *kernel_size, int64_t kernel_size_n, const dt_nn_avg_pool3d_options *options,
-    dt_module **out) DT_NOEXCEPT;
-
-/** Mean of windows that are as equal as can be, of [batch, channels, length], or without the batch.
- * @param output_size How many windows there are, for each spatial dimension.
- * @return The module. */
-DT_MUST_CHECK DT_API dt_status dt_nn_adaptive_avg_pool1d(
-    const int64_t *output_size, int64_t output_size_n, dt_module **out) DT_NOEXCEPT;
-
-/** Maximum of windows that are as equal as can be, of [batch, channels, length], or without the
- * batch.
- * @param output_size How many windows there are, for each spatial dimension.
- * @return The module. */
-DT_MUST_CHECK DT_API dt_status dt_nn_adaptive_max_pool1d(
-    const int64_t *output_size, int64_t output_size_n, dt_module **out) DT_NOEXCEPT;
-
-/** (sum of x^p over each window)^(1/p), of [batch, channels, length], or without the batch.
- * @param norm_type The p of the norm.
- * @param kernel_size Height and width of the window.
- * @param options Named arguments; NULL for the defaults.
- * @return The module. */
-DT_MUST_CHECK DT_API dt_status dt_nn_lp_pool1d(
-    double norm_type, const int64_t *kernel_size, int64_t kernel_size_n,
-    const dt_nn_lp_pool1d_options *options, dt_module **out) DT_NOEXCEPT;
-
-/** Mean of windows that are as equal as can be, of [batch, channels, height, width], or without the
- * batch.
- * @param output_size How many windows there are, for each spatial dimension.
- * @return The module. */
-DT_MUST_CHECK DT_API dt_status dt_nn_adaptive_avg_pool2d(
-    const int64_t *output_size, int64_t output_size_n, dt_module **out) DT_NOEXCEPT;
-
-/** Maximum of windows that are as equal as can be, of [batch, channels, height, width], or without
- * the batch.
- * @param output_size How many windows there are, for each spatial dimension.
- * @return The module. */
-DT_MUST_CHECK DT_API dt_status dt_nn_adaptive_max_pool2d(
-    const int64_t *output_size, int64_t output_size_n, dt_module **out) DT_NOEXCEPT;
-
-/** (sum of x^p over each window)^(1/p), of [batch, channels, height, width], or without the batch.
- * @param norm_type The p of the norm.
- * @param kernel_size Height and width of the window.
- * @param options Named arguments; NULL for the defaults.
- * @return The module. */
-DT_MUST_CHECK DT_API dt_status dt_nn_lp_pool2d(
-    double norm_type, const int64_t *kernel_size, int64_t kernel_size_n,
-    const dt_nn_lp_pool2d_options *options, dt_module **out) DT_NOEXCEPT;
-
-/** Mean of windows that are as equal as can be, of [batch, channels, depth, height, width], or
- * without the batch.
- * @param output_size How many windows there are, for each spatial dimension.
- * @return The module. */
-DT_MUST_CHECK DT_API dt_status dt_nn_adaptive_avg_pool3d(
-    const int64_t *output_size, int64_t output_size_n, dt_module **out) DT_NOEXCEPT;
-
-/** Maximum of windows that are as equal as can be, of [batch, channels, depth, height, width], or
- * without the batch.
- * @param output_size How many windows there are, for each spatial dimension.
- * @return The module. */
-DT_MUST_CHECK DT_API dt_status dt_nn_adaptive_max_pool3d(
-    const int64_t *output_size, int64_t output_size_n, dt_module **out) DT_NOEXCEPT;
-
-/** (sum of x^p over each window)^(1/p), of [batch, channels, depth, height, width], or without the
- * batch.
- * @param norm_type The p of the norm.
- * @param kernel_size Height and width of the window.
- * @param options Named arguments; NULL for the defaults.
- * @return The module. */
-DT_MUST_CHECK DT_API dt_status dt_nn_lp_pool3d(
-    double norm_type, const int64_t *kernel_size, int64_t kernel_size_n,
-    const dt_nn_lp_pool3d_options *options, dt_module **out) DT_NOEXCEPT;
-
-/** Resizes images of [batch, channels, ...], as functional.interpolate.
- * @param options Named arguments; NULL for the defaults.
- * @return The module. */
-DT_MUST_CHECK DT_API dt_status dt_nn_upsample(
-    const dt_nn_upsample_options *options, dt_module **out) DT_NOEXCEPT;
-
-/** Resizes images of [batch, channels, height, width] by repeating or leaving out elements.
- * @param options Named arguments; NULL for the defaults.
- * @return The module. */
-DT_MUST_CHECK DT_API dt_status dt_nn_upsampling_nearest2d(
-    const dt_nn_upsampling_nearest2d_options *options, dt_module **out) DT_NOEXCEPT;
-
-/** Resizes images of [batch, channels, height, width] linearly along both, the corners on each
- * other.
- * @param options Named arguments; NULL for the defaults.
- * @return The module. */
-DT_MUST_CHECK DT_API dt_status dt_nn_upsampling_bilinear2d(
-    const dt_nn_upsampling_bilinear2d_options *options, dt_module **out) DT_NOEXCEPT;
-
 /** (input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch, channels] or [batch,
  * channels, length] (arXiv 1502.03167). In training, mean and var are those of the batch, in
  * evaluation the running ones.
@@ -2349,6 +2306,16 @@ DT_MUST_CHECK DT_API dt_status dt_nn_feature_alpha_dropout(
  * @throws ValueError: Padding_idx must be within num_embeddings. */
 DT_MUST_CHECK DT_API dt_status dt_nn_embedding(
     int64_t num_embeddings, int64_t embedding_dim, const dt_nn_embedding_options *options,
+    dt_module **out) DT_NOEXCEPT;
+
+/** The sum, mean or maximum of each bag of rows of a table: [bags, embedding_dim].
+ * @param num_embeddings Number of rows.
+ * @param embedding_dim Size of a row.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module.
+ * @throws ValueError: padding_idx must be within num_embeddings. */
+DT_MUST_CHECK DT_API dt_status dt_nn_embedding_bag(
+    int64_t num_embeddings, int64_t embedding_dim, const dt_nn_embedding_bag_options *options,
     dt_module **out) DT_NOEXCEPT;
 
 /** Joins neighbouring dimensions into one.
@@ -2720,6 +2687,208 @@ DT_MUST_CHECK DT_API dt_status dt_nn_multi_label_margin_loss(
  * @return The module. */
 DT_MUST_CHECK DT_API dt_status dt_nn_multi_label_soft_margin_loss(
     const dt_nn_multi_label_soft_margin_loss_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** -log of the probability of all paths through time that are the target after blanks and
+ * repetitions are taken out.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_ctc_loss(
+    const dt_nn_ctc_loss_options *options, dt_module **out) DT_NOEXCEPT;
+
+/* ---- layers_pool */
+
+/** Maximum of each window of [batch, channels, length], or without the batch; functional.max_pool1d
+ * has the output size.
+ * @param kernel_size Height and width of the window.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_max_pool1d(
+    const int64_t *kernel_size, int64_t kernel_size_n, const dt_nn_max_pool1d_options *options,
+    dt_module **out) DT_NOEXCEPT;
+
+/** Maximum of each window of [batch, channels, height, width], or without the batch;
+ * functional.max_pool2d has the output size.
+ * @param kernel_size Height and width of the window.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_max_pool2d(
+    const int64_t *kernel_size, int64_t kernel_size_n, const dt_nn_max_pool2d_options *options,
+    dt_module **out) DT_NOEXCEPT;
+
+/** Maximum of each window of [batch, channels, depth, height, width], or without the batch;
+ * functional.max_pool3d has the output size.
+ * @param kernel_size Height and width of the window.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_max_pool3d(
+    const int64_t *kernel_size, int64_t kernel_size_n, const dt_nn_max_pool3d_options *options,
+    dt_module **out) DT_NOEXCEPT;
+
+/** The maxima of [batch, channels, length] where they were, among zeros: undoes MaxPool1d as far as
+ * can be.
+ * @param kernel_size Height and width of the window.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_max_unpool1d(
+    const int64_t *kernel_size, int64_t kernel_size_n, const dt_nn_max_unpool1d_options *options,
+    dt_module **out) DT_NOEXCEPT;
+
+/** The maxima of [batch, channels, height, width] where they were, among zeros: undoes MaxPool2d as
+ * far as can be.
+ * @param kernel_size Height and width of the window.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_max_unpool2d(
+    const int64_t *kernel_size, int64_t kernel_size_n, const dt_nn_max_unpool2d_options *options,
+    dt_module **out) DT_NOEXCEPT;
+
+/** The maxima of [batch, channels, depth, height, width] where they were, among zeros: undoes
+ * MaxPool3d as far as can be.
+ * @param kernel_size Height and width of the window.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_max_unpool3d(
+    const int64_t *kernel_size, int64_t kernel_size_n, const dt_nn_max_unpool3d_options *options,
+    dt_module **out) DT_NOEXCEPT;
+
+/** Maximum of windows at pseudo-random distances of [batch, channels, height, width], or without the
+ * batch.
+ * @param kernel_size Height and width of the window.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module.
+ * @throws ValueError: FractionalMaxPool2d requires specifying either an output size, or a pooling
+ *   ratio.
+ * @throws ValueError: only one of output_size and output_ratio may be specified. */
+DT_MUST_CHECK DT_API dt_status dt_nn_fractional_max_pool2d(
+    const int64_t *kernel_size, int64_t kernel_size_n,
+    const dt_nn_fractional_max_pool2d_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** Maximum of windows at pseudo-random distances of [batch, channels, depth, height, width], or
+ * without the batch.
+ * @param kernel_size Height and width of the window.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module.
+ * @throws ValueError: FractionalMaxPool3d requires specifying either an output size, or a pooling
+ *   ratio.
+ * @throws ValueError: only one of output_size and output_ratio may be specified. */
+DT_MUST_CHECK DT_API dt_status dt_nn_fractional_max_pool3d(
+    const int64_t *kernel_size, int64_t kernel_size_n,
+    const dt_nn_fractional_max_pool3d_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** Mean of each window of [batch, channels, length], or without the batch; functional.avg_pool1d has
+ * the output size.
+ * @param kernel_size Height and width of the window.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_avg_pool1d(
+    const int64_t *kernel_size, int64_t kernel_size_n, const dt_nn_avg_pool1d_options *options,
+    dt_module **out) DT_NOEXCEPT;
+
+/** Mean of each window of [batch, channels, height, width], or without the batch;
+ * functional.avg_pool2d has the output size.
+ * @param kernel_size Height and width of the window.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_avg_pool2d(
+    const int64_t *kernel_size, int64_t kernel_size_n, const dt_nn_avg_pool2d_options *options,
+    dt_module **out) DT_NOEXCEPT;
+
+/** Mean of each window of [batch, channels, depth, height, width], or without the batch;
+ * functional.avg_pool3d has the output size.
+ * @param kernel_size Height and width of the window.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_avg_pool3d(
+    const int64_t *kernel_size, int64_t kernel_size_n, const dt_nn_avg_pool3d_options *options,
+    dt_module **out) DT_NOEXCEPT;
+
+/** Mean of windows that are as equal as can be, of [batch, channels, length], or without the batch.
+ * @param output_size How many windows there are, for each spatial dimension.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_adaptive_avg_pool1d(
+    const int64_t *output_size, int64_t output_size_n, dt_module **out) DT_NOEXCEPT;
+
+/** Maximum of windows that are as equal as can be, of [batch, channels, length], or without the
+ * batch.
+ * @param output_size How many windows there are, for each spatial dimension.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_adaptive_max_pool1d(
+    const int64_t *output_size, int64_t output_size_n, dt_module **out) DT_NOEXCEPT;
+
+/** (sum of x^p over each window)^(1/p), of [batch, channels, length], or without the batch.
+ * @param norm_type The p of the norm.
+ * @param kernel_size Height and width of the window.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_lp_pool1d(
+    double norm_type, const int64_t *kernel_size, int64_t kernel_size_n,
+    const dt_nn_lp_pool1d_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** Mean of windows that are as equal as can be, of [batch, channels, height, width], or without the
+ * batch.
+ * @param output_size How many windows there are, for each spatial dimension.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_adaptive_avg_pool2d(
+    const int64_t *output_size, int64_t output_size_n, dt_module **out) DT_NOEXCEPT;
+
+/** Maximum of windows that are as equal as can be, of [batch, channels, height, width], or without
+ * the batch.
+ * @param output_size How many windows there are, for each spatial dimension.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_adaptive_max_pool2d(
+    const int64_t *output_size, int64_t output_size_n, dt_module **out) DT_NOEXCEPT;
+
+/** (sum of x^p over each window)^(1/p), of [batch, channels, height, width], or without the batch.
+ * @param norm_type The p of the norm.
+ * @param kernel_size Height and width of the window.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_lp_pool2d(
+    double norm_type, const int64_t *kernel_size, int64_t kernel_size_n,
+    const dt_nn_lp_pool2d_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** Mean of windows that are as equal as can be, of [batch, channels, depth, height, width], or
+ * without the batch.
+ * @param output_size How many windows there are, for each spatial dimension.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_adaptive_avg_pool3d(
+    const int64_t *output_size, int64_t output_size_n, dt_module **out) DT_NOEXCEPT;
+
+/** Maximum of windows that are as equal as can be, of [batch, channels, depth, height, width], or
+ * without the batch.
+ * @param output_size How many windows there are, for each spatial dimension.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_adaptive_max_pool3d(
+    const int64_t *output_size, int64_t output_size_n, dt_module **out) DT_NOEXCEPT;
+
+/** (sum of x^p over each window)^(1/p), of [batch, channels, depth, height, width], or without the
+ * batch.
+ * @param norm_type The p of the norm.
+ * @param kernel_size Height and width of the window.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_lp_pool3d(
+    double norm_type, const int64_t *kernel_size, int64_t kernel_size_n,
+    const dt_nn_lp_pool3d_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** Resizes images of [batch, channels, ...], as functional.interpolate.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_upsample(
+    const dt_nn_upsample_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** Resizes images of [batch, channels, height, width] by repeating or leaving out elements.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_upsampling_nearest2d(
+    const dt_nn_upsampling_nearest2d_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** Resizes images of [batch, channels, height, width] linearly along both, the corners on each
+ * other.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_upsampling_bilinear2d(
+    const dt_nn_upsampling_bilinear2d_options *options, dt_module **out) DT_NOEXCEPT;
 
 /* ---- layers_recurrent */
 
@@ -5157,6 +5326,23 @@ DT_MUST_CHECK DT_API dt_status dt_nll_loss(
     dt_tensor *input, dt_tensor *target, dt_tensor *weight, int64_t ignore_index,
     dt_reduction reduction, dt_tensor **out) DT_NOEXCEPT;
 
+/** -log of the probability of all paths through [time, classes] that are the target after blanks and
+ * repetitions are taken out (Graves et al., ICML 2006). The mean is of each loss over its target's
+ * length. As in PyTorch the gradient is by the argument of the log_softmax that made log_probs.
+ * @param log_probs Log-probabilities [time, batch, classes] or [time, classes].
+ * @param targets Classes [batch, length], or those of all sequences one after the other.
+ * @param input_lengths [batch]: how many steps of time each sequence has.
+ * @param target_lengths [batch]: how many classes each target has.
+ * @param blank The class that stands between others. PyTorch's default: 0.
+ * @param reduction How the elements' losses are joined. PyTorch's default: mean.
+ * @param zero_infinity Whether a loss that is infinite, since the target is too long, becomes 0, as
+ *   its gradient. PyTorch's default: false.
+ * @throws RuntimeError: sizes or lengths do not fit.
+ * @throws IndexError: a target is out of range. */
+DT_MUST_CHECK DT_API dt_status dt_ctc_loss(
+    dt_tensor *log_probs, dt_tensor *targets, dt_tensor *input_lengths, dt_tensor *target_lengths,
+    int64_t blank, dt_reduction reduction, int32_t zero_infinity, dt_tensor **out) DT_NOEXCEPT;
+
 /** Negative log-likelihood of log_softmax(input) over dimension 1.
  * @param input Logits [batch, classes, ...] or [classes].
  * @param target int64 classes [batch, ...], or probabilities of the input's shape.
@@ -5647,6 +5833,32 @@ DT_MUST_CHECK DT_API dt_status dt_gumbel_softmax(
 DT_MUST_CHECK DT_API dt_status dt_embedding(
     dt_tensor *input, dt_tensor *weight, const int64_t *padding_idx, const double *max_norm,
     double norm_type, int32_t scale_grad_by_freq, int32_t sparse, dt_tensor **out) DT_NOEXCEPT;
+
+/** The sum, mean or maximum of each bag of rows of a table: [bags, size]. An empty bag is 0.
+ * @param input int64 or int32 rows to look up: [bags, n], or [n] with offsets.
+ * @param weight [rows, size].
+ * @param offsets Where in input each bag begins; absent where input has two dimensions. PyTorch's
+ *   default: absent.
+ * @param max_norm Rows that are looked up are first scaled down, in place, to this norm; absent for
+ *   no limit. PyTorch's default: absent.
+ * @param norm_type The p of that norm. PyTorch's default: 2.0.
+ * @param scale_grad_by_freq Divide each row's gradient by how often it was looked up. PyTorch's
+ *   default: false.
+ * @param mode What a bag becomes: sum, mean or max. PyTorch's default: mean.
+ * @param sparse Must be false: there are no sparse gradients. PyTorch's default: false.
+ * @param per_sample_weights A factor for each entry of input, with mode sum; or absent. PyTorch's
+ *   default: absent.
+ * @param include_last_offset Whether the last of offsets is where the last bag ends. PyTorch's
+ *   default: false.
+ * @param padding_idx A row that bags leave out; absent for none. PyTorch's default: absent.
+ * @throws ValueError: the sizes of input, offsets or per_sample_weights do not fit.
+ * @throws IndexError: a row is out of range.
+ * @throws RuntimeError: offsets do not grow from 0 to the number of entries. */
+DT_MUST_CHECK DT_API dt_status dt_embedding_bag(
+    dt_tensor *input, dt_tensor *weight, dt_tensor *offsets, const double *max_norm,
+    double norm_type, int32_t scale_grad_by_freq, const char *mode, int32_t sparse,
+    dt_tensor *per_sample_weights, int32_t include_last_offset, const int64_t *padding_idx,
+    dt_tensor **out) DT_NOEXCEPT;
 
 /* ---- optim */
 
@@ -7274,6 +7486,74 @@ DT_MUST_CHECK DT_API dt_status dt_max_unpool3d(
     dt_tensor *input, dt_tensor *indices, const int64_t *kernel_size, int64_t kernel_size_n,
     const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n,
     const int64_t *output_size, int64_t output_size_n, dt_tensor **out) DT_NOEXCEPT;
+
+/** Maximum of windows that lie at pseudo-random distances (Graham, arXiv:1412.6071): of n elements,
+ * m windows of k and a sample u the i-th begins at floor((i + u) * a) - floor(u * a), a = (n - k) /
+ * (m - 1), the last at n - k.
+ * @param input [batch, channels, height, width], or without the batch.
+ * @param kernel_size The window: height, width.
+ * @param output_size How many windows there are, for each spatial dimension. PyTorch's default:
+ *   absent.
+ * @param output_ratio The sizes of the result over those of the input, instead; one number stands
+ *   for all of them. PyTorch's default: absent.
+ * @param random_samples [batch, channels, 2] in [0, 1): where the windows lie; absent: drawn.
+ *   PyTorch's default: absent.
+ * @throws ValueError: neither output_size nor output_ratio is given.
+ * @throws RuntimeError: sizes do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_fractional_max_pool2d(
+    dt_tensor *input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *output_size,
+    int64_t output_size_n, const double *output_ratio, int64_t output_ratio_n,
+    dt_tensor *random_samples, dt_tensor **out) DT_NOEXCEPT;
+
+/** fractional_max_pool2d, and where the maxima are, as max_pool2d_with_indices gives them.
+ * @param input [batch, channels, height, width], or without the batch.
+ * @param kernel_size The window: height, width.
+ * @param output_size How many windows there are, for each spatial dimension. PyTorch's default:
+ *   absent.
+ * @param output_ratio The sizes of the result over those of the input, instead; one number stands
+ *   for all of them. PyTorch's default: absent.
+ * @param random_samples [batch, channels, 2] in [0, 1): where the windows lie; absent: drawn.
+ *   PyTorch's default: absent.
+ * @throws ValueError: neither output_size nor output_ratio is given.
+ * @throws RuntimeError: sizes do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_fractional_max_pool2d_with_indices(
+    dt_tensor *input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *output_size,
+    int64_t output_size_n, const double *output_ratio, int64_t output_ratio_n,
+    dt_tensor *random_samples, dt_tensor **values, dt_tensor **indices) DT_NOEXCEPT;
+
+/** Maximum of windows that lie at pseudo-random distances (Graham, arXiv:1412.6071): of n elements,
+ * m windows of k and a sample u the i-th begins at floor((i + u) * a) - floor(u * a), a = (n - k) /
+ * (m - 1), the last at n - k.
+ * @param input [batch, channels, depth, height, width], or without the batch.
+ * @param kernel_size The window: depth, height, width.
+ * @param output_size How many windows there are, for each spatial dimension. PyTorch's default:
+ *   absent.
+ * @param output_ratio The sizes of the result over those of the input, instead; one number stands
+ *   for all of them. PyTorch's default: absent.
+ * @param random_samples [batch, channels, 3] in [0, 1): where the windows lie; absent: drawn.
+ *   PyTorch's default: absent.
+ * @throws ValueError: neither output_size nor output_ratio is given.
+ * @throws RuntimeError: sizes do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_fractional_max_pool3d(
+    dt_tensor *input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *output_size,
+    int64_t output_size_n, const double *output_ratio, int64_t output_ratio_n,
+    dt_tensor *random_samples, dt_tensor **out) DT_NOEXCEPT;
+
+/** fractional_max_pool3d, and where the maxima are, as max_pool3d_with_indices gives them.
+ * @param input [batch, channels, depth, height, width], or without the batch.
+ * @param kernel_size The window: depth, height, width.
+ * @param output_size How many windows there are, for each spatial dimension. PyTorch's default:
+ *   absent.
+ * @param output_ratio The sizes of the result over those of the input, instead; one number stands
+ *   for all of them. PyTorch's default: absent.
+ * @param random_samples [batch, channels, 3] in [0, 1): where the windows lie; absent: drawn.
+ *   PyTorch's default: absent.
+ * @throws ValueError: neither output_size nor output_ratio is given.
+ * @throws RuntimeError: sizes do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_fractional_max_pool3d_with_indices(
+    dt_tensor *input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *output_size,
+    int64_t output_size_n, const double *output_ratio, int64_t output_ratio_n,
+    dt_tensor *random_samples, dt_tensor **values, dt_tensor **indices) DT_NOEXCEPT;
 
 /* ---- random */
 
@@ -9312,6 +9592,35 @@ DT_MUST_CHECK DT_API dt_status dt_interpolate_aligned(
     dt_tensor *input, const int64_t *size, int64_t size_n, const double *scale_factor,
     int64_t scale_factor_n, dt_interpolation mode, const int32_t *align_corners,
     const int32_t *recompute_scale_factor, int32_t antialias, dt_tensor **out) DT_NOEXCEPT;
+
+/** The input at places between its elements: [batch, channels, ...] with the grid's sizes (Jaderberg
+ * et al., arXiv:1506.02025).
+ * @param input [batch, channels, height, width], or with a depth before the height.
+ * @param grid [batch, ..., 2] or [batch, ..., 3]: the places, (x, y) or (x, y, z), of which -1 and
+ *   1 are the input's ends.
+ * @param mode How an element is made of elements of the input: bilinear, nearest or, of images,
+ *   bicubic. PyTorch's default: bilinear.
+ * @param padding_mode What lies beyond the input: zeros, border (its last element) or reflection.
+ *   PyTorch's default: zeros.
+ * @param align_corners Whether -1 and 1 are the centres of the first and last elements, not their
+ *   outer edges; absent: no. PyTorch's default: absent.
+ * @throws ValueError: a word is another one.
+ * @throws RuntimeError: sizes or dtypes do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_grid_sample(
+    dt_tensor *input, dt_tensor *grid, const char *mode, const char *padding_mode,
+    const int32_t *align_corners, dt_tensor **out) DT_NOEXCEPT;
+
+/** The grid that grid_sample takes for a map of the output's places to the input's: theta @ (x, y,
+ * 1) for each element.
+ * @param theta Affine maps [batch, 2, 3] or [batch, 3, 4].
+ * @param size Of the image that is sampled: batch, channels, then height and width, or depth,
+ *   height and width.
+ * @param align_corners As grid_sample has it; absent: no. PyTorch's default: absent.
+ * @throws ValueError: sizes do not fit.
+ * @throws NotImplementedError: size is of neither images nor volumes. */
+DT_MUST_CHECK DT_API dt_status dt_affine_grid(
+    dt_tensor *theta, const int64_t *size, int64_t size_n, const int32_t *align_corners,
+    dt_tensor **out) DT_NOEXCEPT;
 
 /* ---- linalg */
 

@@ -106,206 +106,6 @@ dt_status dt_nn_conv_transpose3d(
   });
 }
 
-dt_status dt_nn_max_pool1d(
-    const int64_t *kernel_size, int64_t kernel_size_n, const dt_nn_max_pool1d_options *options,
-    dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_max_pool1d", [&] {
-    const auto kernel_size_ = list(kernel_size, kernel_size_n, "kernel_size");
-    const auto options_ = read(options, "options");
-    need(out, "out");
-    put(out, dt::nn_max_pool1d(kernel_size_, options_));
-  });
-}
-
-dt_status dt_nn_max_pool2d(
-    const int64_t *kernel_size, int64_t kernel_size_n, const dt_nn_max_pool2d_options *options,
-    dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_max_pool2d", [&] {
-    const auto kernel_size_ = list(kernel_size, kernel_size_n, "kernel_size");
-    const auto options_ = read(options, "options");
-    need(out, "out");
-    put(out, dt::nn_max_pool2d(kernel_size_, options_));
-  });
-}
-
-dt_status dt_nn_max_pool3d(
-    const int64_t *kernel_size, int64_t kernel_size_n, const dt_nn_max_pool3d_options *options,
-    dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_max_pool3d", [&] {
-    const auto kernel_size_ = list(kernel_size, kernel_size_n, "kernel_size");
-    const auto options_ = read(options, "options");
-    need(out, "out");
-    put(out, dt::nn_max_pool3d(kernel_size_, options_));
-  });
-}
-
-dt_status dt_nn_avg_pool1d(
-    const int64_t *kernel_size, int64_t kernel_size_n, const dt_nn_avg_pool1d_options *options,
-    dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_avg_pool1d", [&] {
-    const auto kernel_size_ = list(kernel_size, kernel_size_n, "kernel_size");
-    const auto options_ = read(options, "options");
-    need(out, "out");
-    put(out, dt::nn_avg_pool1d(kernel_size_, options_));
-  });
-}
-
-dt_status dt_nn_avg_pool2d(
-    const int64_t *kernel_size, int64_t kernel_size_n, const dt_nn_avg_pool2d_options *options,
-    dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_avg_pool2d", [&] {
-    const auto kernel_size_ = list(kernel_size, kernel_size_n, "kernel_size");
-    const auto options_ = read(options, "options");
-    need(out, "out");
-    put(out, dt::nn_avg_pool2d(kernel_size_, options_));
-  });
-}
-
-dt_status dt_nn_avg_pool3d(
-    const int64_t *kernel_size, int64_t kernel_size_n, const dt_nn_avg_pool3d_options *options,
-    dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_avg_pool3d", [&] {
-    const auto kernel_size_ = list(kernel_size, kernel_size_n, "kernel_size");
-    const auto options_ = read(options, "options");
-    need(out, "out");
-    put(out, dt::nn_avg_pool3d(kernel_size_, options_));
-  });
-}
-
-dt_status dt_nn_adaptive_avg_pool1d(
-    const int64_t *output_size, int64_t output_size_n, dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_adaptive_avg_pool1d", [&] {
-    const auto output_size_ = list(output_size, output_size_n, "output_size");
-    need(out, "out");
-    put(out, dt::nn_adaptive_avg_pool1d(output_size_));
-  });
-}
-
-dt_status dt_nn_adaptive_max_pool1d(
-    const int64_t *output_size, int64_t output_size_n, dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_adaptive_max_pool1d", [&] {
-    const auto output_size_ = list(output_size, output_size_n, "output_size");
-    need(out, "out");
-    put(out, dt::nn_adaptive_max_pool1d(output_size_));
-  });
-}
-
-dt_status dt_nn_lp_pool1d(
-    double norm_type, const int64_t *kernel_size, int64_t kernel_size_n,
-    const dt_nn_lp_pool1d_options *options, dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_lp_pool1d", [&] {
-    const auto norm_type_ = norm_type;
-    const auto kernel_size_ = list(kernel_size, kernel_size_n, "kernel_size");
-    const auto options_ = read(options, "options");
-    need(out, "out");
-    put(out, dt::nn_lp_pool1d(norm_type_, kernel_size_, options_));
-  });
-}
-
-dt_status dt_nn_adaptive_avg_pool2d(
-    const int64_t *output_size, int64_t output_size_n, dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_adaptive_avg_pool2d", [&] {
-    const auto output_size_ = list(output_size, output_size_n, "output_size");
-    need(out, "out");
-    put(out, dt::nn_adaptive_avg_pool2d(output_size_));
-  });
-}
-
-dt_status dt_nn_adaptive_max_pool2d(
-    const int64_t *output_size, int64_t output_size_n, dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_adaptive_max_pool2d", [&] {
-    const auto output_size_ = list(output_size, output_size_n, "output_size");
-    need(out, "out");
-    put(out, dt::nn_adaptive_max_pool2d(output_size_));
-  });
-}
-
-dt_status dt_nn_lp_pool2d(
-    double norm_type, const int64_t *kernel_size, int64_t kernel_size_n,
-    const dt_nn_lp_pool2d_options *options, dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_lp_pool2d", [&] {
-    const auto norm_type_ = norm_type;
-    const auto kernel_size_ = list(kernel_size, kernel_size_n, "kernel_size");
-    const auto options_ = read(options, "options");
-    need(out, "out");
-    put(out, dt::nn_lp_pool2d(norm_type_, kernel_size_, options_));
-  });
-}
-
-dt_status dt_nn_adaptive_avg_pool3d(
-    const int64_t *output_size, int64_t output_size_n, dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_adaptive_avg_pool3d", [&] {
-    const auto output_size_ = list(output_size, output_size_n, "output_size");
-    need(out, "out");
-    put(out, dt::nn_adaptive_avg_pool3d(output_size_));
-  });
-}
-
-dt_status dt_nn_adaptive_max_pool3d(
-    const int64_t *output_size, int64_t output_size_n, dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_adaptive_max_pool3d", [&] {
-    const auto output_size_ = list(output_size, output_size_n, "output_size");
-    need(out, "out");
-    put(out, dt::nn_adaptive_max_pool3d(output_size_));
-  });
-}
-
-dt_status dt_nn_lp_pool3d(
-    double norm_type, const int64_t *kernel_size, int64_t kernel_size_n,
-    const dt_nn_lp_pool3d_options *options, dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_lp_pool3d", [&] {
-    const auto norm_type_ = norm_type;
-    const auto kernel_size_ = list(kernel_size, kernel_size_n, "kernel_size");
-    const auto options_ = read(options, "options");
-    need(out, "out");
-    put(out, dt::nn_lp_pool3d(norm_type_, kernel_size_, options_));
-  });
-}
-
-dt_status dt_nn_upsample(const dt_nn_upsample_options *options, dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_upsample", [&] {
-    const auto options_ = read(options, "options");
-    need(out, "out");
-    put(out, dt::nn_upsample(options_));
-  });
-}
-
-dt_status dt_nn_upsampling_nearest2d(
-    const dt_nn_upsampling_nearest2d_options *options, dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_upsampling_nearest2d", [&] {
-    const auto options_ = read(options, "options");
-    need(out, "out");
-    put(out, dt::nn_upsampling_nearest2d(options_));
-  });
-}
-
-dt_status dt_nn_upsampling_bilinear2d(
-    const dt_nn_upsampling_bilinear2d_options *options, dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_upsampling_bilinear2d", [&] {
-    const auto options_ = read(options, "options");
-    need(out, "out");
-    put(out, dt::nn_upsampling_bilinear2d(options_));
-  });
-}
-
 dt_status dt_nn_batch_norm1d(
     int64_t num_features, const dt_nn_batch_norm1d_options *options, dt_module **out) noexcept {
   clear_all(out);
@@ -486,6 +286,19 @@ dt_status dt_nn_embedding(
     const auto options_ = read(options, "options");
     need(out, "out");
     put(out, dt::nn_embedding(num_embeddings_, embedding_dim_, options_));
+  });
+}
+
+dt_status dt_nn_embedding_bag(
+    int64_t num_embeddings, int64_t embedding_dim, const dt_nn_embedding_bag_options *options,
+    dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_embedding_bag", [&] {
+    const auto num_embeddings_ = num_embeddings;
+    const auto embedding_dim_ = embedding_dim;
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_embedding_bag(num_embeddings_, embedding_dim_, options_));
   });
 }
 

@@ -192,3 +192,12 @@ dt_status dt_nn_multi_label_soft_margin_loss(
     put(out, dt::nn_multi_label_soft_margin_loss(options_));
   });
 }
+
+dt_status dt_nn_ctc_loss(const dt_nn_ctc_loss_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_ctc_loss", [&] {
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_ctc_loss(options_));
+  });
+}

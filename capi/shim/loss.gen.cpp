@@ -243,6 +243,23 @@ dt_status dt_nll_loss(
   });
 }
 
+dt_status dt_ctc_loss(
+    dt_tensor *log_probs, dt_tensor *targets, dt_tensor *input_lengths, dt_tensor *target_lengths,
+    int64_t blank, dt_reduction reduction, int32_t zero_infinity, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("ctc_loss", [&] {
+    const Pin<dt_tensor> log_probs_pin(log_probs, "log_probs"); auto& log_probs_ = *log_probs_pin;
+    const Pin<dt_tensor> targets_pin(targets, "targets"); auto& targets_ = *targets_pin;
+    const Pin<dt_tensor> input_lengths_pin(input_lengths, "input_lengths"); auto& input_lengths_ = *input_lengths_pin;
+    const Pin<dt_tensor> target_lengths_pin(target_lengths, "target_lengths"); auto& target_lengths_ = *target_lengths_pin;
+    const auto blank_ = blank;
+    const Reduction reduction_ = enum_value<Reduction>(reduction, "reduction");
+    const bool zero_infinity_ = zero_infinity != 0;
+    need(out, "out");
+    put(out, dt::ctc_loss(log_probs_, targets_, input_lengths_, target_lengths_, blank_, reduction_, zero_infinity_));
+  });
+}
+
 dt_status dt_cross_entropy(
     dt_tensor *input, dt_tensor *target, dt_tensor *weight, int64_t ignore_index,
     dt_reduction reduction, double label_smoothing, dt_tensor **out) noexcept {

@@ -327,3 +327,26 @@ dt_status dt_embedding(
     put(out, dt::embedding(input_, weight_, padding_idx_, max_norm_, norm_type_, scale_grad_by_freq_, sparse_));
   });
 }
+
+dt_status dt_embedding_bag(
+    dt_tensor *input, dt_tensor *weight, dt_tensor *offsets, const double *max_norm,
+    double norm_type, int32_t scale_grad_by_freq, const char *mode, int32_t sparse,
+    dt_tensor *per_sample_weights, int32_t include_last_offset, const int64_t *padding_idx,
+    dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("embedding_bag", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> weight_pin(weight, "weight"); auto& weight_ = *weight_pin;
+    const OptionalPin<dt_tensor> offsets_pin(offsets, "offsets"); auto& offsets_ = *offsets_pin;
+    const auto max_norm_ = optional_number(max_norm);
+    const auto norm_type_ = norm_type;
+    const bool scale_grad_by_freq_ = scale_grad_by_freq != 0;
+    const std::string mode_ = string(mode, "mode");
+    const bool sparse_ = sparse != 0;
+    const OptionalPin<dt_tensor> per_sample_weights_pin(per_sample_weights, "per_sample_weights"); auto& per_sample_weights_ = *per_sample_weights_pin;
+    const bool include_last_offset_ = include_last_offset != 0;
+    const auto padding_idx_ = optional_number(padding_idx);
+    need(out, "out");
+    put(out, dt::embedding_bag(input_, weight_, offsets_, max_norm_, norm_type_, scale_grad_by_freq_, mode_, sparse_, per_sample_weights_, include_last_offset_, padding_idx_));
+  });
+}

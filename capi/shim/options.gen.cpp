@@ -45,66 +45,6 @@ dt_status dt_nn_conv_transpose3d_options_init(dt_nn_conv_transpose3d_options* op
   return guard("nn_conv_transpose3d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
 }
 
-dt_status dt_nn_max_pool1d_options_init(dt_nn_max_pool1d_options* options, int64_t struct_size) noexcept {
-  static const dt_nn_max_pool1d_options initial = DT_NN_MAX_POOL1D_OPTIONS_INIT;
-  return guard("nn_max_pool1d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
-}
-
-dt_status dt_nn_max_pool2d_options_init(dt_nn_max_pool2d_options* options, int64_t struct_size) noexcept {
-  static const dt_nn_max_pool2d_options initial = DT_NN_MAX_POOL2D_OPTIONS_INIT;
-  return guard("nn_max_pool2d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
-}
-
-dt_status dt_nn_max_pool3d_options_init(dt_nn_max_pool3d_options* options, int64_t struct_size) noexcept {
-  static const dt_nn_max_pool3d_options initial = DT_NN_MAX_POOL3D_OPTIONS_INIT;
-  return guard("nn_max_pool3d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
-}
-
-dt_status dt_nn_avg_pool1d_options_init(dt_nn_avg_pool1d_options* options, int64_t struct_size) noexcept {
-  static const dt_nn_avg_pool1d_options initial = DT_NN_AVG_POOL1D_OPTIONS_INIT;
-  return guard("nn_avg_pool1d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
-}
-
-dt_status dt_nn_avg_pool2d_options_init(dt_nn_avg_pool2d_options* options, int64_t struct_size) noexcept {
-  static const dt_nn_avg_pool2d_options initial = DT_NN_AVG_POOL2D_OPTIONS_INIT;
-  return guard("nn_avg_pool2d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
-}
-
-dt_status dt_nn_avg_pool3d_options_init(dt_nn_avg_pool3d_options* options, int64_t struct_size) noexcept {
-  static const dt_nn_avg_pool3d_options initial = DT_NN_AVG_POOL3D_OPTIONS_INIT;
-  return guard("nn_avg_pool3d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
-}
-
-dt_status dt_nn_lp_pool1d_options_init(dt_nn_lp_pool1d_options* options, int64_t struct_size) noexcept {
-  static const dt_nn_lp_pool1d_options initial = DT_NN_LP_POOL1D_OPTIONS_INIT;
-  return guard("nn_lp_pool1d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
-}
-
-dt_status dt_nn_lp_pool2d_options_init(dt_nn_lp_pool2d_options* options, int64_t struct_size) noexcept {
-  static const dt_nn_lp_pool2d_options initial = DT_NN_LP_POOL2D_OPTIONS_INIT;
-  return guard("nn_lp_pool2d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
-}
-
-dt_status dt_nn_lp_pool3d_options_init(dt_nn_lp_pool3d_options* options, int64_t struct_size) noexcept {
-  static const dt_nn_lp_pool3d_options initial = DT_NN_LP_POOL3D_OPTIONS_INIT;
-  return guard("nn_lp_pool3d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
-}
-
-dt_status dt_nn_upsample_options_init(dt_nn_upsample_options* options, int64_t struct_size) noexcept {
-  static const dt_nn_upsample_options initial = DT_NN_UPSAMPLE_OPTIONS_INIT;
-  return guard("nn_upsample_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
-}
-
-dt_status dt_nn_upsampling_nearest2d_options_init(dt_nn_upsampling_nearest2d_options* options, int64_t struct_size) noexcept {
-  static const dt_nn_upsampling_nearest2d_options initial = DT_NN_UPSAMPLING_NEAREST2D_OPTIONS_INIT;
-  return guard("nn_upsampling_nearest2d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
-}
-
-dt_status dt_nn_upsampling_bilinear2d_options_init(dt_nn_upsampling_bilinear2d_options* options, int64_t struct_size) noexcept {
-  static const dt_nn_upsampling_bilinear2d_options initial = DT_NN_UPSAMPLING_BILINEAR2D_OPTIONS_INIT;
-  return guard("nn_upsampling_bilinear2d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
-}
-
 dt_status dt_nn_batch_norm1d_options_init(dt_nn_batch_norm1d_options* options, int64_t struct_size) noexcept {
   static const dt_nn_batch_norm1d_options initial = DT_NN_BATCH_NORM1D_OPTIONS_INIT;
   return guard("nn_batch_norm1d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
@@ -188,6 +128,11 @@ dt_status dt_nn_feature_alpha_dropout_options_init(dt_nn_feature_alpha_dropout_o
 dt_status dt_nn_embedding_options_init(dt_nn_embedding_options* options, int64_t struct_size) noexcept {
   static const dt_nn_embedding_options initial = DT_NN_EMBEDDING_OPTIONS_INIT;
   return guard("nn_embedding_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_embedding_bag_options_init(dt_nn_embedding_bag_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_embedding_bag_options initial = DT_NN_EMBEDDING_BAG_OPTIONS_INIT;
+  return guard("nn_embedding_bag_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
 }
 
 dt_status dt_nn_flatten_options_init(dt_nn_flatten_options* options, int64_t struct_size) noexcept {
@@ -418,6 +363,96 @@ dt_status dt_nn_multi_label_margin_loss_options_init(dt_nn_multi_label_margin_lo
 dt_status dt_nn_multi_label_soft_margin_loss_options_init(dt_nn_multi_label_soft_margin_loss_options* options, int64_t struct_size) noexcept {
   static const dt_nn_multi_label_soft_margin_loss_options initial = DT_NN_MULTI_LABEL_SOFT_MARGIN_LOSS_OPTIONS_INIT;
   return guard("nn_multi_label_soft_margin_loss_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_ctc_loss_options_init(dt_nn_ctc_loss_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_ctc_loss_options initial = DT_NN_CTC_LOSS_OPTIONS_INIT;
+  return guard("nn_ctc_loss_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_max_pool1d_options_init(dt_nn_max_pool1d_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_max_pool1d_options initial = DT_NN_MAX_POOL1D_OPTIONS_INIT;
+  return guard("nn_max_pool1d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_max_pool2d_options_init(dt_nn_max_pool2d_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_max_pool2d_options initial = DT_NN_MAX_POOL2D_OPTIONS_INIT;
+  return guard("nn_max_pool2d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_max_pool3d_options_init(dt_nn_max_pool3d_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_max_pool3d_options initial = DT_NN_MAX_POOL3D_OPTIONS_INIT;
+  return guard("nn_max_pool3d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_max_unpool1d_options_init(dt_nn_max_unpool1d_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_max_unpool1d_options initial = DT_NN_MAX_UNPOOL1D_OPTIONS_INIT;
+  return guard("nn_max_unpool1d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_max_unpool2d_options_init(dt_nn_max_unpool2d_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_max_unpool2d_options initial = DT_NN_MAX_UNPOOL2D_OPTIONS_INIT;
+  return guard("nn_max_unpool2d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_max_unpool3d_options_init(dt_nn_max_unpool3d_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_max_unpool3d_options initial = DT_NN_MAX_UNPOOL3D_OPTIONS_INIT;
+  return guard("nn_max_unpool3d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_fractional_max_pool2d_options_init(dt_nn_fractional_max_pool2d_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_fractional_max_pool2d_options initial = DT_NN_FRACTIONAL_MAX_POOL2D_OPTIONS_INIT;
+  return guard("nn_fractional_max_pool2d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_fractional_max_pool3d_options_init(dt_nn_fractional_max_pool3d_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_fractional_max_pool3d_options initial = DT_NN_FRACTIONAL_MAX_POOL3D_OPTIONS_INIT;
+  return guard("nn_fractional_max_pool3d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_avg_pool1d_options_init(dt_nn_avg_pool1d_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_avg_pool1d_options initial = DT_NN_AVG_POOL1D_OPTIONS_INIT;
+  return guard("nn_avg_pool1d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_avg_pool2d_options_init(dt_nn_avg_pool2d_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_avg_pool2d_options initial = DT_NN_AVG_POOL2D_OPTIONS_INIT;
+  return guard("nn_avg_pool2d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_avg_pool3d_options_init(dt_nn_avg_pool3d_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_avg_pool3d_options initial = DT_NN_AVG_POOL3D_OPTIONS_INIT;
+  return guard("nn_avg_pool3d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_lp_pool1d_options_init(dt_nn_lp_pool1d_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_lp_pool1d_options initial = DT_NN_LP_POOL1D_OPTIONS_INIT;
+  return guard("nn_lp_pool1d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_lp_pool2d_options_init(dt_nn_lp_pool2d_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_lp_pool2d_options initial = DT_NN_LP_POOL2D_OPTIONS_INIT;
+  return guard("nn_lp_pool2d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_lp_pool3d_options_init(dt_nn_lp_pool3d_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_lp_pool3d_options initial = DT_NN_LP_POOL3D_OPTIONS_INIT;
+  return guard("nn_lp_pool3d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_upsample_options_init(dt_nn_upsample_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_upsample_options initial = DT_NN_UPSAMPLE_OPTIONS_INIT;
+  return guard("nn_upsample_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_upsampling_nearest2d_options_init(dt_nn_upsampling_nearest2d_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_upsampling_nearest2d_options initial = DT_NN_UPSAMPLING_NEAREST2D_OPTIONS_INIT;
+  return guard("nn_upsampling_nearest2d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_upsampling_bilinear2d_options_init(dt_nn_upsampling_bilinear2d_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_upsampling_bilinear2d_options initial = DT_NN_UPSAMPLING_BILINEAR2D_OPTIONS_INIT;
+  return guard("nn_upsampling_bilinear2d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
 }
 
 dt_status dt_nn_rnn_options_init(dt_nn_rnn_options* options, int64_t struct_size) noexcept {

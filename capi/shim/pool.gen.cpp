@@ -391,3 +391,77 @@ dt_status dt_max_unpool3d(
     put(out, dt::max_unpool3d(input_, indices_, kernel_size_, stride_, padding_, output_size_));
   });
 }
+
+dt_status dt_fractional_max_pool2d(
+    dt_tensor *input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *output_size,
+    int64_t output_size_n, const double *output_ratio, int64_t output_ratio_n,
+    dt_tensor *random_samples, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("fractional_max_pool2d", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto kernel_size_ = list(kernel_size, kernel_size_n, "kernel_size");
+    const auto output_size_ = optional_list(output_size, output_size_n, "output_size");
+    const auto output_ratio_ = optional_list(output_ratio, output_ratio_n, "output_ratio");
+    const OptionalPin<dt_tensor> random_samples_pin(random_samples, "random_samples"); auto& random_samples_ = *random_samples_pin;
+    need(out, "out");
+    put(out, dt::fractional_max_pool2d(input_, kernel_size_, output_size_, output_ratio_, random_samples_));
+  });
+}
+
+dt_status dt_fractional_max_pool2d_with_indices(
+    dt_tensor *input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *output_size,
+    int64_t output_size_n, const double *output_ratio, int64_t output_ratio_n,
+    dt_tensor *random_samples, dt_tensor **values, dt_tensor **indices) noexcept {
+  clear_all(values, indices);
+  return guard("fractional_max_pool2d_with_indices", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto kernel_size_ = list(kernel_size, kernel_size_n, "kernel_size");
+    const auto output_size_ = optional_list(output_size, output_size_n, "output_size");
+    const auto output_ratio_ = optional_list(output_ratio, output_ratio_n, "output_ratio");
+    const OptionalPin<dt_tensor> random_samples_pin(random_samples, "random_samples"); auto& random_samples_ = *random_samples_pin;
+    need(values, "values");
+    need(indices, "indices");
+    auto results = dt::fractional_max_pool2d_with_indices(input_, kernel_size_, output_size_, output_ratio_, random_samples_);
+    Owned<dt_tensor> owned0(std::get<0>(std::move(results)));
+    Owned<dt_tensor> owned1(std::get<1>(std::move(results)));
+    *values = owned0.detach();
+    *indices = owned1.detach();
+  });
+}
+
+dt_status dt_fractional_max_pool3d(
+    dt_tensor *input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *output_size,
+    int64_t output_size_n, const double *output_ratio, int64_t output_ratio_n,
+    dt_tensor *random_samples, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("fractional_max_pool3d", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto kernel_size_ = list(kernel_size, kernel_size_n, "kernel_size");
+    const auto output_size_ = optional_list(output_size, output_size_n, "output_size");
+    const auto output_ratio_ = optional_list(output_ratio, output_ratio_n, "output_ratio");
+    const OptionalPin<dt_tensor> random_samples_pin(random_samples, "random_samples"); auto& random_samples_ = *random_samples_pin;
+    need(out, "out");
+    put(out, dt::fractional_max_pool3d(input_, kernel_size_, output_size_, output_ratio_, random_samples_));
+  });
+}
+
+dt_status dt_fractional_max_pool3d_with_indices(
+    dt_tensor *input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *output_size,
+    int64_t output_size_n, const double *output_ratio, int64_t output_ratio_n,
+    dt_tensor *random_samples, dt_tensor **values, dt_tensor **indices) noexcept {
+  clear_all(values, indices);
+  return guard("fractional_max_pool3d_with_indices", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto kernel_size_ = list(kernel_size, kernel_size_n, "kernel_size");
+    const auto output_size_ = optional_list(output_size, output_size_n, "output_size");
+    const auto output_ratio_ = optional_list(output_ratio, output_ratio_n, "output_ratio");
+    const OptionalPin<dt_tensor> random_samples_pin(random_samples, "random_samples"); auto& random_samples_ = *random_samples_pin;
+    need(values, "values");
+    need(indices, "indices");
+    auto results = dt::fractional_max_pool3d_with_indices(input_, kernel_size_, output_size_, output_ratio_, random_samples_);
+    Owned<dt_tensor> owned0(std::get<0>(std::move(results)));
+    Owned<dt_tensor> owned1(std::get<1>(std::move(results)));
+    *values = owned0.detach();
+    *indices = owned1.detach();
+  });
+}

@@ -285,230 +285,6 @@ inline NnConvTranspose3dOptions read(const dt_nn_conv_transpose3d_options* given
   return o;
 }
 
-static_assert(sizeof(dt_nn_max_pool1d_options) == 64);
-static_assert(offsetof(dt_nn_max_pool1d_options, struct_size) == 0);
-static_assert(offsetof(dt_nn_max_pool1d_options, stride) == 8);
-static_assert(offsetof(dt_nn_max_pool1d_options, stride_n) == 16);
-static_assert(offsetof(dt_nn_max_pool1d_options, padding) == 24);
-static_assert(offsetof(dt_nn_max_pool1d_options, padding_n) == 32);
-static_assert(offsetof(dt_nn_max_pool1d_options, dilation) == 40);
-static_assert(offsetof(dt_nn_max_pool1d_options, dilation_n) == 48);
-static_assert(offsetof(dt_nn_max_pool1d_options, ceil_mode) == 56);
-static_assert(offsetof(dt_nn_max_pool1d_options, reserved1) == 60);
-inline NnMaxPool1dOptions read(const dt_nn_max_pool1d_options* given, const char* name) {
-  dt_nn_max_pool1d_options c = DT_NN_MAX_POOL1D_OPTIONS_INIT;
-  read_struct(&c, sizeof c, given, name);
-  check_reserved(c.reserved1, name);
-  NnMaxPool1dOptions o;
-  if (is_given(c.stride, c.stride_n)) o.stride = list(c.stride, c.stride_n, "stride").to_vector();
-  if (is_given(c.padding, c.padding_n)) o.padding = list(c.padding, c.padding_n, "padding").to_vector();
-  if (is_given(c.dilation, c.dilation_n)) o.dilation = list(c.dilation, c.dilation_n, "dilation").to_vector();
-  o.ceil_mode = c.ceil_mode != 0;
-  return o;
-}
-
-static_assert(sizeof(dt_nn_max_pool2d_options) == 64);
-static_assert(offsetof(dt_nn_max_pool2d_options, struct_size) == 0);
-static_assert(offsetof(dt_nn_max_pool2d_options, stride) == 8);
-static_assert(offsetof(dt_nn_max_pool2d_options, stride_n) == 16);
-static_assert(offsetof(dt_nn_max_pool2d_options, padding) == 24);
-static_assert(offsetof(dt_nn_max_pool2d_options, padding_n) == 32);
-static_assert(offsetof(dt_nn_max_pool2d_options, dilation) == 40);
-static_assert(offsetof(dt_nn_max_pool2d_options, dilation_n) == 48);
-static_assert(offsetof(dt_nn_max_pool2d_options, ceil_mode) == 56);
-static_assert(offsetof(dt_nn_max_pool2d_options, reserved1) == 60);
-inline NnMaxPool2dOptions read(const dt_nn_max_pool2d_options* given, const char* name) {
-  dt_nn_max_pool2d_options c = DT_NN_MAX_POOL2D_OPTIONS_INIT;
-  read_struct(&c, sizeof c, given, name);
-  check_reserved(c.reserved1, name);
-  NnMaxPool2dOptions o;
-  if (is_given(c.stride, c.stride_n)) o.stride = list(c.stride, c.stride_n, "stride").to_vector();
-  if (is_given(c.padding, c.padding_n)) o.padding = list(c.padding, c.padding_n, "padding").to_vector();
-  if (is_given(c.dilation, c.dilation_n)) o.dilation = list(c.dilation, c.dilation_n, "dilation").to_vector();
-  o.ceil_mode = c.ceil_mode != 0;
-  return o;
-}
-
-static_assert(sizeof(dt_nn_max_pool3d_options) == 64);
-static_assert(offsetof(dt_nn_max_pool3d_options, struct_size) == 0);
-static_assert(offsetof(dt_nn_max_pool3d_options, stride) == 8);
-static_assert(offsetof(dt_nn_max_pool3d_options, stride_n) == 16);
-static_assert(offsetof(dt_nn_max_pool3d_options, padding) == 24);
-static_assert(offsetof(dt_nn_max_pool3d_options, padding_n) == 32);
-static_assert(offsetof(dt_nn_max_pool3d_options, dilation) == 40);
-static_assert(offsetof(dt_nn_max_pool3d_options, dilation_n) == 48);
-static_assert(offsetof(dt_nn_max_pool3d_options, ceil_mode) == 56);
-static_assert(offsetof(dt_nn_max_pool3d_options, reserved1) == 60);
-inline NnMaxPool3dOptions read(const dt_nn_max_pool3d_options* given, const char* name) {
-  dt_nn_max_pool3d_options c = DT_NN_MAX_POOL3D_OPTIONS_INIT;
-  read_struct(&c, sizeof c, given, name);
-  check_reserved(c.reserved1, name);
-  NnMaxPool3dOptions o;
-  if (is_given(c.stride, c.stride_n)) o.stride = list(c.stride, c.stride_n, "stride").to_vector();
-  if (is_given(c.padding, c.padding_n)) o.padding = list(c.padding, c.padding_n, "padding").to_vector();
-  if (is_given(c.dilation, c.dilation_n)) o.dilation = list(c.dilation, c.dilation_n, "dilation").to_vector();
-  o.ceil_mode = c.ceil_mode != 0;
-  return o;
-}
-
-static_assert(sizeof(dt_nn_avg_pool1d_options) == 48);
-static_assert(offsetof(dt_nn_avg_pool1d_options, struct_size) == 0);
-static_assert(offsetof(dt_nn_avg_pool1d_options, stride) == 8);
-static_assert(offsetof(dt_nn_avg_pool1d_options, stride_n) == 16);
-static_assert(offsetof(dt_nn_avg_pool1d_options, padding) == 24);
-static_assert(offsetof(dt_nn_avg_pool1d_options, padding_n) == 32);
-static_assert(offsetof(dt_nn_avg_pool1d_options, ceil_mode) == 40);
-static_assert(offsetof(dt_nn_avg_pool1d_options, count_include_pad) == 44);
-inline NnAvgPool1dOptions read(const dt_nn_avg_pool1d_options* given, const char* name) {
-  dt_nn_avg_pool1d_options c = DT_NN_AVG_POOL1D_OPTIONS_INIT;
-  read_struct(&c, sizeof c, given, name);
-  NnAvgPool1dOptions o;
-  if (is_given(c.stride, c.stride_n)) o.stride = list(c.stride, c.stride_n, "stride").to_vector();
-  if (is_given(c.padding, c.padding_n)) o.padding = list(c.padding, c.padding_n, "padding").to_vector();
-  o.ceil_mode = c.ceil_mode != 0;
-  o.count_include_pad = c.count_include_pad != 0;
-  return o;
-}
-
-static_assert(sizeof(dt_nn_avg_pool2d_options) == 56);
-static_assert(offsetof(dt_nn_avg_pool2d_options, struct_size) == 0);
-static_assert(offsetof(dt_nn_avg_pool2d_options, stride) == 8);
-static_assert(offsetof(dt_nn_avg_pool2d_options, stride_n) == 16);
-static_assert(offsetof(dt_nn_avg_pool2d_options, padding) == 24);
-static_assert(offsetof(dt_nn_avg_pool2d_options, padding_n) == 32);
-static_assert(offsetof(dt_nn_avg_pool2d_options, ceil_mode) == 40);
-static_assert(offsetof(dt_nn_avg_pool2d_options, count_include_pad) == 44);
-static_assert(offsetof(dt_nn_avg_pool2d_options, divisor_override) == 48);
-inline NnAvgPool2dOptions read(const dt_nn_avg_pool2d_options* given, const char* name) {
-  dt_nn_avg_pool2d_options c = DT_NN_AVG_POOL2D_OPTIONS_INIT;
-  read_struct(&c, sizeof c, given, name);
-  NnAvgPool2dOptions o;
-  if (is_given(c.stride, c.stride_n)) o.stride = list(c.stride, c.stride_n, "stride").to_vector();
-  if (is_given(c.padding, c.padding_n)) o.padding = list(c.padding, c.padding_n, "padding").to_vector();
-  o.ceil_mode = c.ceil_mode != 0;
-  o.count_include_pad = c.count_include_pad != 0;
-  if (c.divisor_override) o.divisor_override = *c.divisor_override;
-  return o;
-}
-
-static_assert(sizeof(dt_nn_avg_pool3d_options) == 56);
-static_assert(offsetof(dt_nn_avg_pool3d_options, struct_size) == 0);
-static_assert(offsetof(dt_nn_avg_pool3d_options, stride) == 8);
-static_assert(offsetof(dt_nn_avg_pool3d_options, stride_n) == 16);
-static_assert(offsetof(dt_nn_avg_pool3d_options, padding) == 24);
-static_assert(offsetof(dt_nn_avg_pool3d_options, padding_n) == 32);
-static_assert(offsetof(dt_nn_avg_pool3d_options, ceil_mode) == 40);
-static_assert(offsetof(dt_nn_avg_pool3d_options, count_include_pad) == 44);
-static_assert(offsetof(dt_nn_avg_pool3d_options, divisor_override) == 48);
-inline NnAvgPool3dOptions read(const dt_nn_avg_pool3d_options* given, const char* name) {
-  dt_nn_avg_pool3d_options c = DT_NN_AVG_POOL3D_OPTIONS_INIT;
-  read_struct(&c, sizeof c, given, name);
-  NnAvgPool3dOptions o;
-  if (is_given(c.stride, c.stride_n)) o.stride = list(c.stride, c.stride_n, "stride").to_vector();
-  if (is_given(c.padding, c.padding_n)) o.padding = list(c.padding, c.padding_n, "padding").to_vector();
-  o.ceil_mode = c.ceil_mode != 0;
-  o.count_include_pad = c.count_include_pad != 0;
-  if (c.divisor_override) o.divisor_override = *c.divisor_override;
-  return o;
-}
-
-static_assert(sizeof(dt_nn_lp_pool1d_options) == 32);
-static_assert(offsetof(dt_nn_lp_pool1d_options, struct_size) == 0);
-static_assert(offsetof(dt_nn_lp_pool1d_options, stride) == 8);
-static_assert(offsetof(dt_nn_lp_pool1d_options, stride_n) == 16);
-static_assert(offsetof(dt_nn_lp_pool1d_options, ceil_mode) == 24);
-static_assert(offsetof(dt_nn_lp_pool1d_options, reserved1) == 28);
-inline NnLpPool1dOptions read(const dt_nn_lp_pool1d_options* given, const char* name) {
-  dt_nn_lp_pool1d_options c = DT_NN_LP_POOL1D_OPTIONS_INIT;
-  read_struct(&c, sizeof c, given, name);
-  check_reserved(c.reserved1, name);
-  NnLpPool1dOptions o;
-  if (is_given(c.stride, c.stride_n)) o.stride = list(c.stride, c.stride_n, "stride").to_vector();
-  o.ceil_mode = c.ceil_mode != 0;
-  return o;
-}
-
-static_assert(sizeof(dt_nn_lp_pool2d_options) == 32);
-static_assert(offsetof(dt_nn_lp_pool2d_options, struct_size) == 0);
-static_assert(offsetof(dt_nn_lp_pool2d_options, stride) == 8);
-static_assert(offsetof(dt_nn_lp_pool2d_options, stride_n) == 16);
-static_assert(offsetof(dt_nn_lp_pool2d_options, ceil_mode) == 24);
-static_assert(offsetof(dt_nn_lp_pool2d_options, reserved1) == 28);
-inline NnLpPool2dOptions read(const dt_nn_lp_pool2d_options* given, const char* name) {
-  dt_nn_lp_pool2d_options c = DT_NN_LP_POOL2D_OPTIONS_INIT;
-  read_struct(&c, sizeof c, given, name);
-  check_reserved(c.reserved1, name);
-  NnLpPool2dOptions o;
-  if (is_given(c.stride, c.stride_n)) o.stride = list(c.stride, c.stride_n, "stride").to_vector();
-  o.ceil_mode = c.ceil_mode != 0;
-  return o;
-}
-
-static_assert(sizeof(dt_nn_lp_pool3d_options) == 32);
-static_assert(offsetof(dt_nn_lp_pool3d_options, struct_size) == 0);
-static_assert(offsetof(dt_nn_lp_pool3d_options, stride) == 8);
-static_assert(offsetof(dt_nn_lp_pool3d_options, stride_n) == 16);
-static_assert(offsetof(dt_nn_lp_pool3d_options, ceil_mode) == 24);
-static_assert(offsetof(dt_nn_lp_pool3d_options, reserved1) == 28);
-inline NnLpPool3dOptions read(const dt_nn_lp_pool3d_options* given, const char* name) {
-  dt_nn_lp_pool3d_options c = DT_NN_LP_POOL3D_OPTIONS_INIT;
-  read_struct(&c, sizeof c, given, name);
-  check_reserved(c.reserved1, name);
-  NnLpPool3dOptions o;
-  if (is_given(c.stride, c.stride_n)) o.stride = list(c.stride, c.stride_n, "stride").to_vector();
-  o.ceil_mode = c.ceil_mode != 0;
-  return o;
-}
-
-static_assert(sizeof(dt_nn_upsample_options) == 48);
-static_assert(offsetof(dt_nn_upsample_options, struct_size) == 0);
-static_assert(offsetof(dt_nn_upsample_options, size) == 8);
-static_assert(offsetof(dt_nn_upsample_options, size_n) == 16);
-static_assert(offsetof(dt_nn_upsample_options, scale_factor) == 24);
-static_assert(offsetof(dt_nn_upsample_options, scale_factor_n) == 32);
-static_assert(offsetof(dt_nn_upsample_options, mode) == 40);
-static_assert(offsetof(dt_nn_upsample_options, reserved1) == 44);
-inline NnUpsampleOptions read(const dt_nn_upsample_options* given, const char* name) {
-  dt_nn_upsample_options c = DT_NN_UPSAMPLE_OPTIONS_INIT;
-  read_struct(&c, sizeof c, given, name);
-  check_reserved(c.reserved1, name);
-  NnUpsampleOptions o;
-  if (is_given(c.size, c.size_n)) o.size = list(c.size, c.size_n, "size").to_vector();
-  if (is_given(c.scale_factor, c.scale_factor_n)) o.scale_factor = list(c.scale_factor, c.scale_factor_n, "scale_factor").to_vector();
-  if (c.mode) o.mode = enum_value<Interpolation>(c.mode, "mode");
-  return o;
-}
-
-static_assert(sizeof(dt_nn_upsampling_nearest2d_options) == 40);
-static_assert(offsetof(dt_nn_upsampling_nearest2d_options, struct_size) == 0);
-static_assert(offsetof(dt_nn_upsampling_nearest2d_options, size) == 8);
-static_assert(offsetof(dt_nn_upsampling_nearest2d_options, size_n) == 16);
-static_assert(offsetof(dt_nn_upsampling_nearest2d_options, scale_factor) == 24);
-static_assert(offsetof(dt_nn_upsampling_nearest2d_options, scale_factor_n) == 32);
-inline NnUpsamplingNearest2dOptions read(const dt_nn_upsampling_nearest2d_options* given, const char* name) {
-  dt_nn_upsampling_nearest2d_options c = DT_NN_UPSAMPLING_NEAREST2D_OPTIONS_INIT;
-  read_struct(&c, sizeof c, given, name);
-  NnUpsamplingNearest2dOptions o;
-  if (is_given(c.size, c.size_n)) o.size = list(c.size, c.size_n, "size").to_vector();
-  if (is_given(c.scale_factor, c.scale_factor_n)) o.scale_factor = list(c.scale_factor, c.scale_factor_n, "scale_factor").to_vector();
-  return o;
-}
-
-static_assert(sizeof(dt_nn_upsampling_bilinear2d_options) == 40);
-static_assert(offsetof(dt_nn_upsampling_bilinear2d_options, struct_size) == 0);
-static_assert(offsetof(dt_nn_upsampling_bilinear2d_options, size) == 8);
-static_assert(offsetof(dt_nn_upsampling_bilinear2d_options, size_n) == 16);
-static_assert(offsetof(dt_nn_upsampling_bilinear2d_options, scale_factor) == 24);
-static_assert(offsetof(dt_nn_upsampling_bilinear2d_options, scale_factor_n) == 32);
-inline NnUpsamplingBilinear2dOptions read(const dt_nn_upsampling_bilinear2d_options* given, const char* name) {
-  dt_nn_upsampling_bilinear2d_options c = DT_NN_UPSAMPLING_BILINEAR2D_OPTIONS_INIT;
-  read_struct(&c, sizeof c, given, name);
-  NnUpsamplingBilinear2dOptions o;
-  if (is_given(c.size, c.size_n)) o.size = list(c.size, c.size_n, "size").to_vector();
-  if (is_given(c.scale_factor, c.scale_factor_n)) o.scale_factor = list(c.scale_factor, c.scale_factor_n, "scale_factor").to_vector();
-  return o;
-}
-
 static_assert(sizeof(dt_nn_batch_norm1d_options) == 72);
 static_assert(offsetof(dt_nn_batch_norm1d_options, struct_size) == 0);
 static_assert(offsetof(dt_nn_batch_norm1d_options, eps) == 8);
@@ -885,6 +661,40 @@ inline NnEmbeddingOptions read(const dt_nn_embedding_options* given, const char*
   o.norm_type = c.norm_type;
   o.scale_grad_by_freq = c.scale_grad_by_freq != 0;
   o.sparse = c.sparse != 0;
+  o.device = optional_device(c.device_type, c.device_index, "device");
+  if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
+  return o;
+}
+
+static_assert(sizeof(dt_nn_embedding_bag_options) == 80);
+static_assert(offsetof(dt_nn_embedding_bag_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_embedding_bag_options, max_norm) == 8);
+static_assert(offsetof(dt_nn_embedding_bag_options, norm_type) == 16);
+static_assert(offsetof(dt_nn_embedding_bag_options, scale_grad_by_freq) == 24);
+static_assert(offsetof(dt_nn_embedding_bag_options, reserved1) == 28);
+static_assert(offsetof(dt_nn_embedding_bag_options, mode) == 32);
+static_assert(offsetof(dt_nn_embedding_bag_options, sparse) == 40);
+static_assert(offsetof(dt_nn_embedding_bag_options, include_last_offset) == 44);
+static_assert(offsetof(dt_nn_embedding_bag_options, padding_idx) == 48);
+static_assert(offsetof(dt_nn_embedding_bag_options, device_type) == 56);
+static_assert(offsetof(dt_nn_embedding_bag_options, reserved2) == 60);
+static_assert(offsetof(dt_nn_embedding_bag_options, device_index) == 64);
+static_assert(offsetof(dt_nn_embedding_bag_options, dtype) == 72);
+static_assert(offsetof(dt_nn_embedding_bag_options, reserved3) == 76);
+inline NnEmbeddingBagOptions read(const dt_nn_embedding_bag_options* given, const char* name) {
+  dt_nn_embedding_bag_options c = DT_NN_EMBEDDING_BAG_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  check_reserved(c.reserved2, name);
+  check_reserved(c.reserved3, name);
+  NnEmbeddingBagOptions o;
+  if (c.max_norm) o.max_norm = *c.max_norm;
+  o.norm_type = c.norm_type;
+  o.scale_grad_by_freq = c.scale_grad_by_freq != 0;
+  if (c.mode) o.mode = c.mode;
+  o.sparse = c.sparse != 0;
+  o.include_last_offset = c.include_last_offset != 0;
+  if (c.padding_idx) o.padding_idx = *c.padding_idx;
   o.device = optional_device(c.device_type, c.device_index, "device");
   if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
   return o;
@@ -1641,6 +1451,320 @@ inline NnMultiLabelSoftMarginLossOptions read(const dt_nn_multi_label_soft_margi
   NnMultiLabelSoftMarginLossOptions o;
   if (c.weight) o.weight = *Pin<dt_tensor>(c.weight, "weight");
   if (c.reduction) o.reduction = enum_value<Reduction>(c.reduction, "reduction");
+  return o;
+}
+
+static_assert(sizeof(dt_nn_ctc_loss_options) == 24);
+static_assert(offsetof(dt_nn_ctc_loss_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_ctc_loss_options, blank) == 8);
+static_assert(offsetof(dt_nn_ctc_loss_options, reduction) == 16);
+static_assert(offsetof(dt_nn_ctc_loss_options, zero_infinity) == 20);
+inline NnCtcLossOptions read(const dt_nn_ctc_loss_options* given, const char* name) {
+  dt_nn_ctc_loss_options c = DT_NN_CTC_LOSS_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  NnCtcLossOptions o;
+  o.blank = c.blank;
+  if (c.reduction) o.reduction = enum_value<Reduction>(c.reduction, "reduction");
+  o.zero_infinity = c.zero_infinity != 0;
+  return o;
+}
+
+static_assert(sizeof(dt_nn_max_pool1d_options) == 64);
+static_assert(offsetof(dt_nn_max_pool1d_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_max_pool1d_options, stride) == 8);
+static_assert(offsetof(dt_nn_max_pool1d_options, stride_n) == 16);
+static_assert(offsetof(dt_nn_max_pool1d_options, padding) == 24);
+static_assert(offsetof(dt_nn_max_pool1d_options, padding_n) == 32);
+static_assert(offsetof(dt_nn_max_pool1d_options, dilation) == 40);
+static_assert(offsetof(dt_nn_max_pool1d_options, dilation_n) == 48);
+static_assert(offsetof(dt_nn_max_pool1d_options, ceil_mode) == 56);
+static_assert(offsetof(dt_nn_max_pool1d_options, reserved1) == 60);
+inline NnMaxPool1dOptions read(const dt_nn_max_pool1d_options* given, const char* name) {
+  dt_nn_max_pool1d_options c = DT_NN_MAX_POOL1D_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnMaxPool1dOptions o;
+  if (is_given(c.stride, c.stride_n)) o.stride = list(c.stride, c.stride_n, "stride").to_vector();
+  if (is_given(c.padding, c.padding_n)) o.padding = list(c.padding, c.padding_n, "padding").to_vector();
+  if (is_given(c.dilation, c.dilation_n)) o.dilation = list(c.dilation, c.dilation_n, "dilation").to_vector();
+  o.ceil_mode = c.ceil_mode != 0;
+  return o;
+}
+
+static_assert(sizeof(dt_nn_max_pool2d_options) == 64);
+static_assert(offsetof(dt_nn_max_pool2d_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_max_pool2d_options, stride) == 8);
+static_assert(offsetof(dt_nn_max_pool2d_options, stride_n) == 16);
+static_assert(offsetof(dt_nn_max_pool2d_options, padding) == 24);
+static_assert(offsetof(dt_nn_max_pool2d_options, padding_n) == 32);
+static_assert(offsetof(dt_nn_max_pool2d_options, dilation) == 40);
+static_assert(offsetof(dt_nn_max_pool2d_options, dilation_n) == 48);
+static_assert(offsetof(dt_nn_max_pool2d_options, ceil_mode) == 56);
+static_assert(offsetof(dt_nn_max_pool2d_options, reserved1) == 60);
+inline NnMaxPool2dOptions read(const dt_nn_max_pool2d_options* given, const char* name) {
+  dt_nn_max_pool2d_options c = DT_NN_MAX_POOL2D_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnMaxPool2dOptions o;
+  if (is_given(c.stride, c.stride_n)) o.stride = list(c.stride, c.stride_n, "stride").to_vector();
+  if (is_given(c.padding, c.padding_n)) o.padding = list(c.padding, c.padding_n, "padding").to_vector();
+  if (is_given(c.dilation, c.dilation_n)) o.dilation = list(c.dilation, c.dilation_n, "dilation").to_vector();
+  o.ceil_mode = c.ceil_mode != 0;
+  return o;
+}
+
+static_assert(sizeof(dt_nn_max_pool3d_options) == 64);
+static_assert(offsetof(dt_nn_max_pool3d_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_max_pool3d_options, stride) == 8);
+static_assert(offsetof(dt_nn_max_pool3d_options, stride_n) == 16);
+static_assert(offsetof(dt_nn_max_pool3d_options, padding) == 24);
+static_assert(offsetof(dt_nn_max_pool3d_options, padding_n) == 32);
+static_assert(offsetof(dt_nn_max_pool3d_options, dilation) == 40);
+static_assert(offsetof(dt_nn_max_pool3d_options, dilation_n) == 48);
+static_assert(offsetof(dt_nn_max_pool3d_options, ceil_mode) == 56);
+static_assert(offsetof(dt_nn_max_pool3d_options, reserved1) == 60);
+inline NnMaxPool3dOptions read(const dt_nn_max_pool3d_options* given, const char* name) {
+  dt_nn_max_pool3d_options c = DT_NN_MAX_POOL3D_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnMaxPool3dOptions o;
+  if (is_given(c.stride, c.stride_n)) o.stride = list(c.stride, c.stride_n, "stride").to_vector();
+  if (is_given(c.padding, c.padding_n)) o.padding = list(c.padding, c.padding_n, "padding").to_vector();
+  if (is_given(c.dilation, c.dilation_n)) o.dilation = list(c.dilation, c.dilation_n, "dilation").to_vector();
+  o.ceil_mode = c.ceil_mode != 0;
+  return o;
+}
+
+static_assert(sizeof(dt_nn_max_unpool1d_options) == 40);
+static_assert(offsetof(dt_nn_max_unpool1d_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_max_unpool1d_options, stride) == 8);
+static_assert(offsetof(dt_nn_max_unpool1d_options, stride_n) == 16);
+static_assert(offsetof(dt_nn_max_unpool1d_options, padding) == 24);
+static_assert(offsetof(dt_nn_max_unpool1d_options, padding_n) == 32);
+inline NnMaxUnpool1dOptions read(const dt_nn_max_unpool1d_options* given, const char* name) {
+  dt_nn_max_unpool1d_options c = DT_NN_MAX_UNPOOL1D_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  NnMaxUnpool1dOptions o;
+  if (is_given(c.stride, c.stride_n)) o.stride = list(c.stride, c.stride_n, "stride").to_vector();
+  if (is_given(c.padding, c.padding_n)) o.padding = list(c.padding, c.padding_n, "padding").to_vector();
+  return o;
+}
+
+static_assert(sizeof(dt_nn_max_unpool2d_options) == 40);
+static_assert(offsetof(dt_nn_max_unpool2d_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_max_unpool2d_options, stride) == 8);
+static_assert(offsetof(dt_nn_max_unpool2d_options, stride_n) == 16);
+static_assert(offsetof(dt_nn_max_unpool2d_options, padding) == 24);
+static_assert(offsetof(dt_nn_max_unpool2d_options, padding_n) == 32);
+inline NnMaxUnpool2dOptions read(const dt_nn_max_unpool2d_options* given, const char* name) {
+  dt_nn_max_unpool2d_options c = DT_NN_MAX_UNPOOL2D_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  NnMaxUnpool2dOptions o;
+  if (is_given(c.stride, c.stride_n)) o.stride = list(c.stride, c.stride_n, "stride").to_vector();
+  if (is_given(c.padding, c.padding_n)) o.padding = list(c.padding, c.padding_n, "padding").to_vector();
+  return o;
+}
+
+static_assert(sizeof(dt_nn_max_unpool3d_options) == 40);
+static_assert(offsetof(dt_nn_max_unpool3d_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_max_unpool3d_options, stride) == 8);
+static_assert(offsetof(dt_nn_max_unpool3d_options, stride_n) == 16);
+static_assert(offsetof(dt_nn_max_unpool3d_options, padding) == 24);
+static_assert(offsetof(dt_nn_max_unpool3d_options, padding_n) == 32);
+inline NnMaxUnpool3dOptions read(const dt_nn_max_unpool3d_options* given, const char* name) {
+  dt_nn_max_unpool3d_options c = DT_NN_MAX_UNPOOL3D_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  NnMaxUnpool3dOptions o;
+  if (is_given(c.stride, c.stride_n)) o.stride = list(c.stride, c.stride_n, "stride").to_vector();
+  if (is_given(c.padding, c.padding_n)) o.padding = list(c.padding, c.padding_n, "padding").to_vector();
+  return o;
+}
+
+static_assert(sizeof(dt_nn_fractional_max_pool2d_options) == 40);
+static_assert(offsetof(dt_nn_fractional_max_pool2d_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_fractional_max_pool2d_options, output_size) == 8);
+static_assert(offsetof(dt_nn_fractional_max_pool2d_options, output_size_n) == 16);
+static_assert(offsetof(dt_nn_fractional_max_pool2d_options, output_ratio) == 24);
+static_assert(offsetof(dt_nn_fractional_max_pool2d_options, output_ratio_n) == 32);
+inline NnFractionalMaxPool2dOptions read(const dt_nn_fractional_max_pool2d_options* given, const char* name) {
+  dt_nn_fractional_max_pool2d_options c = DT_NN_FRACTIONAL_MAX_POOL2D_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  NnFractionalMaxPool2dOptions o;
+  if (is_given(c.output_size, c.output_size_n)) o.output_size = list(c.output_size, c.output_size_n, "output_size").to_vector();
+  if (is_given(c.output_ratio, c.output_ratio_n)) o.output_ratio = list(c.output_ratio, c.output_ratio_n, "output_ratio").to_vector();
+  return o;
+}
+
+static_assert(sizeof(dt_nn_fractional_max_pool3d_options) == 40);
+static_assert(offsetof(dt_nn_fractional_max_pool3d_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_fractional_max_pool3d_options, output_size) == 8);
+static_assert(offsetof(dt_nn_fractional_max_pool3d_options, output_size_n) == 16);
+static_assert(offsetof(dt_nn_fractional_max_pool3d_options, output_ratio) == 24);
+static_assert(offsetof(dt_nn_fractional_max_pool3d_options, output_ratio_n) == 32);
+inline NnFractionalMaxPool3dOptions read(const dt_nn_fractional_max_pool3d_options* given, const char* name) {
+  dt_nn_fractional_max_pool3d_options c = DT_NN_FRACTIONAL_MAX_POOL3D_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  NnFractionalMaxPool3dOptions o;
+  if (is_given(c.output_size, c.output_size_n)) o.output_size = list(c.output_size, c.output_size_n, "output_size").to_vector();
+  if (is_given(c.output_ratio, c.output_ratio_n)) o.output_ratio = list(c.output_ratio, c.output_ratio_n, "output_ratio").to_vector();
+  return o;
+}
+
+static_assert(sizeof(dt_nn_avg_pool1d_options) == 48);
+static_assert(offsetof(dt_nn_avg_pool1d_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_avg_pool1d_options, stride) == 8);
+static_assert(offsetof(dt_nn_avg_pool1d_options, stride_n) == 16);
+static_assert(offsetof(dt_nn_avg_pool1d_options, padding) == 24);
+static_assert(offsetof(dt_nn_avg_pool1d_options, padding_n) == 32);
+static_assert(offsetof(dt_nn_avg_pool1d_options, ceil_mode) == 40);
+static_assert(offsetof(dt_nn_avg_pool1d_options, count_include_pad) == 44);
+inline NnAvgPool1dOptions read(const dt_nn_avg_pool1d_options* given, const char* name) {
+  dt_nn_avg_pool1d_options c = DT_NN_AVG_POOL1D_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  NnAvgPool1dOptions o;
+  if (is_given(c.stride, c.stride_n)) o.stride = list(c.stride, c.stride_n, "stride").to_vector();
+  if (is_given(c.padding, c.padding_n)) o.padding = list(c.padding, c.padding_n, "padding").to_vector();
+  o.ceil_mode = c.ceil_mode != 0;
+  o.count_include_pad = c.count_include_pad != 0;
+  return o;
+}
+
+static_assert(sizeof(dt_nn_avg_pool2d_options) == 56);
+static_assert(offsetof(dt_nn_avg_pool2d_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_avg_pool2d_options, stride) == 8);
+static_assert(offsetof(dt_nn_avg_pool2d_options, stride_n) == 16);
+static_assert(offsetof(dt_nn_avg_pool2d_options, padding) == 24);
+static_assert(offsetof(dt_nn_avg_pool2d_options, padding_n) == 32);
+static_assert(offsetof(dt_nn_avg_pool2d_options, ceil_mode) == 40);
+static_assert(offsetof(dt_nn_avg_pool2d_options, count_include_pad) == 44);
+static_assert(offsetof(dt_nn_avg_pool2d_options, divisor_override) == 48);
+inline NnAvgPool2dOptions read(const dt_nn_avg_pool2d_options* given, const char* name) {
+  dt_nn_avg_pool2d_options c = DT_NN_AVG_POOL2D_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  NnAvgPool2dOptions o;
+  if (is_given(c.stride, c.stride_n)) o.stride = list(c.stride, c.stride_n, "stride").to_vector();
+  if (is_given(c.padding, c.padding_n)) o.padding = list(c.padding, c.padding_n, "padding").to_vector();
+  o.ceil_mode = c.ceil_mode != 0;
+  o.count_include_pad = c.count_include_pad != 0;
+  if (c.divisor_override) o.divisor_override = *c.divisor_override;
+  return o;
+}
+
+static_assert(sizeof(dt_nn_avg_pool3d_options) == 56);
+static_assert(offsetof(dt_nn_avg_pool3d_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_avg_pool3d_options, stride) == 8);
+static_assert(offsetof(dt_nn_avg_pool3d_options, stride_n) == 16);
+static_assert(offsetof(dt_nn_avg_pool3d_options, padding) == 24);
+static_assert(offsetof(dt_nn_avg_pool3d_options, padding_n) == 32);
+static_assert(offsetof(dt_nn_avg_pool3d_options, ceil_mode) == 40);
+static_assert(offsetof(dt_nn_avg_pool3d_options, count_include_pad) == 44);
+static_assert(offsetof(dt_nn_avg_pool3d_options, divisor_override) == 48);
+inline NnAvgPool3dOptions read(const dt_nn_avg_pool3d_options* given, const char* name) {
+  dt_nn_avg_pool3d_options c = DT_NN_AVG_POOL3D_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  NnAvgPool3dOptions o;
+  if (is_given(c.stride, c.stride_n)) o.stride = list(c.stride, c.stride_n, "stride").to_vector();
+  if (is_given(c.padding, c.padding_n)) o.padding = list(c.padding, c.padding_n, "padding").to_vector();
+  o.ceil_mode = c.ceil_mode != 0;
+  o.count_include_pad = c.count_include_pad != 0;
+  if (c.divisor_override) o.divisor_override = *c.divisor_override;
+  return o;
+}
+
+static_assert(sizeof(dt_nn_lp_pool1d_options) == 32);
+static_assert(offsetof(dt_nn_lp_pool1d_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_lp_pool1d_options, stride) == 8);
+static_assert(offsetof(dt_nn_lp_pool1d_options, stride_n) == 16);
+static_assert(offsetof(dt_nn_lp_pool1d_options, ceil_mode) == 24);
+static_assert(offsetof(dt_nn_lp_pool1d_options, reserved1) == 28);
+inline NnLpPool1dOptions read(const dt_nn_lp_pool1d_options* given, const char* name) {
+  dt_nn_lp_pool1d_options c = DT_NN_LP_POOL1D_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnLpPool1dOptions o;
+  if (is_given(c.stride, c.stride_n)) o.stride = list(c.stride, c.stride_n, "stride").to_vector();
+  o.ceil_mode = c.ceil_mode != 0;
+  return o;
+}
+
+static_assert(sizeof(dt_nn_lp_pool2d_options) == 32);
+static_assert(offsetof(dt_nn_lp_pool2d_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_lp_pool2d_options, stride) == 8);
+static_assert(offsetof(dt_nn_lp_pool2d_options, stride_n) == 16);
+static_assert(offsetof(dt_nn_lp_pool2d_options, ceil_mode) == 24);
+static_assert(offsetof(dt_nn_lp_pool2d_options, reserved1) == 28);
+inline NnLpPool2dOptions read(const dt_nn_lp_pool2d_options* given, const char* name) {
+  dt_nn_lp_pool2d_options c = DT_NN_LP_POOL2D_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnLpPool2dOptions o;
+  if (is_given(c.stride, c.stride_n)) o.stride = list(c.stride, c.stride_n, "stride").to_vector();
+  o.ceil_mode = c.ceil_mode != 0;
+  return o;
+}
+
+static_assert(sizeof(dt_nn_lp_pool3d_options) == 32);
+static_assert(offsetof(dt_nn_lp_pool3d_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_lp_pool3d_options, stride) == 8);
+static_assert(offsetof(dt_nn_lp_pool3d_options, stride_n) == 16);
+static_assert(offsetof(dt_nn_lp_pool3d_options, ceil_mode) == 24);
+static_assert(offsetof(dt_nn_lp_pool3d_options, reserved1) == 28);
+inline NnLpPool3dOptions read(const dt_nn_lp_pool3d_options* given, const char* name) {
+  dt_nn_lp_pool3d_options c = DT_NN_LP_POOL3D_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnLpPool3dOptions o;
+  if (is_given(c.stride, c.stride_n)) o.stride = list(c.stride, c.stride_n, "stride").to_vector();
+  o.ceil_mode = c.ceil_mode != 0;
+  return o;
+}
+
+static_assert(sizeof(dt_nn_upsample_options) == 48);
+static_assert(offsetof(dt_nn_upsample_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_upsample_options, size) == 8);
+static_assert(offsetof(dt_nn_upsample_options, size_n) == 16);
+static_assert(offsetof(dt_nn_upsample_options, scale_factor) == 24);
+static_assert(offsetof(dt_nn_upsample_options, scale_factor_n) == 32);
+static_assert(offsetof(dt_nn_upsample_options, mode) == 40);
+static_assert(offsetof(dt_nn_upsample_options, reserved1) == 44);
+inline NnUpsampleOptions read(const dt_nn_upsample_options* given, const char* name) {
+  dt_nn_upsample_options c = DT_NN_UPSAMPLE_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnUpsampleOptions o;
+  if (is_given(c.size, c.size_n)) o.size = list(c.size, c.size_n, "size").to_vector();
+  if (is_given(c.scale_factor, c.scale_factor_n)) o.scale_factor = list(c.scale_factor, c.scale_factor_n, "scale_factor").to_vector();
+  if (c.mode) o.mode = enum_value<Interpolation>(c.mode, "mode");
+  return o;
+}
+
+static_assert(sizeof(dt_nn_upsampling_nearest2d_options) == 40);
+static_assert(offsetof(dt_nn_upsampling_nearest2d_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_upsampling_nearest2d_options, size) == 8);
+static_assert(offsetof(dt_nn_upsampling_nearest2d_options, size_n) == 16);
+static_assert(offsetof(dt_nn_upsampling_nearest2d_options, scale_factor) == 24);
+static_assert(offsetof(dt_nn_upsampling_nearest2d_options, scale_factor_n) == 32);
+inline NnUpsamplingNearest2dOptions read(const dt_nn_upsampling_nearest2d_options* given, const char* name) {
+  dt_nn_upsampling_nearest2d_options c = DT_NN_UPSAMPLING_NEAREST2D_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  NnUpsamplingNearest2dOptions o;
+  if (is_given(c.size, c.size_n)) o.size = list(c.size, c.size_n, "size").to_vector();
+  if (is_given(c.scale_factor, c.scale_factor_n)) o.scale_factor = list(c.scale_factor, c.scale_factor_n, "scale_factor").to_vector();
+  return o;
+}
+
+static_assert(sizeof(dt_nn_upsampling_bilinear2d_options) == 40);
+static_assert(offsetof(dt_nn_upsampling_bilinear2d_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_upsampling_bilinear2d_options, size) == 8);
+static_assert(offsetof(dt_nn_upsampling_bilinear2d_options, size_n) == 16);
+static_assert(offsetof(dt_nn_upsampling_bilinear2d_options, scale_factor) == 24);
+static_assert(offsetof(dt_nn_upsampling_bilinear2d_options, scale_factor_n) == 32);
+inline NnUpsamplingBilinear2dOptions read(const dt_nn_upsampling_bilinear2d_options* given, const char* name) {
+  dt_nn_upsampling_bilinear2d_options c = DT_NN_UPSAMPLING_BILINEAR2D_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  NnUpsamplingBilinear2dOptions o;
+  if (is_given(c.size, c.size_n)) o.size = list(c.size, c.size_n, "size").to_vector();
+  if (is_given(c.scale_factor, c.scale_factor_n)) o.scale_factor = list(c.scale_factor, c.scale_factor_n, "scale_factor").to_vector();
   return o;
 }
 

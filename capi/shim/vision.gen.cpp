@@ -40,3 +40,31 @@ dt_status dt_interpolate_aligned(
     put(out, dt::interpolate_aligned(input_, size_, scale_factor_, mode_, align_corners_, recompute_scale_factor_, antialias_));
   });
 }
+
+dt_status dt_grid_sample(
+    dt_tensor *input, dt_tensor *grid, const char *mode, const char *padding_mode,
+    const int32_t *align_corners, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("grid_sample", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> grid_pin(grid, "grid"); auto& grid_ = *grid_pin;
+    const std::string mode_ = string(mode, "mode");
+    const std::string padding_mode_ = string(padding_mode, "padding_mode");
+    const auto align_corners_ = optional_bool(align_corners);
+    need(out, "out");
+    put(out, dt::grid_sample(input_, grid_, mode_, padding_mode_, align_corners_));
+  });
+}
+
+dt_status dt_affine_grid(
+    dt_tensor *theta, const int64_t *size, int64_t size_n, const int32_t *align_corners,
+    dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("affine_grid", [&] {
+    const Pin<dt_tensor> theta_pin(theta, "theta"); auto& theta_ = *theta_pin;
+    const auto size_ = list(size, size_n, "size");
+    const auto align_corners_ = optional_bool(align_corners);
+    need(out, "out");
+    put(out, dt::affine_grid(theta_, size_, align_corners_));
+  });
+}

@@ -360,390 +360,6 @@ class ConvTranspose3d final : public Module {
   double bound;
 };
 
-class MaxPool1d final : public Module {
- public:
-  MaxPool1d(IntList kernel_size, const NnMaxPool1dOptions& options)
-      : Module("MaxPool1d"),
-        kernel_size(kernel_size.to_vector()),
-        stride(options.stride),
-        padding(options.padding),
-        dilation(options.dilation),
-        ceil_mode(options.ceil_mode) {
-  }
-
-  Tensor forward(TensorList inputs) override {
-    check_inputs(inputs, 1, 1);
-    const Tensor& input = inputs[0];
-    return max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode);
-  }
-
- private:
-  std::vector<int64_t> kernel_size;
-  std::optional<std::vector<int64_t>> stride;
-  std::vector<int64_t> padding;
-  std::vector<int64_t> dilation;
-  bool ceil_mode;
-};
-
-class MaxPool2d final : public Module {
- public:
-  MaxPool2d(IntList kernel_size, const NnMaxPool2dOptions& options)
-      : Module("MaxPool2d"),
-        kernel_size(expand_list(kernel_size, 2, "MaxPool2d", "kernel_size")),
-        stride(options.stride),
-        padding(expand_list(options.padding, 2, "MaxPool2d", "padding")),
-        dilation(expand_list(options.dilation, 2, "MaxPool2d", "dilation")),
-        ceil_mode(options.ceil_mode) {
-  }
-
-  Tensor forward(TensorList inputs) override {
-    check_inputs(inputs, 1, 1);
-    const Tensor& input = inputs[0];
-    return max_pool2d(input, kernel_size, stride, padding, dilation, ceil_mode);
-  }
-
- private:
-  std::vector<int64_t> kernel_size;
-  std::optional<std::vector<int64_t>> stride;
-  std::vector<int64_t> padding;
-  std::vector<int64_t> dilation;
-  bool ceil_mode;
-};
-
-class MaxPool3d final : public Module {
- public:
-  MaxPool3d(IntList kernel_size, const NnMaxPool3dOptions& options)
-      : Module("MaxPool3d"),
-        kernel_size(expand_list(kernel_size, 3, "MaxPool3d", "kernel_size")),
-        stride(options.stride),
-        padding(expand_list(options.padding, 3, "MaxPool3d", "padding")),
-        dilation(expand_list(options.dilation, 3, "MaxPool3d", "dilation")),
-        ceil_mode(options.ceil_mode) {
-  }
-
-  Tensor forward(TensorList inputs) override {
-    check_inputs(inputs, 1, 1);
-    const Tensor& input = inputs[0];
-    return max_pool3d(input, kernel_size, stride, padding, dilation, ceil_mode);
-  }
-
- private:
-  std::vector<int64_t> kernel_size;
-  std::optional<std::vector<int64_t>> stride;
-  std::vector<int64_t> padding;
-  std::vector<int64_t> dilation;
-  bool ceil_mode;
-};
-
-class AvgPool1d final : public Module {
- public:
-  AvgPool1d(IntList kernel_size, const NnAvgPool1dOptions& options)
-      : Module("AvgPool1d"),
-        kernel_size(kernel_size.to_vector()),
-        stride(options.stride),
-        padding(options.padding),
-        ceil_mode(options.ceil_mode),
-        count_include_pad(options.count_include_pad) {
-  }
-
-  Tensor forward(TensorList inputs) override {
-    check_inputs(inputs, 1, 1);
-    const Tensor& input = inputs[0];
-    return avg_pool1d(input, kernel_size, stride, padding, ceil_mode, count_include_pad);
-  }
-
- private:
-  std::vector<int64_t> kernel_size;
-  std::optional<std::vector<int64_t>> stride;
-  std::vector<int64_t> padding;
-  bool ceil_mode;
-  bool count_include_pad;
-};
-
-class AvgPool2d final : public Module {
- public:
-  AvgPool2d(IntList kernel_size, const NnAvgPool2dOptions& options)
-      : Module("AvgPool2d"),
-        kernel_size(expand_list(kernel_size, 2, "AvgPool2d", "kernel_size")),
-        stride(options.stride),
-        padding(expand_list(options.padding, 2, "AvgPool2d", "padding")),
-        ceil_mode(options.ceil_mode),
-        count_include_pad(options.count_include_pad),
-        divisor_override(options.divisor_override) {
-  }
-
-  Tensor forward(TensorList inputs) override {
-    check_inputs(inputs, 1, 1);
-    const Tensor& input = inputs[0];
-    return avg_pool2d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
-  }
-
- private:
-  std::vector<int64_t> kernel_size;
-  std::optional<std::vector<int64_t>> stride;
-  std::vector<int64_t> padding;
-  bool ceil_mode;
-  bool count_include_pad;
-  std::optional<int64_t> divisor_override;
-};
-
-class AvgPool3d final : public Module {
- public:
-  AvgPool3d(IntList kernel_size, const NnAvgPool3dOptions& options)
-      : Module("AvgPool3d"),
-        kernel_size(expand_list(kernel_size, 3, "AvgPool3d", "kernel_size")),
-        stride(options.stride),
-        padding(expand_list(options.padding, 3, "AvgPool3d", "padding")),
-        ceil_mode(options.ceil_mode),
-        count_include_pad(options.count_include_pad),
-        divisor_override(options.divisor_override) {
-  }
-
-  Tensor forward(TensorList inputs) override {
-    check_inputs(inputs, 1, 1);
-    const Tensor& input = inputs[0];
-    return avg_pool3d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
-  }
-
- private:
-  std::vector<int64_t> kernel_size;
-  std::optional<std::vector<int64_t>> stride;
-  std::vector<int64_t> padding;
-  bool ceil_mode;
-  bool count_include_pad;
-  std::optional<int64_t> divisor_override;
-};
-
-class AdaptiveAvgPool1d final : public Module {
- public:
-  explicit AdaptiveAvgPool1d(IntList output_size)
-      : Module("AdaptiveAvgPool1d"),
-        output_size(output_size.to_vector()) {
-  }
-
-  Tensor forward(TensorList inputs) override {
-    check_inputs(inputs, 1, 1);
-    const Tensor& input = inputs[0];
-    return adaptive_avg_pool1d(input, output_size);
-  }
-
- private:
-  std::vector<int64_t> output_size;
-};
-
-class AdaptiveMaxPool1d final : public Module {
- public:
-  explicit AdaptiveMaxPool1d(IntList output_size)
-      : Module("AdaptiveMaxPool1d"),
-        output_size(output_size.to_vector()) {
-  }
-
-  Tensor forward(TensorList inputs) override {
-    check_inputs(inputs, 1, 1);
-    const Tensor& input = inputs[0];
-    return adaptive_max_pool1d(input, output_size);
-  }
-
- private:
-  std::vector<int64_t> output_size;
-};
-
-class LPPool1d final : public Module {
- public:
-  LPPool1d(double norm_type, IntList kernel_size, const NnLpPool1dOptions& options)
-      : Module("LPPool1d"),
-        norm_type(norm_type),
-        kernel_size(kernel_size.to_vector()),
-        stride(options.stride),
-        ceil_mode(options.ceil_mode) {
-  }
-
-  Tensor forward(TensorList inputs) override {
-    check_inputs(inputs, 1, 1);
-    const Tensor& input = inputs[0];
-    return lp_pool1d(input, norm_type, kernel_size, stride, ceil_mode);
-  }
-
- private:
-  double norm_type;
-  std::vector<int64_t> kernel_size;
-  std::optional<std::vector<int64_t>> stride;
-  bool ceil_mode;
-};
-
-class AdaptiveAvgPool2d final : public Module {
- public:
-  explicit AdaptiveAvgPool2d(IntList output_size)
-      : Module("AdaptiveAvgPool2d"),
-        output_size(expand_list(output_size, 2, "AdaptiveAvgPool2d", "output_size")) {
-  }
-
-  Tensor forward(TensorList inputs) override {
-    check_inputs(inputs, 1, 1);
-    const Tensor& input = inputs[0];
-    return adaptive_avg_pool2d(input, output_size);
-  }
-
- private:
-  std::vector<int64_t> output_size;
-};
-
-class AdaptiveMaxPool2d final : public Module {
- public:
-  explicit AdaptiveMaxPool2d(IntList output_size)
-      : Module("AdaptiveMaxPool2d"),
-        output_size(expand_list(output_size, 2, "AdaptiveMaxPool2d", "output_size")) {
-  }
-
-  Tensor forward(TensorList inputs) override {
-    check_inputs(inputs, 1, 1);
-    const Tensor& input = inputs[0];
-    return adaptive_max_pool2d(input, output_size);
-  }
-
- private:
-  std::vector<int64_t> output_size;
-};
-
-class LPPool2d final : public Module {
- public:
-  LPPool2d(double norm_type, IntList kernel_size, const NnLpPool2dOptions& options)
-      : Module("LPPool2d"),
-        norm_type(norm_type),
-        kernel_size(expand_list(kernel_size, 2, "LPPool2d", "kernel_size")),
-        stride(options.stride),
-        ceil_mode(options.ceil_mode) {
-  }
-
-  Tensor forward(TensorList inputs) override {
-    check_inputs(inputs, 1, 1);
-    const Tensor& input = inputs[0];
-    return lp_pool2d(input, norm_type, kernel_size, stride, ceil_mode);
-  }
-
- private:
-  double norm_type;
-  std::vector<int64_t> kernel_size;
-  std::optional<std::vector<int64_t>> stride;
-  bool ceil_mode;
-};
-
-class AdaptiveAvgPool3d final : public Module {
- public:
-  explicit AdaptiveAvgPool3d(IntList output_size)
-      : Module("AdaptiveAvgPool3d"),
-        output_size(expand_list(output_size, 3, "AdaptiveAvgPool3d", "output_size")) {
-  }
-
-  Tensor forward(TensorList inputs) override {
-    check_inputs(inputs, 1, 1);
-    const Tensor& input = inputs[0];
-    return adaptive_avg_pool3d(input, output_size);
-  }
-
- private:
-  std::vector<int64_t> output_size;
-};
-
-class AdaptiveMaxPool3d final : public Module {
- public:
-  explicit AdaptiveMaxPool3d(IntList output_size)
-      : Module("AdaptiveMaxPool3d"),
-        output_size(expand_list(output_size, 3, "AdaptiveMaxPool3d", "output_size")) {
-  }
-
-  Tensor forward(TensorList inputs) override {
-    check_inputs(inputs, 1, 1);
-    const Tensor& input = inputs[0];
-    return adaptive_max_pool3d(input, output_size);
-  }
-
- private:
-  std::vector<int64_t> output_size;
-};
-
-class LPPool3d final : public Module {
- public:
-  LPPool3d(double norm_type, IntList kernel_size, const NnLpPool3dOptions& options)
-      : Module("LPPool3d"),
-        norm_type(norm_type),
-        kernel_size(expand_list(kernel_size, 3, "LPPool3d", "kernel_size")),
-        stride(options.stride),
-        ceil_mode(options.ceil_mode) {
-  }
-
-  Tensor forward(TensorList inputs) override {
-    check_inputs(inputs, 1, 1);
-    const Tensor& input = inputs[0];
-    return lp_pool3d(input, norm_type, kernel_size, stride, ceil_mode);
-  }
-
- private:
-  double norm_type;
-  std::vector<int64_t> kernel_size;
-  std::optional<std::vector<int64_t>> stride;
-  bool ceil_mode;
-};
-
-class Upsample final : public Module {
- public:
-  explicit Upsample(const NnUpsampleOptions& options)
-      : Module("Upsample"),
-        size(options.size),
-        scale_factor(options.scale_factor),
-        mode(options.mode) {
-  }
-
-  Tensor forward(TensorList inputs) override {
-    check_inputs(inputs, 1, 1);
-    const Tensor& input = inputs[0];
-    return interpolate(input, size, scale_factor, mode);
-  }
-
- private:
-  std::optional<std::vector<int64_t>> size;
-  std::optional<std::vector<double>> scale_factor;
-  Interpolation mode;
-};
-
-class UpsamplingNearest2d final : public Module {
- public:
-  explicit UpsamplingNearest2d(const NnUpsamplingNearest2dOptions& options)
-      : Module("UpsamplingNearest2d"),
-        size(options.size),
-        scale_factor(options.scale_factor) {
-  }
-
-  Tensor forward(TensorList inputs) override {
-    check_inputs(inputs, 1, 1);
-    const Tensor& input = inputs[0];
-    return interpolate(input, size, scale_factor, Interpolation::kNearest);
-  }
-
- private:
-  std::optional<std::vector<int64_t>> size;
-  std::optional<std::vector<double>> scale_factor;
-};
-
-class UpsamplingBilinear2d final : public Module {
- public:
-  explicit UpsamplingBilinear2d(const NnUpsamplingBilinear2dOptions& options)
-      : Module("UpsamplingBilinear2d"),
-        size(options.size),
-        scale_factor(options.scale_factor) {
-  }
-
-  Tensor forward(TensorList inputs) override {
-    check_inputs(inputs, 1, 1);
-    const Tensor& input = inputs[0];
-    return interpolate_aligned(input, size, scale_factor, Interpolation::kBilinear, true);
-  }
-
- private:
-  std::optional<std::vector<int64_t>> size;
-  std::optional<std::vector<double>> scale_factor;
-};
-
 class BatchNorm1d final : public Module {
  public:
   BatchNorm1d(int64_t num_features, const NnBatchNorm1dOptions& options)
@@ -1338,6 +954,50 @@ class Embedding final : public Module {
   double norm_type;
   bool scale_grad_by_freq;
   bool sparse;
+};
+
+class EmbeddingBag final : public Module {
+ public:
+  EmbeddingBag(int64_t num_embeddings, int64_t embedding_dim, const NnEmbeddingBagOptions& options)
+      : Module("EmbeddingBag"),
+        max_norm(options.max_norm),
+        norm_type(options.norm_type),
+        scale_grad_by_freq(options.scale_grad_by_freq),
+        mode(options.mode),
+        sparse(options.sparse),
+        include_last_offset(options.include_last_offset),
+        padding_idx(options.padding_idx) {
+    const auto& device = options.device;
+    const auto& dtype = options.dtype;
+    DT_CHECK((!is_given(padding_idx)) || ((value(padding_idx) >= (-num_embeddings)) && (value(padding_idx) < num_embeddings)), kValueError, "padding_idx must be within num_embeddings");
+    register_parameter("weight", empty({num_embeddings, embedding_dim}, dtype, device));
+    initialize();
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 3);
+    const Tensor& input = inputs[0];
+    const Tensor offsets = inputs.size() > 1 ? inputs[1] : Tensor();
+    const Tensor per_sample_weights = inputs.size() > 2 ? inputs[2] : Tensor();
+    const Tensor& weight = state(0);
+    return embedding_bag(input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx);
+  }
+
+ private:
+  void initialize() {
+    const GradMode off(false);
+    const Tensor& weight = state(0);
+    normal_(weight);
+    (is_given(padding_idx)) ? zero_(select(weight, 0, value(padding_idx))) : weight;
+  }
+
+  std::optional<double> max_norm;
+  double norm_type;
+  bool scale_grad_by_freq;
+  std::string mode;
+  bool sparse;
+  bool include_last_offset;
+  std::optional<int64_t> padding_idx;
 };
 
 class Flatten final : public Module {
@@ -2342,6 +2002,526 @@ class MultiLabelSoftMarginLoss final : public Module {
   Reduction reduction;
 };
 
+class CTCLoss final : public Module {
+ public:
+  explicit CTCLoss(const NnCtcLossOptions& options)
+      : Module("CTCLoss"),
+        blank(options.blank),
+        reduction(options.reduction),
+        zero_infinity(options.zero_infinity) {
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 4, 4);
+    const Tensor& log_probs = inputs[0];
+    const Tensor& targets = inputs[1];
+    const Tensor& input_lengths = inputs[2];
+    const Tensor& target_lengths = inputs[3];
+    return ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity);
+  }
+
+ private:
+  int64_t blank;
+  Reduction reduction;
+  bool zero_infinity;
+};
+
+class MaxPool1d final : public Module {
+ public:
+  MaxPool1d(IntList kernel_size, const NnMaxPool1dOptions& options)
+      : Module("MaxPool1d"),
+        kernel_size(kernel_size.to_vector()),
+        stride(options.stride),
+        padding(options.padding),
+        dilation(options.dilation),
+        ceil_mode(options.ceil_mode) {
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    return max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode);
+  }
+
+ private:
+  std::vector<int64_t> kernel_size;
+  std::optional<std::vector<int64_t>> stride;
+  std::vector<int64_t> padding;
+  std::vector<int64_t> dilation;
+  bool ceil_mode;
+};
+
+class MaxPool2d final : public Module {
+ public:
+  MaxPool2d(IntList kernel_size, const NnMaxPool2dOptions& options)
+      : Module("MaxPool2d"),
+        kernel_size(expand_list(kernel_size, 2, "MaxPool2d", "kernel_size")),
+        stride(options.stride),
+        padding(expand_list(options.padding, 2, "MaxPool2d", "padding")),
+        dilation(expand_list(options.dilation, 2, "MaxPool2d", "dilation")),
+        ceil_mode(options.ceil_mode) {
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    return max_pool2d(input, kernel_size, stride, padding, dilation, ceil_mode);
+  }
+
+ private:
+  std::vector<int64_t> kernel_size;
+  std::optional<std::vector<int64_t>> stride;
+  std::vector<int64_t> padding;
+  std::vector<int64_t> dilation;
+  bool ceil_mode;
+};
+
+class MaxPool3d final : public Module {
+ public:
+  MaxPool3d(IntList kernel_size, const NnMaxPool3dOptions& options)
+      : Module("MaxPool3d"),
+        kernel_size(expand_list(kernel_size, 3, "MaxPool3d", "kernel_size")),
+        stride(options.stride),
+        padding(expand_list(options.padding, 3, "MaxPool3d", "padding")),
+        dilation(expand_list(options.dilation, 3, "MaxPool3d", "dilation")),
+        ceil_mode(options.ceil_mode) {
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    return max_pool3d(input, kernel_size, stride, padding, dilation, ceil_mode);
+  }
+
+ private:
+  std::vector<int64_t> kernel_size;
+  std::optional<std::vector<int64_t>> stride;
+  std::vector<int64_t> padding;
+  std::vector<int64_t> dilation;
+  bool ceil_mode;
+};
+
+class MaxUnpool1d final : public Module {
+ public:
+  MaxUnpool1d(IntList kernel_size, const NnMaxUnpool1dOptions& options)
+      : Module("MaxUnpool1d"),
+        kernel_size(kernel_size.to_vector()),
+        stride(options.stride),
+        padding(options.padding) {
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 2, 2);
+    const Tensor& input = inputs[0];
+    const Tensor& indices = inputs[1];
+    return max_unpool1d(input, indices, kernel_size, stride, padding);
+  }
+
+ private:
+  std::vector<int64_t> kernel_size;
+  std::optional<std::vector<int64_t>> stride;
+  std::vector<int64_t> padding;
+};
+
+class MaxUnpool2d final : public Module {
+ public:
+  MaxUnpool2d(IntList kernel_size, const NnMaxUnpool2dOptions& options)
+      : Module("MaxUnpool2d"),
+        kernel_size(expand_list(kernel_size, 2, "MaxUnpool2d", "kernel_size")),
+        stride(options.stride),
+        padding(expand_list(options.padding, 2, "MaxUnpool2d", "padding")) {
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 2, 2);
+    const Tensor& input = inputs[0];
+    const Tensor& indices = inputs[1];
+    return max_unpool2d(input, indices, kernel_size, stride, padding);
+  }
+
+ private:
+  std::vector<int64_t> kernel_size;
+  std::optional<std::vector<int64_t>> stride;
+  std::vector<int64_t> padding;
+};
+
+class MaxUnpool3d final : public Module {
+ public:
+  MaxUnpool3d(IntList kernel_size, const NnMaxUnpool3dOptions& options)
+      : Module("MaxUnpool3d"),
+        kernel_size(expand_list(kernel_size, 3, "MaxUnpool3d", "kernel_size")),
+        stride(options.stride),
+        padding(expand_list(options.padding, 3, "MaxUnpool3d", "padding")) {
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 2, 2);
+    const Tensor& input = inputs[0];
+    const Tensor& indices = inputs[1];
+    return max_unpool3d(input, indices, kernel_size, stride, padding);
+  }
+
+ private:
+  std::vector<int64_t> kernel_size;
+  std::optional<std::vector<int64_t>> stride;
+  std::vector<int64_t> padding;
+};
+
+class FractionalMaxPool2d final : public Module {
+ public:
+  FractionalMaxPool2d(IntList kernel_size, const NnFractionalMaxPool2dOptions& options)
+      : Module("FractionalMaxPool2d"),
+        kernel_size(expand_list(kernel_size, 2, "FractionalMaxPool2d", "kernel_size")),
+        output_size(options.output_size),
+        output_ratio(options.output_ratio) {
+    DT_CHECK((is_given(output_size)) || (is_given(output_ratio)), kValueError, "FractionalMaxPool2d requires specifying either an output size, or a pooling ratio");
+    DT_CHECK((!is_given(output_size)) || (!is_given(output_ratio)), kValueError, "only one of output_size and output_ratio may be specified");
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    return fractional_max_pool2d(input, kernel_size, output_size, output_ratio);
+  }
+
+ private:
+  std::vector<int64_t> kernel_size;
+  std::optional<std::vector<int64_t>> output_size;
+  std::optional<std::vector<double>> output_ratio;
+};
+
+class FractionalMaxPool3d final : public Module {
+ public:
+  FractionalMaxPool3d(IntList kernel_size, const NnFractionalMaxPool3dOptions& options)
+      : Module("FractionalMaxPool3d"),
+        kernel_size(expand_list(kernel_size, 3, "FractionalMaxPool3d", "kernel_size")),
+        output_size(options.output_size),
+        output_ratio(options.output_ratio) {
+    DT_CHECK((is_given(output_size)) || (is_given(output_ratio)), kValueError, "FractionalMaxPool3d requires specifying either an output size, or a pooling ratio");
+    DT_CHECK((!is_given(output_size)) || (!is_given(output_ratio)), kValueError, "only one of output_size and output_ratio may be specified");
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    return fractional_max_pool3d(input, kernel_size, output_size, output_ratio);
+  }
+
+ private:
+  std::vector<int64_t> kernel_size;
+  std::optional<std::vector<int64_t>> output_size;
+  std::optional<std::vector<double>> output_ratio;
+};
+
+class AvgPool1d final : public Module {
+ public:
+  AvgPool1d(IntList kernel_size, const NnAvgPool1dOptions& options)
+      : Module("AvgPool1d"),
+        kernel_size(kernel_size.to_vector()),
+        stride(options.stride),
+        padding(options.padding),
+        ceil_mode(options.ceil_mode),
+        count_include_pad(options.count_include_pad) {
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    return avg_pool1d(input, kernel_size, stride, padding, ceil_mode, count_include_pad);
+  }
+
+ private:
+  std::vector<int64_t> kernel_size;
+  std::optional<std::vector<int64_t>> stride;
+  std::vector<int64_t> padding;
+  bool ceil_mode;
+  bool count_include_pad;
+};
+
+class AvgPool2d final : public Module {
+ public:
+  AvgPool2d(IntList kernel_size, const NnAvgPool2dOptions& options)
+      : Module("AvgPool2d"),
+        kernel_size(expand_list(kernel_size, 2, "AvgPool2d", "kernel_size")),
+        stride(options.stride),
+        padding(expand_list(options.padding, 2, "AvgPool2d", "padding")),
+        ceil_mode(options.ceil_mode),
+        count_include_pad(options.count_include_pad),
+        divisor_override(options.divisor_override) {
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    return avg_pool2d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
+  }
+
+ private:
+  std::vector<int64_t> kernel_size;
+  std::optional<std::vector<int64_t>> stride;
+  std::vector<int64_t> padding;
+  bool ceil_mode;
+  bool count_include_pad;
+  std::optional<int64_t> divisor_override;
+};
+
+class AvgPool3d final : public Module {
+ public:
+  AvgPool3d(IntList kernel_size, const NnAvgPool3dOptions& options)
+      : Module("AvgPool3d"),
+        kernel_size(expand_list(kernel_size, 3, "AvgPool3d", "kernel_size")),
+        stride(options.stride),
+        padding(expand_list(options.padding, 3, "AvgPool3d", "padding")),
+        ceil_mode(options.ceil_mode),
+        count_include_pad(options.count_include_pad),
+        divisor_override(options.divisor_override) {
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    return avg_pool3d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
+  }
+
+ private:
+  std::vector<int64_t> kernel_size;
+  std::optional<std::vector<int64_t>> stride;
+  std::vector<int64_t> padding;
+  bool ceil_mode;
+  bool count_include_pad;
+  std::optional<int64_t> divisor_override;
+};
+
+class AdaptiveAvgPool1d final : public Module {
+ public:
+  explicit AdaptiveAvgPool1d(IntList output_size)
+      : Module("AdaptiveAvgPool1d"),
+        output_size(output_size.to_vector()) {
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    return adaptive_avg_pool1d(input, output_size);
+  }
+
+ private:
+  std::vector<int64_t> output_size;
+};
+
+class AdaptiveMaxPool1d final : public Module {
+ public:
+  explicit AdaptiveMaxPool1d(IntList output_size)
+      : Module("AdaptiveMaxPool1d"),
+        output_size(output_size.to_vector()) {
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    return adaptive_max_pool1d(input, output_size);
+  }
+
+ private:
+  std::vector<int64_t> output_size;
+};
+
+class LPPool1d final : public Module {
+ public:
+  LPPool1d(double norm_type, IntList kernel_size, const NnLpPool1dOptions& options)
+      : Module("LPPool1d"),
+        norm_type(norm_type),
+        kernel_size(kernel_size.to_vector()),
+        stride(options.stride),
+        ceil_mode(options.ceil_mode) {
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    return lp_pool1d(input, norm_type, kernel_size, stride, ceil_mode);
+  }
+
+ private:
+  double norm_type;
+  std::vector<int64_t> kernel_size;
+  std::optional<std::vector<int64_t>> stride;
+  bool ceil_mode;
+};
+
+class AdaptiveAvgPool2d final : public Module {
+ public:
+  explicit AdaptiveAvgPool2d(IntList output_size)
+      : Module("AdaptiveAvgPool2d"),
+        output_size(expand_list(output_size, 2, "AdaptiveAvgPool2d", "output_size")) {
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    return adaptive_avg_pool2d(input, output_size);
+  }
+
+ private:
+  std::vector<int64_t> output_size;
+};
+
+class AdaptiveMaxPool2d final : public Module {
+ public:
+  explicit AdaptiveMaxPool2d(IntList output_size)
+      : Module("AdaptiveMaxPool2d"),
+        output_size(expand_list(output_size, 2, "AdaptiveMaxPool2d", "output_size")) {
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    return adaptive_max_pool2d(input, output_size);
+  }
+
+ private:
+  std::vector<int64_t> output_size;
+};
+
+class LPPool2d final : public Module {
+ public:
+  LPPool2d(double norm_type, IntList kernel_size, const NnLpPool2dOptions& options)
+      : Module("LPPool2d"),
+        norm_type(norm_type),
+        kernel_size(expand_list(kernel_size, 2, "LPPool2d", "kernel_size")),
+        stride(options.stride),
+        ceil_mode(options.ceil_mode) {
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    return lp_pool2d(input, norm_type, kernel_size, stride, ceil_mode);
+  }
+
+ private:
+  double norm_type;
+  std::vector<int64_t> kernel_size;
+  std::optional<std::vector<int64_t>> stride;
+  bool ceil_mode;
+};
+
+class AdaptiveAvgPool3d final : public Module {
+ public:
+  explicit AdaptiveAvgPool3d(IntList output_size)
+      : Module("AdaptiveAvgPool3d"),
+        output_size(expand_list(output_size, 3, "AdaptiveAvgPool3d", "output_size")) {
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    return adaptive_avg_pool3d(input, output_size);
+  }
+
+ private:
+  std::vector<int64_t> output_size;
+};
+
+class AdaptiveMaxPool3d final : public Module {
+ public:
+  explicit AdaptiveMaxPool3d(IntList output_size)
+      : Module("AdaptiveMaxPool3d"),
+        output_size(expand_list(output_size, 3, "AdaptiveMaxPool3d", "output_size")) {
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    return adaptive_max_pool3d(input, output_size);
+  }
+
+ private:
+  std::vector<int64_t> output_size;
+};
+
+class LPPool3d final : public Module {
+ public:
+  LPPool3d(double norm_type, IntList kernel_size, const NnLpPool3dOptions& options)
+      : Module("LPPool3d"),
+        norm_type(norm_type),
+        kernel_size(expand_list(kernel_size, 3, "LPPool3d", "kernel_size")),
+        stride(options.stride),
+        ceil_mode(options.ceil_mode) {
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    return lp_pool3d(input, norm_type, kernel_size, stride, ceil_mode);
+  }
+
+ private:
+  double norm_type;
+  std::vector<int64_t> kernel_size;
+  std::optional<std::vector<int64_t>> stride;
+  bool ceil_mode;
+};
+
+class Upsample final : public Module {
+ public:
+  explicit Upsample(const NnUpsampleOptions& options)
+      : Module("Upsample"),
+        size(options.size),
+        scale_factor(options.scale_factor),
+        mode(options.mode) {
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    return interpolate(input, size, scale_factor, mode);
+  }
+
+ private:
+  std::optional<std::vector<int64_t>> size;
+  std::optional<std::vector<double>> scale_factor;
+  Interpolation mode;
+};
+
+class UpsamplingNearest2d final : public Module {
+ public:
+  explicit UpsamplingNearest2d(const NnUpsamplingNearest2dOptions& options)
+      : Module("UpsamplingNearest2d"),
+        size(options.size),
+        scale_factor(options.scale_factor) {
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    return interpolate(input, size, scale_factor, Interpolation::kNearest);
+  }
+
+ private:
+  std::optional<std::vector<int64_t>> size;
+  std::optional<std::vector<double>> scale_factor;
+};
+
+class UpsamplingBilinear2d final : public Module {
+ public:
+  explicit UpsamplingBilinear2d(const NnUpsamplingBilinear2dOptions& options)
+      : Module("UpsamplingBilinear2d"),
+        size(options.size),
+        scale_factor(options.scale_factor) {
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    return interpolate_aligned(input, size, scale_factor, Interpolation::kBilinear, true);
+  }
+
+ private:
+  std::optional<std::vector<int64_t>> size;
+  std::optional<std::vector<double>> scale_factor;
+};
+
 class RNNCell final : public Module {
  public:
   RNNCell(int64_t input_size, int64_t hidden_size, const NnRnnCellOptions& options)
@@ -2881,78 +3061,6 @@ Ref<Module> nn_conv_transpose3d(int64_t in_channels, int64_t out_channels, IntLi
   return Ref<Module>::adopt(new ConvTranspose3d(in_channels, out_channels, kernel_size, options));
 }
 
-Ref<Module> nn_max_pool1d(IntList kernel_size, const NnMaxPool1dOptions& options) {
-  return Ref<Module>::adopt(new MaxPool1d(kernel_size, options));
-}
-
-Ref<Module> nn_max_pool2d(IntList kernel_size, const NnMaxPool2dOptions& options) {
-  return Ref<Module>::adopt(new MaxPool2d(kernel_size, options));
-}
-
-Ref<Module> nn_max_pool3d(IntList kernel_size, const NnMaxPool3dOptions& options) {
-  return Ref<Module>::adopt(new MaxPool3d(kernel_size, options));
-}
-
-Ref<Module> nn_avg_pool1d(IntList kernel_size, const NnAvgPool1dOptions& options) {
-  return Ref<Module>::adopt(new AvgPool1d(kernel_size, options));
-}
-
-Ref<Module> nn_avg_pool2d(IntList kernel_size, const NnAvgPool2dOptions& options) {
-  return Ref<Module>::adopt(new AvgPool2d(kernel_size, options));
-}
-
-Ref<Module> nn_avg_pool3d(IntList kernel_size, const NnAvgPool3dOptions& options) {
-  return Ref<Module>::adopt(new AvgPool3d(kernel_size, options));
-}
-
-Ref<Module> nn_adaptive_avg_pool1d(IntList output_size) {
-  return Ref<Module>::adopt(new AdaptiveAvgPool1d(output_size));
-}
-
-Ref<Module> nn_adaptive_max_pool1d(IntList output_size) {
-  return Ref<Module>::adopt(new AdaptiveMaxPool1d(output_size));
-}
-
-Ref<Module> nn_lp_pool1d(double norm_type, IntList kernel_size, const NnLpPool1dOptions& options) {
-  return Ref<Module>::adopt(new LPPool1d(norm_type, kernel_size, options));
-}
-
-Ref<Module> nn_adaptive_avg_pool2d(IntList output_size) {
-  return Ref<Module>::adopt(new AdaptiveAvgPool2d(output_size));
-}
-
-Ref<Module> nn_adaptive_max_pool2d(IntList output_size) {
-  return Ref<Module>::adopt(new AdaptiveMaxPool2d(output_size));
-}
-
-Ref<Module> nn_lp_pool2d(double norm_type, IntList kernel_size, const NnLpPool2dOptions& options) {
-  return Ref<Module>::adopt(new LPPool2d(norm_type, kernel_size, options));
-}
-
-Ref<Module> nn_adaptive_avg_pool3d(IntList output_size) {
-  return Ref<Module>::adopt(new AdaptiveAvgPool3d(output_size));
-}
-
-Ref<Module> nn_adaptive_max_pool3d(IntList output_size) {
-  return Ref<Module>::adopt(new AdaptiveMaxPool3d(output_size));
-}
-
-Ref<Module> nn_lp_pool3d(double norm_type, IntList kernel_size, const NnLpPool3dOptions& options) {
-  return Ref<Module>::adopt(new LPPool3d(norm_type, kernel_size, options));
-}
-
-Ref<Module> nn_upsample(const NnUpsampleOptions& options) {
-  return Ref<Module>::adopt(new Upsample(options));
-}
-
-Ref<Module> nn_upsampling_nearest2d(const NnUpsamplingNearest2dOptions& options) {
-  return Ref<Module>::adopt(new UpsamplingNearest2d(options));
-}
-
-Ref<Module> nn_upsampling_bilinear2d(const NnUpsamplingBilinear2dOptions& options) {
-  return Ref<Module>::adopt(new UpsamplingBilinear2d(options));
-}
-
 Ref<Module> nn_batch_norm1d(int64_t num_features, const NnBatchNorm1dOptions& options) {
   return Ref<Module>::adopt(new BatchNorm1d(num_features, options));
 }
@@ -3019,6 +3127,10 @@ Ref<Module> nn_feature_alpha_dropout(const NnFeatureAlphaDropoutOptions& options
 
 Ref<Module> nn_embedding(int64_t num_embeddings, int64_t embedding_dim, const NnEmbeddingOptions& options) {
   return Ref<Module>::adopt(new Embedding(num_embeddings, embedding_dim, options));
+}
+
+Ref<Module> nn_embedding_bag(int64_t num_embeddings, int64_t embedding_dim, const NnEmbeddingBagOptions& options) {
+  return Ref<Module>::adopt(new EmbeddingBag(num_embeddings, embedding_dim, options));
 }
 
 Ref<Module> nn_flatten(const NnFlattenOptions& options) {
@@ -3248,6 +3360,102 @@ Ref<Module> nn_multi_label_margin_loss(const NnMultiLabelMarginLossOptions& opti
 
 Ref<Module> nn_multi_label_soft_margin_loss(const NnMultiLabelSoftMarginLossOptions& options) {
   return Ref<Module>::adopt(new MultiLabelSoftMarginLoss(options));
+}
+
+Ref<Module> nn_ctc_loss(const NnCtcLossOptions& options) {
+  return Ref<Module>::adopt(new CTCLoss(options));
+}
+
+Ref<Module> nn_max_pool1d(IntList kernel_size, const NnMaxPool1dOptions& options) {
+  return Ref<Module>::adopt(new MaxPool1d(kernel_size, options));
+}
+
+Ref<Module> nn_max_pool2d(IntList kernel_size, const NnMaxPool2dOptions& options) {
+  return Ref<Module>::adopt(new MaxPool2d(kernel_size, options));
+}
+
+Ref<Module> nn_max_pool3d(IntList kernel_size, const NnMaxPool3dOptions& options) {
+  return Ref<Module>::adopt(new MaxPool3d(kernel_size, options));
+}
+
+Ref<Module> nn_max_unpool1d(IntList kernel_size, const NnMaxUnpool1dOptions& options) {
+  return Ref<Module>::adopt(new MaxUnpool1d(kernel_size, options));
+}
+
+Ref<Module> nn_max_unpool2d(IntList kernel_size, const NnMaxUnpool2dOptions& options) {
+  return Ref<Module>::adopt(new MaxUnpool2d(kernel_size, options));
+}
+
+Ref<Module> nn_max_unpool3d(IntList kernel_size, const NnMaxUnpool3dOptions& options) {
+  return Ref<Module>::adopt(new MaxUnpool3d(kernel_size, options));
+}
+
+Ref<Module> nn_fractional_max_pool2d(IntList kernel_size, const NnFractionalMaxPool2dOptions& options) {
+  return Ref<Module>::adopt(new FractionalMaxPool2d(kernel_size, options));
+}
+
+Ref<Module> nn_fractional_max_pool3d(IntList kernel_size, const NnFractionalMaxPool3dOptions& options) {
+  return Ref<Module>::adopt(new FractionalMaxPool3d(kernel_size, options));
+}
+
+Ref<Module> nn_avg_pool1d(IntList kernel_size, const NnAvgPool1dOptions& options) {
+  return Ref<Module>::adopt(new AvgPool1d(kernel_size, options));
+}
+
+Ref<Module> nn_avg_pool2d(IntList kernel_size, const NnAvgPool2dOptions& options) {
+  return Ref<Module>::adopt(new AvgPool2d(kernel_size, options));
+}
+
+Ref<Module> nn_avg_pool3d(IntList kernel_size, const NnAvgPool3dOptions& options) {
+  return Ref<Module>::adopt(new AvgPool3d(kernel_size, options));
+}
+
+Ref<Module> nn_adaptive_avg_pool1d(IntList output_size) {
+  return Ref<Module>::adopt(new AdaptiveAvgPool1d(output_size));
+}
+
+Ref<Module> nn_adaptive_max_pool1d(IntList output_size) {
+  return Ref<Module>::adopt(new AdaptiveMaxPool1d(output_size));
+}
+
+Ref<Module> nn_lp_pool1d(double norm_type, IntList kernel_size, const NnLpPool1dOptions& options) {
+  return Ref<Module>::adopt(new LPPool1d(norm_type, kernel_size, options));
+}
+
+Ref<Module> nn_adaptive_avg_pool2d(IntList output_size) {
+  return Ref<Module>::adopt(new AdaptiveAvgPool2d(output_size));
+}
+
+Ref<Module> nn_adaptive_max_pool2d(IntList output_size) {
+  return Ref<Module>::adopt(new AdaptiveMaxPool2d(output_size));
+}
+
+Ref<Module> nn_lp_pool2d(double norm_type, IntList kernel_size, const NnLpPool2dOptions& options) {
+  return Ref<Module>::adopt(new LPPool2d(norm_type, kernel_size, options));
+}
+
+Ref<Module> nn_adaptive_avg_pool3d(IntList output_size) {
+  return Ref<Module>::adopt(new AdaptiveAvgPool3d(output_size));
+}
+
+Ref<Module> nn_adaptive_max_pool3d(IntList output_size) {
+  return Ref<Module>::adopt(new AdaptiveMaxPool3d(output_size));
+}
+
+Ref<Module> nn_lp_pool3d(double norm_type, IntList kernel_size, const NnLpPool3dOptions& options) {
+  return Ref<Module>::adopt(new LPPool3d(norm_type, kernel_size, options));
+}
+
+Ref<Module> nn_upsample(const NnUpsampleOptions& options) {
+  return Ref<Module>::adopt(new Upsample(options));
+}
+
+Ref<Module> nn_upsampling_nearest2d(const NnUpsamplingNearest2dOptions& options) {
+  return Ref<Module>::adopt(new UpsamplingNearest2d(options));
+}
+
+Ref<Module> nn_upsampling_bilinear2d(const NnUpsamplingBilinear2dOptions& options) {
+  return Ref<Module>::adopt(new UpsamplingBilinear2d(options));
 }
 
 Ref<Module> nn_rnn(int64_t input_size, int64_t hidden_size, const NnRnnOptions& options) {

@@ -35,73 +35,6 @@ Ref<Module> nn_conv_transpose2d(int64_t in_channels, int64_t out_channels, IntLi
 // batch; functional.conv_transpose3d has the formulas.
 Ref<Module> nn_conv_transpose3d(int64_t in_channels, int64_t out_channels, IntList kernel_size, const NnConvTranspose3dOptions& options);
 
-// Maximum of each window of [batch, channels, length], or without the batch; functional.max_pool1d
-// has the output size.
-Ref<Module> nn_max_pool1d(IntList kernel_size, const NnMaxPool1dOptions& options);
-
-// Maximum of each window of [batch, channels, height, width], or without the batch;
-// functional.max_pool2d has the output size.
-Ref<Module> nn_max_pool2d(IntList kernel_size, const NnMaxPool2dOptions& options);
-
-// Maximum of each window of [batch, channels, depth, height, width], or without the batch;
-// functional.max_pool3d has the output size.
-Ref<Module> nn_max_pool3d(IntList kernel_size, const NnMaxPool3dOptions& options);
-
-// Mean of each window of [batch, channels, length], or without the batch; functional.avg_pool1d has
-// the output size.
-Ref<Module> nn_avg_pool1d(IntList kernel_size, const NnAvgPool1dOptions& options);
-
-// Mean of each window of [batch, channels, height, width], or without the batch;
-// functional.avg_pool2d has the output size.
-Ref<Module> nn_avg_pool2d(IntList kernel_size, const NnAvgPool2dOptions& options);
-
-// Mean of each window of [batch, channels, depth, height, width], or without the batch;
-// functional.avg_pool3d has the output size.
-Ref<Module> nn_avg_pool3d(IntList kernel_size, const NnAvgPool3dOptions& options);
-
-// Mean of windows that are as equal as can be, of [batch, channels, length], or without the batch.
-Ref<Module> nn_adaptive_avg_pool1d(IntList output_size);
-
-// Maximum of windows that are as equal as can be, of [batch, channels, length], or without the
-// batch.
-Ref<Module> nn_adaptive_max_pool1d(IntList output_size);
-
-// (sum of x^p over each window)^(1/p), of [batch, channels, length], or without the batch.
-Ref<Module> nn_lp_pool1d(double norm_type, IntList kernel_size, const NnLpPool1dOptions& options);
-
-// Mean of windows that are as equal as can be, of [batch, channels, height, width], or without the
-// batch.
-Ref<Module> nn_adaptive_avg_pool2d(IntList output_size);
-
-// Maximum of windows that are as equal as can be, of [batch, channels, height, width], or without
-// the batch.
-Ref<Module> nn_adaptive_max_pool2d(IntList output_size);
-
-// (sum of x^p over each window)^(1/p), of [batch, channels, height, width], or without the batch.
-Ref<Module> nn_lp_pool2d(double norm_type, IntList kernel_size, const NnLpPool2dOptions& options);
-
-// Mean of windows that are as equal as can be, of [batch, channels, depth, height, width], or
-// without the batch.
-Ref<Module> nn_adaptive_avg_pool3d(IntList output_size);
-
-// Maximum of windows that are as equal as can be, of [batch, channels, depth, height, width], or
-// without the batch.
-Ref<Module> nn_adaptive_max_pool3d(IntList output_size);
-
-// (sum of x^p over each window)^(1/p), of [batch, channels, depth, height, width], or without the
-// batch.
-Ref<Module> nn_lp_pool3d(double norm_type, IntList kernel_size, const NnLpPool3dOptions& options);
-
-// Resizes images of [batch, channels, ...], as functional.interpolate.
-Ref<Module> nn_upsample(const NnUpsampleOptions& options);
-
-// Resizes images of [batch, channels, height, width] by repeating or leaving out elements.
-Ref<Module> nn_upsampling_nearest2d(const NnUpsamplingNearest2dOptions& options);
-
-// Resizes images of [batch, channels, height, width] linearly along both, the corners on each
-// other.
-Ref<Module> nn_upsampling_bilinear2d(const NnUpsamplingBilinear2dOptions& options);
-
 // (input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch, channels] or [batch,
 // channels, length] (arXiv 1502.03167). In training, mean and var are those of the batch, in
 // evaluation the running ones.
@@ -165,6 +98,9 @@ Ref<Module> nn_feature_alpha_dropout(const NnFeatureAlphaDropoutOptions& options
 
 // A table of rows, looked up by integer indices: [...] becomes [..., embedding_dim].
 Ref<Module> nn_embedding(int64_t num_embeddings, int64_t embedding_dim, const NnEmbeddingOptions& options);
+
+// The sum, mean or maximum of each bag of rows of a table: [bags, embedding_dim].
+Ref<Module> nn_embedding_bag(int64_t num_embeddings, int64_t embedding_dim, const NnEmbeddingBagOptions& options);
 
 // Joins neighbouring dimensions into one.
 Ref<Module> nn_flatten(const NnFlattenOptions& options);
@@ -352,6 +288,97 @@ Ref<Module> nn_multi_label_margin_loss(const NnMultiLabelMarginLossOptions& opti
 
 // The mean over the classes of BCEWithLogitsLoss, for logits and targets [..., classes].
 Ref<Module> nn_multi_label_soft_margin_loss(const NnMultiLabelSoftMarginLossOptions& options);
+
+// -log of the probability of all paths through time that are the target after blanks and
+// repetitions are taken out.
+Ref<Module> nn_ctc_loss(const NnCtcLossOptions& options);
+
+// Maximum of each window of [batch, channels, length], or without the batch; functional.max_pool1d
+// has the output size.
+Ref<Module> nn_max_pool1d(IntList kernel_size, const NnMaxPool1dOptions& options);
+
+// Maximum of each window of [batch, channels, height, width], or without the batch;
+// functional.max_pool2d has the output size.
+Ref<Module> nn_max_pool2d(IntList kernel_size, const NnMaxPool2dOptions& options);
+
+// Maximum of each window of [batch, channels, depth, height, width], or without the batch;
+// functional.max_pool3d has the output size.
+Ref<Module> nn_max_pool3d(IntList kernel_size, const NnMaxPool3dOptions& options);
+
+// The maxima of [batch, channels, length] where they were, among zeros: undoes MaxPool1d as far as
+// can be.
+Ref<Module> nn_max_unpool1d(IntList kernel_size, const NnMaxUnpool1dOptions& options);
+
+// The maxima of [batch, channels, height, width] where they were, among zeros: undoes MaxPool2d as
+// far as can be.
+Ref<Module> nn_max_unpool2d(IntList kernel_size, const NnMaxUnpool2dOptions& options);
+
+// The maxima of [batch, channels, depth, height, width] where they were, among zeros: undoes
+// MaxPool3d as far as can be.
+Ref<Module> nn_max_unpool3d(IntList kernel_size, const NnMaxUnpool3dOptions& options);
+
+// Maximum of windows at pseudo-random distances of [batch, channels, height, width], or without the
+// batch.
+Ref<Module> nn_fractional_max_pool2d(IntList kernel_size, const NnFractionalMaxPool2dOptions& options);
+
+// Maximum of windows at pseudo-random distances of [batch, channels, depth, height, width], or
+// without the batch.
+Ref<Module> nn_fractional_max_pool3d(IntList kernel_size, const NnFractionalMaxPool3dOptions& options);
+
+// Mean of each window of [batch, channels, length], or without the batch; functional.avg_pool1d has
+// the output size.
+Ref<Module> nn_avg_pool1d(IntList kernel_size, const NnAvgPool1dOptions& options);
+
+// Mean of each window of [batch, channels, height, width], or without the batch;
+// functional.avg_pool2d has the output size.
+Ref<Module> nn_avg_pool2d(IntList kernel_size, const NnAvgPool2dOptions& options);
+
+// Mean of each window of [batch, channels, depth, height, width], or without the batch;
+// functional.avg_pool3d has the output size.
+Ref<Module> nn_avg_pool3d(IntList kernel_size, const NnAvgPool3dOptions& options);
+
+// Mean of windows that are as equal as can be, of [batch, channels, length], or without the batch.
+Ref<Module> nn_adaptive_avg_pool1d(IntList output_size);
+
+// Maximum of windows that are as equal as can be, of [batch, channels, length], or without the
+// batch.
+Ref<Module> nn_adaptive_max_pool1d(IntList output_size);
+
+// (sum of x^p over each window)^(1/p), of [batch, channels, length], or without the batch.
+Ref<Module> nn_lp_pool1d(double norm_type, IntList kernel_size, const NnLpPool1dOptions& options);
+
+// Mean of windows that are as equal as can be, of [batch, channels, height, width], or without the
+// batch.
+Ref<Module> nn_adaptive_avg_pool2d(IntList output_size);
+
+// Maximum of windows that are as equal as can be, of [batch, channels, height, width], or without
+// the batch.
+Ref<Module> nn_adaptive_max_pool2d(IntList output_size);
+
+// (sum of x^p over each window)^(1/p), of [batch, channels, height, width], or without the batch.
+Ref<Module> nn_lp_pool2d(double norm_type, IntList kernel_size, const NnLpPool2dOptions& options);
+
+// Mean of windows that are as equal as can be, of [batch, channels, depth, height, width], or
+// without the batch.
+Ref<Module> nn_adaptive_avg_pool3d(IntList output_size);
+
+// Maximum of windows that are as equal as can be, of [batch, channels, depth, height, width], or
+// without the batch.
+Ref<Module> nn_adaptive_max_pool3d(IntList output_size);
+
+// (sum of x^p over each window)^(1/p), of [batch, channels, depth, height, width], or without the
+// batch.
+Ref<Module> nn_lp_pool3d(double norm_type, IntList kernel_size, const NnLpPool3dOptions& options);
+
+// Resizes images of [batch, channels, ...], as functional.interpolate.
+Ref<Module> nn_upsample(const NnUpsampleOptions& options);
+
+// Resizes images of [batch, channels, height, width] by repeating or leaving out elements.
+Ref<Module> nn_upsampling_nearest2d(const NnUpsamplingNearest2dOptions& options);
+
+// Resizes images of [batch, channels, height, width] linearly along both, the corners on each
+// other.
+Ref<Module> nn_upsampling_bilinear2d(const NnUpsamplingBilinear2dOptions& options);
 
 // The recurrent network of Elman; rnn_tanh has the formulas. Input: what it is applied to, [time,
 // batch, input_size], [batch, time, input_size] with batch_first, or [time, input_size]; and the

@@ -101,6 +101,14 @@ Tensor nll_loss(
     const Tensor& input, const Tensor& target, const Tensor& weight = {},
     int64_t ignore_index = -100, Reduction reduction = Reduction::kMean);
 
+// -log of the probability of all paths through [time, classes] that are the target after blanks and
+// repetitions are taken out (Graves et al., ICML 2006). The mean is of each loss over its target's
+// length. As in PyTorch the gradient is by the argument of the log_softmax that made log_probs.
+Tensor ctc_loss(
+    const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
+    const Tensor& target_lengths, int64_t blank = 0, Reduction reduction = Reduction::kMean,
+    bool zero_infinity = false);
+
 // Negative log-likelihood of log_softmax(input) over dimension 1.
 Tensor cross_entropy(
     const Tensor& input, const Tensor& target, const Tensor& weight = {},

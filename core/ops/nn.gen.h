@@ -130,4 +130,11 @@ Tensor embedding(
     std::optional<double> max_norm = {}, double norm_type = 2.0, bool scale_grad_by_freq = false,
     bool sparse = false);
 
+// The sum, mean or maximum of each bag of rows of a table: [bags, size]. An empty bag is 0.
+Tensor embedding_bag(
+    const Tensor& input, const Tensor& weight, const Tensor& offsets = {},
+    std::optional<double> max_norm = {}, double norm_type = 2.0, bool scale_grad_by_freq = false,
+    const std::string& mode = "mean", bool sparse = false, const Tensor& per_sample_weights = {},
+    bool include_last_offset = false, std::optional<int64_t> padding_idx = {});
+
 }  // namespace dt

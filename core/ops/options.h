@@ -164,132 +164,6 @@ struct NnConvTranspose3dOptions {
   DType dtype = DType::kDefault;
 };
 
-// Named arguments of dt_nn_max_pool1d.
-struct NnMaxPool1dOptions {
-  // Step of the window; absent means its size.
-  std::optional<std::vector<int64_t>> stride;
-  // Rows and columns added on each side: height, width.
-  std::vector<int64_t> padding = {0};
-  // Step between the window's points: height, width.
-  std::vector<int64_t> dilation = {1};
-  // Whether windows may hang over the end.
-  bool ceil_mode = false;
-};
-
-// Named arguments of dt_nn_max_pool2d.
-struct NnMaxPool2dOptions {
-  // Step of the window; absent means its size.
-  std::optional<std::vector<int64_t>> stride;
-  // Rows and columns added on each side: height, width.
-  std::vector<int64_t> padding = {0, 0};
-  // Step between the window's points: height, width.
-  std::vector<int64_t> dilation = {1, 1};
-  // Whether windows may hang over the end.
-  bool ceil_mode = false;
-};
-
-// Named arguments of dt_nn_max_pool3d.
-struct NnMaxPool3dOptions {
-  // Step of the window; absent means its size.
-  std::optional<std::vector<int64_t>> stride;
-  // Rows and columns added on each side: height, width.
-  std::vector<int64_t> padding = {0, 0, 0};
-  // Step between the window's points: height, width.
-  std::vector<int64_t> dilation = {1, 1, 1};
-  // Whether windows may hang over the end.
-  bool ceil_mode = false;
-};
-
-// Named arguments of dt_nn_avg_pool1d.
-struct NnAvgPool1dOptions {
-  // Step of the window; absent means its size.
-  std::optional<std::vector<int64_t>> stride;
-  // Rows and columns added on each side: height, width.
-  std::vector<int64_t> padding = {0};
-  // Whether windows may hang over the end.
-  bool ceil_mode = false;
-  // Whether padding counts in the divisor.
-  bool count_include_pad = true;
-};
-
-// Named arguments of dt_nn_avg_pool2d.
-struct NnAvgPool2dOptions {
-  // Step of the window; absent means its size.
-  std::optional<std::vector<int64_t>> stride;
-  // Rows and columns added on each side: height, width.
-  std::vector<int64_t> padding = {0, 0};
-  // Whether windows may hang over the end.
-  bool ceil_mode = false;
-  // Whether padding counts in the divisor.
-  bool count_include_pad = true;
-  // The divisor to use instead of the window's size.
-  std::optional<int64_t> divisor_override;
-};
-
-// Named arguments of dt_nn_avg_pool3d.
-struct NnAvgPool3dOptions {
-  // Step of the window; absent means its size.
-  std::optional<std::vector<int64_t>> stride;
-  // Rows and columns added on each side: height, width.
-  std::vector<int64_t> padding = {0, 0, 0};
-  // Whether windows may hang over the end.
-  bool ceil_mode = false;
-  // Whether padding counts in the divisor.
-  bool count_include_pad = true;
-  // The divisor to use instead of the window's size.
-  std::optional<int64_t> divisor_override;
-};
-
-// Named arguments of dt_nn_lp_pool1d.
-struct NnLpPool1dOptions {
-  // Step of the window; absent means its size.
-  std::optional<std::vector<int64_t>> stride;
-  // Whether windows may hang over the end.
-  bool ceil_mode = false;
-};
-
-// Named arguments of dt_nn_lp_pool2d.
-struct NnLpPool2dOptions {
-  // Step of the window; absent means its size.
-  std::optional<std::vector<int64_t>> stride;
-  // Whether windows may hang over the end.
-  bool ceil_mode = false;
-};
-
-// Named arguments of dt_nn_lp_pool3d.
-struct NnLpPool3dOptions {
-  // Step of the window; absent means its size.
-  std::optional<std::vector<int64_t>> stride;
-  // Whether windows may hang over the end.
-  bool ceil_mode = false;
-};
-
-// Named arguments of dt_nn_upsample.
-struct NnUpsampleOptions {
-  // The new spatial sizes; one number stands for all of them.
-  std::optional<std::vector<int64_t>> size;
-  // Factors of the spatial sizes instead; one number stands for all of them.
-  std::optional<std::vector<double>> scale_factor;
-  // How an element is made of elements of the input.
-  Interpolation mode = Interpolation::kNearest;
-};
-
-// Named arguments of dt_nn_upsampling_nearest2d.
-struct NnUpsamplingNearest2dOptions {
-  // The new height and width; one number stands for both.
-  std::optional<std::vector<int64_t>> size;
-  // Factors of them instead; one number stands for both.
-  std::optional<std::vector<double>> scale_factor;
-};
-
-// Named arguments of dt_nn_upsampling_bilinear2d.
-struct NnUpsamplingBilinear2dOptions {
-  // The new height and width; one number stands for both.
-  std::optional<std::vector<int64_t>> size;
-  // Factors of them instead; one number stands for both.
-  std::optional<std::vector<double>> scale_factor;
-};
-
 // Named arguments of dt_nn_batch_norm1d.
 struct NnBatchNorm1dOptions {
   // Added to the variance.
@@ -514,6 +388,28 @@ struct NnEmbeddingOptions {
   bool scale_grad_by_freq = false;
   // Must be false: there are no sparse gradients.
   bool sparse = false;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_nn_embedding_bag.
+struct NnEmbeddingBagOptions {
+  // Rows that are looked up are first scaled down to this norm; absent for no limit.
+  std::optional<double> max_norm;
+  // The p of that norm.
+  double norm_type = 2.0;
+  // Divide each row's gradient by how often it was looked up.
+  bool scale_grad_by_freq = false;
+  // What a bag becomes: sum, mean or max.
+  std::string mode = "mean";
+  // Must be false: there are no sparse gradients.
+  bool sparse = false;
+  // Whether the last of offsets is where the last bag ends.
+  bool include_last_offset = false;
+  // A row that is 0 at the start and that bags leave out; absent for none.
+  std::optional<int64_t> padding_idx;
   // Where its tensors are made.
   Device device;
   // Element type of its tensors.
@@ -954,6 +850,182 @@ struct NnMultiLabelSoftMarginLossOptions {
   Tensor weight;
   // How the elements' losses are joined.
   Reduction reduction = Reduction::kMean;
+};
+
+// Named arguments of dt_nn_ctc_loss.
+struct NnCtcLossOptions {
+  // The class that stands between others.
+  int64_t blank = 0;
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+  // Whether a loss that is infinite becomes 0, as its gradient.
+  bool zero_infinity = false;
+};
+
+// Named arguments of dt_nn_max_pool1d.
+struct NnMaxPool1dOptions {
+  // Step of the window; absent means its size.
+  std::optional<std::vector<int64_t>> stride;
+  // Rows and columns added on each side: height, width.
+  std::vector<int64_t> padding = {0};
+  // Step between the window's points: height, width.
+  std::vector<int64_t> dilation = {1};
+  // Whether windows may hang over the end.
+  bool ceil_mode = false;
+};
+
+// Named arguments of dt_nn_max_pool2d.
+struct NnMaxPool2dOptions {
+  // Step of the window; absent means its size.
+  std::optional<std::vector<int64_t>> stride;
+  // Rows and columns added on each side: height, width.
+  std::vector<int64_t> padding = {0, 0};
+  // Step between the window's points: height, width.
+  std::vector<int64_t> dilation = {1, 1};
+  // Whether windows may hang over the end.
+  bool ceil_mode = false;
+};
+
+// Named arguments of dt_nn_max_pool3d.
+struct NnMaxPool3dOptions {
+  // Step of the window; absent means its size.
+  std::optional<std::vector<int64_t>> stride;
+  // Rows and columns added on each side: height, width.
+  std::vector<int64_t> padding = {0, 0, 0};
+  // Step between the window's points: height, width.
+  std::vector<int64_t> dilation = {1, 1, 1};
+  // Whether windows may hang over the end.
+  bool ceil_mode = false;
+};
+
+// Named arguments of dt_nn_max_unpool1d.
+struct NnMaxUnpool1dOptions {
+  // Step of the window; absent means its size.
+  std::optional<std::vector<int64_t>> stride;
+  // Rows and columns added on each side: height, width.
+  std::vector<int64_t> padding = {0};
+};
+
+// Named arguments of dt_nn_max_unpool2d.
+struct NnMaxUnpool2dOptions {
+  // Step of the window; absent means its size.
+  std::optional<std::vector<int64_t>> stride;
+  // Rows and columns added on each side: height, width.
+  std::vector<int64_t> padding = {0, 0};
+};
+
+// Named arguments of dt_nn_max_unpool3d.
+struct NnMaxUnpool3dOptions {
+  // Step of the window; absent means its size.
+  std::optional<std::vector<int64_t>> stride;
+  // Rows and columns added on each side: height, width.
+  std::vector<int64_t> padding = {0, 0, 0};
+};
+
+// Named arguments of dt_nn_fractional_max_pool2d.
+struct NnFractionalMaxPool2dOptions {
+  // How many windows there are, for each spatial dimension.
+  std::optional<std::vector<int64_t>> output_size;
+  // The sizes of the result over those of the input, instead; one number stands for all of them.
+  std::optional<std::vector<double>> output_ratio;
+};
+
+// Named arguments of dt_nn_fractional_max_pool3d.
+struct NnFractionalMaxPool3dOptions {
+  // How many windows there are, for each spatial dimension.
+  std::optional<std::vector<int64_t>> output_size;
+  // The sizes of the result over those of the input, instead; one number stands for all of them.
+  std::optional<std::vector<double>> output_ratio;
+};
+
+// Named arguments of dt_nn_avg_pool1d.
+struct NnAvgPool1dOptions {
+  // Step of the window; absent means its size.
+  std::optional<std::vector<int64_t>> stride;
+  // Rows and columns added on each side: height, width.
+  std::vector<int64_t> padding = {0};
+  // Whether windows may hang over the end.
+  bool ceil_mode = false;
+  // Whether padding counts in the divisor.
+  bool count_include_pad = true;
+};
+
+// Named arguments of dt_nn_avg_pool2d.
+struct NnAvgPool2dOptions {
+  // Step of the window; absent means its size.
+  std::optional<std::vector<int64_t>> stride;
+  // Rows and columns added on each side: height, width.
+  std::vector<int64_t> padding = {0, 0};
+  // Whether windows may hang over the end.
+  bool ceil_mode = false;
+  // Whether padding counts in the divisor.
+  bool count_include_pad = true;
+  // The divisor to use instead of the window's size.
+  std::optional<int64_t> divisor_override;
+};
+
+// Named arguments of dt_nn_avg_pool3d.
+struct NnAvgPool3dOptions {
+  // Step of the window; absent means its size.
+  std::optional<std::vector<int64_t>> stride;
+  // Rows and columns added on each side: height, width.
+  std::vector<int64_t> padding = {0, 0, 0};
+  // Whether windows may hang over the end.
+  bool ceil_mode = false;
+  // Whether padding counts in the divisor.
+  bool count_include_pad = true;
+  // The divisor to use instead of the window's size.
+  std::optional<int64_t> divisor_override;
+};
+
+// Named arguments of dt_nn_lp_pool1d.
+struct NnLpPool1dOptions {
+  // Step of the window; absent means its size.
+  std::optional<std::vector<int64_t>> stride;
+  // Whether windows may hang over the end.
+  bool ceil_mode = false;
+};
+
+// Named arguments of dt_nn_lp_pool2d.
+struct NnLpPool2dOptions {
+  // Step of the window; absent means its size.
+  std::optional<std::vector<int64_t>> stride;
+  // Whether windows may hang over the end.
+  bool ceil_mode = false;
+};
+
+// Named arguments of dt_nn_lp_pool3d.
+struct NnLpPool3dOptions {
+  // Step of the window; absent means its size.
+  std::optional<std::vector<int64_t>> stride;
+  // Whether windows may hang over the end.
+  bool ceil_mode = false;
+};
+
+// Named arguments of dt_nn_upsample.
+struct NnUpsampleOptions {
+  // The new spatial sizes; one number stands for all of them.
+  std::optional<std::vector<int64_t>> size;
+  // Factors of the spatial sizes instead; one number stands for all of them.
+  std::optional<std::vector<double>> scale_factor;
+  // How an element is made of elements of the input.
+  Interpolation mode = Interpolation::kNearest;
+};
+
+// Named arguments of dt_nn_upsampling_nearest2d.
+struct NnUpsamplingNearest2dOptions {
+  // The new height and width; one number stands for both.
+  std::optional<std::vector<int64_t>> size;
+  // Factors of them instead; one number stands for both.
+  std::optional<std::vector<double>> scale_factor;
+};
+
+// Named arguments of dt_nn_upsampling_bilinear2d.
+struct NnUpsamplingBilinear2dOptions {
+  // The new height and width; one number stands for both.
+  std::optional<std::vector<int64_t>> size;
+  // Factors of them instead; one number stands for both.
+  std::optional<std::vector<double>> scale_factor;
 };
 
 // Named arguments of dt_nn_rnn.

@@ -143,4 +143,28 @@ Tensor max_unpool3d(
     std::optional<IntList> stride = {}, IntList padding = {0, 0, 0},
     std::optional<IntList> output_size = {});
 
+// Maximum of windows that lie at pseudo-random distances (Graham, arXiv:1412.6071): of n elements,
+// m windows of k and a sample u the i-th begins at floor((i + u) * a) - floor(u * a), a = (n - k) /
+// (m - 1), the last at n - k.
+Tensor fractional_max_pool2d(
+    const Tensor& input, IntList kernel_size, std::optional<IntList> output_size = {},
+    std::optional<Span<const double>> output_ratio = {}, const Tensor& random_samples = {});
+
+// fractional_max_pool2d, and where the maxima are, as max_pool2d_with_indices gives them.
+std::tuple<Tensor, Tensor> fractional_max_pool2d_with_indices(
+    const Tensor& input, IntList kernel_size, std::optional<IntList> output_size = {},
+    std::optional<Span<const double>> output_ratio = {}, const Tensor& random_samples = {});
+
+// Maximum of windows that lie at pseudo-random distances (Graham, arXiv:1412.6071): of n elements,
+// m windows of k and a sample u the i-th begins at floor((i + u) * a) - floor(u * a), a = (n - k) /
+// (m - 1), the last at n - k.
+Tensor fractional_max_pool3d(
+    const Tensor& input, IntList kernel_size, std::optional<IntList> output_size = {},
+    std::optional<Span<const double>> output_ratio = {}, const Tensor& random_samples = {});
+
+// fractional_max_pool3d, and where the maxima are, as max_pool3d_with_indices gives them.
+std::tuple<Tensor, Tensor> fractional_max_pool3d_with_indices(
+    const Tensor& input, IntList kernel_size, std::optional<IntList> output_size = {},
+    std::optional<Span<const double>> output_ratio = {}, const Tensor& random_samples = {});
+
 }  // namespace dt

@@ -33,4 +33,14 @@ Tensor interpolate_aligned(
     Interpolation mode = Interpolation::kBilinear, std::optional<bool> align_corners = {},
     std::optional<bool> recompute_scale_factor = {}, bool antialias = false);
 
+// The input at places between its elements: [batch, channels, ...] with the grid's sizes (Jaderberg
+// et al., arXiv:1506.02025).
+Tensor grid_sample(
+    const Tensor& input, const Tensor& grid, const std::string& mode = "bilinear",
+    const std::string& padding_mode = "zeros", std::optional<bool> align_corners = {});
+
+// The grid that grid_sample takes for a map of the output's places to the input's: theta @ (x, y,
+// 1) for each element.
+Tensor affine_grid(const Tensor& theta, IntList size, std::optional<bool> align_corners = {});
+
 }  // namespace dt

@@ -27,6 +27,63 @@ struct SquaredErrorSum : Call {
         divisor(call->floats[0]) {}
 };
 
+// loss [batch] of log_probs [time, batch, classes] (any strides); targets, starts and lengths are
+// contiguous int64, and a sequence's target begins at targets[starts[n]]. log_alpha [batch, time, 2
+// * longest + 1] (contiguous): the logarithms of Graves' forward variables. Longer lengths count as
+// what there is room for.
+struct CtcLoss : Call {
+  const dt_view& loss;
+  const dt_view& log_alpha;
+  const dt_view& log_probs;
+  const dt_view& targets;
+  const dt_view& starts;
+  const dt_view& input_lengths;
+  const dt_view& target_lengths;
+  int64_t blank;
+
+  explicit CtcLoss(const dt_call* call)
+      : Call(call),
+        loss(call->out[0]),
+        log_alpha(call->out[1]),
+        log_probs(call->in[0]),
+        targets(call->in[1]),
+        starts(call->in[2]),
+        input_lengths(call->in[3]),
+        target_lengths(call->in[4]),
+        blank(call->ints[0]) {}
+};
+
+// gx [time, batch, classes] (contiguous) = g[n] * (exp(log_probs) - the probability of being in the
+// class at that time, given the target); 0 from a sequence's end on, and where the loss is infinite
+// if zero_infinity.
+struct CtcLossBackward : Call {
+  const dt_view& gx;
+  const dt_view& g;
+  const dt_view& log_probs;
+  const dt_view& log_alpha;
+  const dt_view& loss;
+  const dt_view& targets;
+  const dt_view& starts;
+  const dt_view& input_lengths;
+  const dt_view& target_lengths;
+  int64_t blank;
+  bool zero_infinity;
+
+  explicit CtcLossBackward(const dt_call* call)
+      : Call(call),
+        gx(call->out[0]),
+        g(call->in[0]),
+        log_probs(call->in[1]),
+        log_alpha(call->in[2]),
+        loss(call->in[3]),
+        targets(call->in[4]),
+        starts(call->in[5]),
+        input_lengths(call->in[6]),
+        target_lengths(call->in[7]),
+        blank(call->ints[0]),
+        zero_infinity(call->ints[1] != 0) {}
+};
+
 // Per-row loss of contiguous logits x [rows, classes] against int64 target [rows]: weight[t] * (lse
 // - x[t]), mixed with the uniform target by label_smoothing; 0 where target is ignore_index. lse =
 // log(sum(exp(x))). If it reduces, loss is one element, their sum; if divisor is asked for, it is
@@ -88,6 +145,9 @@ namespace dt::cpu::kernels {
 
 int32_t squared_error_sum(const dt_stream* stream, const calls::SquaredErrorSum& call);
 int64_t squared_error_sum_workspace(const dt_stream* stream, const calls::SquaredErrorSum& call);
+int32_t ctc_loss(const dt_stream* stream, const calls::CtcLoss& call);
+int32_t ctc_loss_backward(const dt_stream* stream, const calls::CtcLossBackward& call);
+int64_t ctc_loss_backward_workspace(const dt_stream* stream, const calls::CtcLossBackward& call);
 int32_t cross_entropy(const dt_stream* stream, const calls::CrossEntropy& call);
 int64_t cross_entropy_workspace(const dt_stream* stream, const calls::CrossEntropy& call);
 int32_t cross_entropy_backward(const dt_stream* stream, const calls::CrossEntropyBackward& call);
@@ -98,6 +158,9 @@ namespace dt::cuda::kernels {
 
 int32_t squared_error_sum(const dt_stream* stream, const calls::SquaredErrorSum& call);
 int64_t squared_error_sum_workspace(const dt_stream* stream, const calls::SquaredErrorSum& call);
+int32_t ctc_loss(const dt_stream* stream, const calls::CtcLoss& call);
+int32_t ctc_loss_backward(const dt_stream* stream, const calls::CtcLossBackward& call);
+int64_t ctc_loss_backward_workspace(const dt_stream* stream, const calls::CtcLossBackward& call);
 int32_t cross_entropy(const dt_stream* stream, const calls::CrossEntropy& call);
 int64_t cross_entropy_workspace(const dt_stream* stream, const calls::CrossEntropy& call);
 int32_t cross_entropy_backward(const dt_stream* stream, const calls::CrossEntropyBackward& call);

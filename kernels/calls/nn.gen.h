@@ -180,6 +180,55 @@ struct Dropout : Call {
         p(call->floats[0]) {}
 };
 
+// y[b] [bags, size] = the sum of factors[i] * table[rows[i]] over the entries i from offsets[b] to
+// the next offset, or the end, without those of padding_row; their mean if so. With `chosen` [bags,
+// size] (int64) their maximum, and the rows that it is of, -1 for none. bag[i] (int64) is the bag
+// that an entry counts in, -1 for none, count[b] (int64) how many do. rows, offsets, bag and count
+// are contiguous.
+struct EmbeddingBag : Call {
+  const dt_view& y;
+  const dt_view& bag;
+  const dt_view& count;
+  const dt_view* chosen;
+  const dt_view& table;
+  const dt_view& rows;
+  const dt_view& offsets;
+  const dt_view* factors;
+  bool mean;
+  int64_t padding_row;
+
+  explicit EmbeddingBag(const dt_call* call)
+      : Call(call),
+        y(call->out[0]),
+        bag(call->out[1]),
+        count(call->out[2]),
+        chosen(present(call->out[3])),
+        table(call->in[0]),
+        rows(call->in[1]),
+        offsets(call->in[2]),
+        factors(present(call->in[3])),
+        mean(call->ints[0] != 0),
+        padding_row(call->ints[1]) {}
+};
+
+// A shortcut, see run_shortcut: gtable[rows[i]] += factors[i] * g[bag[i]] in the order of i, where
+// bag[i] is not -1; 0 elsewhere. All are contiguous.
+struct EmbeddingBagBackward : Call {
+  const dt_view& gtable;
+  const dt_view& g;
+  const dt_view& rows;
+  const dt_view& bag;
+  const dt_view* factors;
+
+  explicit EmbeddingBagBackward(const dt_call* call)
+      : Call(call),
+        gtable(call->out[0]),
+        g(call->in[0]),
+        rows(call->in[1]),
+        bag(call->in[2]),
+        factors(present(call->in[3])) {}
+};
+
 }  // namespace dt::calls
 
 namespace dt::cpu::kernels {
@@ -199,6 +248,8 @@ int32_t log_softmax(const dt_stream* stream, const calls::Softmax& call);
 // g - exp(y) * sum(g) along dim.
 int32_t log_softmax_backward(const dt_stream* stream, const calls::SoftmaxBackward& call);
 int32_t dropout(const dt_stream* stream, const calls::Dropout& call);
+int32_t embedding_bag(const dt_stream* stream, const calls::EmbeddingBag& call);
+int32_t embedding_bag_backward(const dt_stream* stream, const calls::EmbeddingBagBackward& call);
 
 }  // namespace dt::cpu::kernels
 
@@ -219,5 +270,7 @@ int32_t log_softmax(const dt_stream* stream, const calls::Softmax& call);
 // g - exp(y) * sum(g) along dim.
 int32_t log_softmax_backward(const dt_stream* stream, const calls::SoftmaxBackward& call);
 int32_t dropout(const dt_stream* stream, const calls::Dropout& call);
+int32_t embedding_bag(const dt_stream* stream, const calls::EmbeddingBag& call);
+int32_t embedding_bag_backward(const dt_stream* stream, const calls::EmbeddingBagBackward& call);
 
 }  // namespace dt::cuda::kernels

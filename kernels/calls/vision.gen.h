@@ -8,6 +8,50 @@
 
 namespace dt::calls {
 
+// y [n, c, ...] = x at the places of grid [n, ..., dims], as functional.grid_sample; all are
+// contiguous. `reach` is that of the filter: 0 for nearest, 1 for linear, 2 for cubic; `padding` is
+// 0 for zeros, 1 for border, 2 for reflection.
+struct GridSample : Call {
+  const dt_view& y;
+  const dt_view& x;
+  const dt_view& grid;
+  int64_t reach;
+  int64_t padding;
+  bool align_corners;
+
+  explicit GridSample(const dt_call* call)
+      : Call(call),
+        y(call->out[0]),
+        x(call->in[0]),
+        grid(call->in[1]),
+        reach(call->ints[0]),
+        padding(call->ints[1]),
+        align_corners(call->ints[2] != 0) {}
+};
+
+// A shortcut, see run_shortcut: the gradients of grid_sample; all are contiguous.
+struct GridSampleBackward : Call {
+  const dt_view* gx;
+  const dt_view* ggrid;
+  const dt_view& g;
+  const dt_view& x;
+  const dt_view& grid;
+  int64_t reach;
+  int64_t padding;
+  bool align_corners;
+
+  explicit GridSampleBackward(const dt_call* call)
+      : Call(call),
+        gx(present(call->out[0])),
+        ggrid(present(call->out[1])),
+        g(call->in[0]),
+        x(call->in[1]),
+        grid(call->in[2]),
+        reach(call->ints[0]),
+        padding(call->ints[1]),
+        align_corners(call->ints[2] != 0) {}
+};
+
 // What each element of a line of n is made of: source [taps, n] (int32) says which elements of one
 // of `size`, -1 for none, in ascending order without gaps, weight [taps, n] by how much each
 // counts. `reach` is that of the filter to each side: 1 for linear, 2 for cubic, 3 for lanczos.
@@ -74,6 +118,8 @@ struct Resample : Call {
 
 namespace dt::cpu::kernels {
 
+int32_t grid_sample(const dt_stream* stream, const calls::GridSample& call);
+int32_t grid_sample_backward(const dt_stream* stream, const calls::GridSampleBackward& call);
 int32_t resample_taps(const dt_stream* stream, const calls::ResampleTaps& call);
 int32_t transpose_taps(const dt_stream* stream, const calls::TransposeTaps& call);
 int32_t resample(const dt_stream* stream, const calls::Resample& call);
@@ -83,6 +129,8 @@ int64_t resample_workspace(const dt_stream* stream, const calls::Resample& call)
 
 namespace dt::cuda::kernels {
 
+int32_t grid_sample(const dt_stream* stream, const calls::GridSample& call);
+int32_t grid_sample_backward(const dt_stream* stream, const calls::GridSampleBackward& call);
 int32_t resample_taps(const dt_stream* stream, const calls::ResampleTaps& call);
 int32_t transpose_taps(const dt_stream* stream, const calls::TransposeTaps& call);
 int32_t resample(const dt_stream* stream, const calls::Resample& call);

@@ -61,30 +61,29 @@ inline __attribute__((always_inline)) T sum_of(T sum, const Term& term) {
   }
 }
 
-// y = or += the sum of kTaps weighted rows.
-template <int kTaps, bool kAdds, class T>
+// y += the sum of kTaps weighted rows.
+template <int kTaps, class T>
 void add_rows(const T* const* from, const T* by, int64_t n, T* __restrict y) {
   const T* row[kTaps];
   T weight[kTaps];
   for (int k = 0; k < kTaps; ++k) row[k] = from[k], weight[k] = by[k];
   for (int64_t i = 0; i < n; ++i)
-    y[i] = sum_of<kTaps>(kAdds ? y[i] : T(0), [&](int k) { return weight[k] * row[k][i]; });
+    y[i] = sum_of<kTaps>(y[i], [&](int k) { return weight[k] * row[k][i]; });
 }
 
-// y = or += the sum of kTaps weighted elements of x, from tap `first` on; x[-1] is 0.
-template <int kTaps, bool kAdds, class T>
+// y += the sum of kTaps weighted elements of x, from tap `first` on; x[-1] is 0.
+template <int kTaps, class T>
 void add_columns(const T* __restrict x, const Table<T>& table, int64_t first, int64_t begin,
                  int64_t end, T* __restrict y) {
   const int64_t n = table.n;
   const int32_t* __restrict source = table.source + first * n;
   const T* __restrict weight = table.weight + first * n;
   for (int64_t i = begin; i < end; ++i)
-    y[i] = sum_of<kTaps>(kAdds ? y[i] : T(0),
-                         [&](int k) { return weight[k * n + i] * x[source[k * n + i]]; });
+    y[i] = sum_of<kTaps>(y[i], [&](int k) { return weight[k * n + i] * x[source[k * n + i]]; });
 }
 
 // The same of a vector of elements whose sources all lie in a window.
-template <int kTaps, bool kAdds>
+template <int kTaps>
 void add_window(const float* window, const Table<float>& table, int64_t first, int64_t i,
                 float* y) {
   using V = Vector<float>;
@@ -93,7 +92,7 @@ void add_window(const float* window, const Table<float>& table, int64_t first, i
   const V a = load(window), b = load(window + kVector), c = load(window + 2 * kVector),
           d = load(window + 3 * kVector);
   const int32_t start = table.window[i / kVector];
-  const V sum = sum_of<kTaps>(kAdds ? load(y + i) : V{}, [&](int k) {
+  const V sum = sum_of<kTaps>(load(y + i), [&](int k) {
     const Places source = load(table.source + (first + k) * table.n + i), at = source - start;
     const V low = __builtin_shuffle(a, b, at), high = __builtin_shuffle(c, d, at);
     const V value = source < 0 ? V{} : at < 2 * kVector ? low : high;
@@ -102,35 +101,32 @@ void add_window(const float* window, const Table<float>& table, int64_t first, i
   store(y + i, sum);
 }
 
-template <int kTaps, bool kAdds, class T>
+template <int kTaps, class T>
 void add_all_columns(const T* x, const Table<T>& table, int64_t first, T* y) {
   int64_t done = 0;
   if constexpr (kPermutes<T>) {
     for (; done + kLanes<T> <= table.n; done += kLanes<T>) {
       const int32_t start = table.window[done / kLanes<T>];
       if (start >= 0) {
-        add_window<kTaps, kAdds>(x + start, table, first, done, y);
+        add_window<kTaps>(x + start, table, first, done, y);
       } else {
-        add_columns<kTaps, kAdds>(x, table, first, done, done + kLanes<T>, y);
+        add_columns<kTaps>(x, table, first, done, done + kLanes<T>, y);
       }
     }
   }
-  add_columns<kTaps, kAdds>(x, table, first, done, table.n, y);
+  add_columns<kTaps>(x, table, first, done, table.n, y);
 }
 
-// Calls add(first, count, adds) for groups of at most four taps; all but the first add.
+// Calls add(first, count) for groups of four, two and one taps.
 template <class Add>
 void for_each_group(int64_t taps, const Add& add) {
-  const auto group = [&](int64_t first, auto adds) {
-    switch (taps - first) {
-      case 1: return add(first, std::integral_constant<int, 1>(), adds);
-      case 2: return add(first, std::integral_constant<int, 2>(), adds);
-      case 3: return add(first, std::integral_constant<int, 3>(), adds);
-      default: return add(first, std::integral_constant<int, 4>(), adds);
-    }
-  };
-  group(0, std::false_type());
-  for (int64_t first = 4; first < taps; first += 4) group(first, std::true_type());
+  int64_t first = 0;
+  for (; first + 4 <= taps; first += 4) add(first, std::integral_constant<int, 4>());
+  if (first + 2 <= taps) {
+    add(first, std::integral_constant<int, 2>());
+    first += 2;
+  }
+  if (first < taps) add(first, std::integral_constant<int, 1>());
 }
 
 template <class T>
@@ -158,17 +154,17 @@ class Resampling {
   void run(const dt_stream* stream, Workspace* memory) const {
     char* workspace = memory->take<char>(0);
     const int64_t wanted = 4 * stream->threads;
-    const int64_t pieces = planes_ >= wanted ? 1 : min(p_, ceil_div(wanted, max<int64_t>(planes_, 1)));
+    const int64_t pieces =
+        planes_ >= wanted ? 1 : min(p_, ceil_div(wanted, max<int64_t>(planes_, 1)));
     const int64_t cycles = planes_ * (h_ * w_ + p_ * q_) * (1 + rows_.taps + columns_.taps) / 2;
     const int64_t bytes = bytes_of_worker();
-    for_each_item(stream, planes_ * pieces, worth_threads(stream, cycles),
-                  [&](int64_t item, int64_t worker) {
-                    Workspace memory(workspace + worker * bytes);
-                    Scratch scratch(&memory, *this);
-                    const int64_t piece = item % pieces;
-                    run_rows(&scratch, item / pieces, p_ * piece / pieces,
-                             p_ * (piece + 1) / pieces);
-                  });
+    for_each_item(
+        stream, planes_ * pieces, worth_threads(stream, cycles), [&](int64_t item, int64_t worker) {
+          Workspace memory(workspace + worker * bytes);
+          Scratch scratch(&memory, *this);
+          const int64_t piece = item % pieces;
+          run_rows(&scratch, item / pieces, p_ * piece / pieces, p_ * (piece + 1) / pieces);
+        });
   }
 
  private:
@@ -197,9 +193,14 @@ class Resampling {
 
   const T* x_row(int64_t plane, int64_t i) const { return x_ + (plane * h_ + i) * w_; }
 
+  static void fill_zero(T* y, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) y[i] = 0;
+  }
+
   void make_columns(const T* row, T* y) const {
-    for_each_group(columns_.taps, [&](int64_t first, auto count, auto adds) {
-      add_all_columns<count.value, adds.value>(row, columns_, first, y);
+    fill_zero(y, q_);
+    for_each_group(columns_.taps, [&](int64_t first, auto count) {
+      add_all_columns<count.value>(row, columns_, first, y);
     });
   }
 
@@ -219,10 +220,6 @@ class Resampling {
     return made;
   }
 
-  static void fill_zero(T* y, int64_t n) {
-    for (int64_t i = 0; i < n; ++i) y[i] = 0;
-  }
-
   void add_up_rows(Scratch* scratch, int64_t plane, int64_t p, int64_t n, T* y) const {
     int64_t taps = 0;
     for (int64_t k = 0; k < rows_.taps; ++k) {
@@ -231,9 +228,9 @@ class Resampling {
       scratch->sums[taps] = row_of(scratch, plane, i);
       scratch->weights[taps++] = rows_.weight[k * rows_.n + p];
     }
-    if (taps == 0) return fill_zero(y, n);
-    for_each_group(taps, [&](int64_t first, auto count, auto adds) {
-      add_rows<count.value, adds.value>(scratch->sums + first, scratch->weights + first, n, y);
+    fill_zero(y, n);
+    for_each_group(taps, [&](int64_t first, auto count) {
+      add_rows<count.value>(scratch->sums + first, scratch->weights + first, n, y);
     });
   }
 
@@ -294,8 +291,8 @@ int64_t kernels::resample_workspace(const dt_stream* stream, const calls::Resamp
   Workspace sizes(nullptr);
   int64_t bytes = 0;
   visit_floating(call.y.dtype, [&](auto type) {
-    bytes = stream->threads *
-            Resampling<typename decltype(type)::type>(call, &sizes).bytes_of_worker();
+    bytes =
+        stream->threads * Resampling<typename decltype(type)::type>(call, &sizes).bytes_of_worker();
   });
   return sizes.bytes() + bytes;
 }

@@ -23,10 +23,9 @@ template <class T, class Table>
 int32_t run_table(const dt_stream* stream, const Table& table, const dt_view& source,
                   const dt_view& weight) {
   const int64_t n = source.sizes[1];
-  return launch(stream, write_table<T, Table>,
-                dim3(static_cast<unsigned>(divide_up(n, kThreads))), dim3(kThreads), 0, table,
-                static_cast<int32_t*>(source.data), static_cast<T*>(weight.data), source.sizes[0],
-                n);
+  return launch(stream, write_table<T, Table>, dim3(static_cast<unsigned>(divide_up(n, kThreads))),
+                dim3(kThreads), 0, table, static_cast<int32_t*>(source.data),
+                static_cast<T*>(weight.data), source.sizes[0], n);
 }
 
 // One dimension: its taps, or none if it stays as it is.

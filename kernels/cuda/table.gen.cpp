@@ -42,6 +42,8 @@ void add_kernels(dt_registry* registry) {
   add(registry, "triangle", run<Triangle, kernels::triangle>);
   add(registry, "matmul", run<Matmul, kernels::matmul>, workspace<Matmul, kernels::matmul_workspace>);
   add(registry, "squared_error_sum", run<SquaredErrorSum, kernels::squared_error_sum>, workspace<SquaredErrorSum, kernels::squared_error_sum_workspace>);
+  add(registry, "ctc_loss", run<CtcLoss, kernels::ctc_loss>);
+  add(registry, "ctc_loss_backward", run<CtcLossBackward, kernels::ctc_loss_backward>, workspace<CtcLossBackward, kernels::ctc_loss_backward_workspace>);
   add(registry, "cross_entropy", run<CrossEntropy, kernels::cross_entropy>, workspace<CrossEntropy, kernels::cross_entropy_workspace>);
   add(registry, "cross_entropy_backward", run<CrossEntropyBackward, kernels::cross_entropy_backward>, workspace<CrossEntropyBackward, kernels::cross_entropy_backward_workspace>);
   add(registry, "linear_backward", run<LinearBackward, kernels::linear_backward>);
@@ -54,6 +56,8 @@ void add_kernels(dt_registry* registry) {
   add(registry, "log_softmax", run<Softmax, kernels::log_softmax>);
   add(registry, "log_softmax_backward", run<SoftmaxBackward, kernels::log_softmax_backward>);
   add(registry, "dropout", run<Dropout, kernels::dropout>);
+  add(registry, "embedding_bag", run<EmbeddingBag, kernels::embedding_bag>);
+  add(registry, "embedding_bag_backward", run<EmbeddingBagBackward, kernels::embedding_bag_backward>);
   add(registry, "scale_by", run<ScaleBy, kernels::scale_by>);
   add(registry, "max_pool2d", run<MaxPool2d, kernels::max_pool2d>);
   add(registry, "max_pool2d_backward", run<MaxPool2dBackward, kernels::max_pool2d_backward>);
@@ -81,6 +85,8 @@ void add_kernels(dt_registry* registry) {
   add(registry, "cummax", run<ExtremumScan, kernels::cummax>);
   add(registry, "cummin", run<ExtremumScan, kernels::cummin>);
   add(registry, "searchsorted", run<Searchsorted, kernels::searchsorted>);
+  add(registry, "grid_sample", run<GridSample, kernels::grid_sample>);
+  add(registry, "grid_sample_backward", run<GridSampleBackward, kernels::grid_sample_backward>);
   add(registry, "resample_taps", run<ResampleTaps, kernels::resample_taps>);
   add(registry, "transpose_taps", run<TransposeTaps, kernels::transpose_taps>);
   add(registry, "resample", run<Resample, kernels::resample>);

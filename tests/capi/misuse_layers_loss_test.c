@@ -192,6 +192,14 @@ static void test_nn_multi_label_soft_margin_loss(void) {
   EXPECT(TYPE_ERROR, "nn_multi_label_soft_margin_loss", dt_nn_multi_label_soft_margin_loss(NULL, NULL));
 }
 
+static void test_nn_ctc_loss(void) {
+  EXPECT(VALUE_ERROR, "nn_ctc_loss", dt_nn_ctc_loss((const dt_nn_ctc_loss_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_ctc_loss", dt_nn_ctc_loss((const dt_nn_ctc_loss_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_ctc_loss_options options = DT_NN_CTC_LOSS_OPTIONS_INIT; options.reduction = 99; EXPECT(VALUE_ERROR, "nn_ctc_loss", dt_nn_ctc_loss(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_ctc_loss_options options = DT_NN_CTC_LOSS_OPTIONS_INIT; options.reduction = -1; EXPECT(VALUE_ERROR, "nn_ctc_loss", dt_nn_ctc_loss(&options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_ctc_loss", dt_nn_ctc_loss(NULL, NULL));
+}
+
 int main(void) {
   misuse_begin();
   test_nn_mse_loss();
@@ -213,5 +221,6 @@ int main(void) {
   test_nn_multi_margin_loss();
   test_nn_multi_label_margin_loss();
   test_nn_multi_label_soft_margin_loss();
+  test_nn_ctc_loss();
   return misuse_end();
 }

@@ -171,228 +171,6 @@ static void test_nn_conv_transpose3d(void) {
   EXPECT(TYPE_ERROR, "nn_conv_transpose3d", dt_nn_conv_transpose3d(1, 1, good.i64s, 1, NULL, NULL));
 }
 
-static void test_nn_max_pool1d(void) {
-  EXPECT(VALUE_ERROR, "nn_max_pool1d", dt_nn_max_pool1d(NULL, 2, NULL, (dt_module **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "nn_max_pool1d", dt_nn_max_pool1d(NULL, -1, NULL, (dt_module **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "nn_max_pool1d", dt_nn_max_pool1d(good.i64s, -7, NULL, (dt_module **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "nn_max_pool1d", dt_nn_max_pool1d(good.i64s, 1, (const dt_nn_max_pool1d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
-  EXPECT(NOT_IMPLEMENTED, "nn_max_pool1d", dt_nn_max_pool1d(good.i64s, 1, (const dt_nn_max_pool1d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
-  { dt_nn_max_pool1d_options options = DT_NN_MAX_POOL1D_OPTIONS_INIT; options.stride = NULL; options.stride_n = 2; EXPECT(VALUE_ERROR, "nn_max_pool1d", dt_nn_max_pool1d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_max_pool1d_options options = DT_NN_MAX_POOL1D_OPTIONS_INIT; options.stride = NULL; options.stride_n = -1; EXPECT(VALUE_ERROR, "nn_max_pool1d", dt_nn_max_pool1d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_max_pool1d_options options = DT_NN_MAX_POOL1D_OPTIONS_INIT; options.stride = good.i64s; options.stride_n = -7; EXPECT(VALUE_ERROR, "nn_max_pool1d", dt_nn_max_pool1d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_max_pool1d_options options = DT_NN_MAX_POOL1D_OPTIONS_INIT; options.padding = NULL; options.padding_n = 2; EXPECT(VALUE_ERROR, "nn_max_pool1d", dt_nn_max_pool1d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_max_pool1d_options options = DT_NN_MAX_POOL1D_OPTIONS_INIT; options.padding = NULL; options.padding_n = -1; EXPECT(VALUE_ERROR, "nn_max_pool1d", dt_nn_max_pool1d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_max_pool1d_options options = DT_NN_MAX_POOL1D_OPTIONS_INIT; options.padding = good.i64s; options.padding_n = -7; EXPECT(VALUE_ERROR, "nn_max_pool1d", dt_nn_max_pool1d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_max_pool1d_options options = DT_NN_MAX_POOL1D_OPTIONS_INIT; options.dilation = NULL; options.dilation_n = 2; EXPECT(VALUE_ERROR, "nn_max_pool1d", dt_nn_max_pool1d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_max_pool1d_options options = DT_NN_MAX_POOL1D_OPTIONS_INIT; options.dilation = NULL; options.dilation_n = -1; EXPECT(VALUE_ERROR, "nn_max_pool1d", dt_nn_max_pool1d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_max_pool1d_options options = DT_NN_MAX_POOL1D_OPTIONS_INIT; options.dilation = good.i64s; options.dilation_n = -7; EXPECT(VALUE_ERROR, "nn_max_pool1d", dt_nn_max_pool1d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_max_pool1d_options options = DT_NN_MAX_POOL1D_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_max_pool1d", dt_nn_max_pool1d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  EXPECT(TYPE_ERROR, "nn_max_pool1d", dt_nn_max_pool1d(good.i64s, 1, NULL, NULL));
-}
-
-static void test_nn_max_pool2d(void) {
-  EXPECT(VALUE_ERROR, "nn_max_pool2d", dt_nn_max_pool2d(NULL, 2, NULL, (dt_module **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "nn_max_pool2d", dt_nn_max_pool2d(NULL, -1, NULL, (dt_module **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "nn_max_pool2d", dt_nn_max_pool2d(good.i64s, -7, NULL, (dt_module **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "nn_max_pool2d", dt_nn_max_pool2d(good.i64s, 1, (const dt_nn_max_pool2d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
-  EXPECT(NOT_IMPLEMENTED, "nn_max_pool2d", dt_nn_max_pool2d(good.i64s, 1, (const dt_nn_max_pool2d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
-  { dt_nn_max_pool2d_options options = DT_NN_MAX_POOL2D_OPTIONS_INIT; options.stride = NULL; options.stride_n = 2; EXPECT(VALUE_ERROR, "nn_max_pool2d", dt_nn_max_pool2d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_max_pool2d_options options = DT_NN_MAX_POOL2D_OPTIONS_INIT; options.stride = NULL; options.stride_n = -1; EXPECT(VALUE_ERROR, "nn_max_pool2d", dt_nn_max_pool2d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_max_pool2d_options options = DT_NN_MAX_POOL2D_OPTIONS_INIT; options.stride = good.i64s; options.stride_n = -7; EXPECT(VALUE_ERROR, "nn_max_pool2d", dt_nn_max_pool2d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_max_pool2d_options options = DT_NN_MAX_POOL2D_OPTIONS_INIT; options.padding = NULL; options.padding_n = 2; EXPECT(VALUE_ERROR, "nn_max_pool2d", dt_nn_max_pool2d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_max_pool2d_options options = DT_NN_MAX_POOL2D_OPTIONS_INIT; options.padding = NULL; options.padding_n = -1; EXPECT(VALUE_ERROR, "nn_max_pool2d", dt_nn_max_pool2d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_max_pool2d_options options = DT_NN_MAX_POOL2D_OPTIONS_INIT; options.padding = good.i64s; options.padding_n = -7; EXPECT(VALUE_ERROR, "nn_max_pool2d", dt_nn_max_pool2d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_max_pool2d_options options = DT_NN_MAX_POOL2D_OPTIONS_INIT; options.dilation = NULL; options.dilation_n = 2; EXPECT(VALUE_ERROR, "nn_max_pool2d", dt_nn_max_pool2d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_max_pool2d_options options = DT_NN_MAX_POOL2D_OPTIONS_INIT; options.dilation = NULL; options.dilation_n = -1; EXPECT(VALUE_ERROR, "nn_max_pool2d", dt_nn_max_pool2d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_max_pool2d_options options = DT_NN_MAX_POOL2D_OPTIONS_INIT; options.dilation = good.i64s; options.dilation_n = -7; EXPECT(VALUE_ERROR, "nn_max_pool2d", dt_nn_max_pool2d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_max_pool2d_options options = DT_NN_MAX_POOL2D_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_max_pool2d", dt_nn_max_pool2d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  EXPECT(TYPE_ERROR, "nn_max_pool2d", dt_nn_max_pool2d(good.i64s, 1, NULL, NULL));
-}
-
-static void test_nn_max_pool3d(void) {
-  EXPECT(VALUE_ERROR, "nn_max_pool3d", dt_nn_max_pool3d(NULL, 2, NULL, (dt_module **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "nn_max_pool3d", dt_nn_max_pool3d(NULL, -1, NULL, (dt_module **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "nn_max_pool3d", dt_nn_max_pool3d(good.i64s, -7, NULL, (dt_module **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "nn_max_pool3d", dt_nn_max_pool3d(good.i64s, 1, (const dt_nn_max_pool3d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
-  EXPECT(NOT_IMPLEMENTED, "nn_max_pool3d", dt_nn_max_pool3d(good.i64s, 1, (const dt_nn_max_pool3d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
-  { dt_nn_max_pool3d_options options = DT_NN_MAX_POOL3D_OPTIONS_INIT; options.stride = NULL; options.stride_n = 2; EXPECT(VALUE_ERROR, "nn_max_pool3d", dt_nn_max_pool3d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_max_pool3d_options options = DT_NN_MAX_POOL3D_OPTIONS_INIT; options.stride = NULL; options.stride_n = -1; EXPECT(VALUE_ERROR, "nn_max_pool3d", dt_nn_max_pool3d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_max_pool3d_options options = DT_NN_MAX_POOL3D_OPTIONS_INIT; options.stride = good.i64s; options.stride_n = -7; EXPECT(VALUE_ERROR, "nn_max_pool3d", dt_nn_max_pool3d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_max_pool3d_options options = DT_NN_MAX_POOL3D_OPTIONS_INIT; options.padding = NULL; options.padding_n = 2; EXPECT(VALUE_ERROR, "nn_max_pool3d", dt_nn_max_pool3d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_max_pool3d_options options = DT_NN_MAX_POOL3D_OPTIONS_INIT; options.padding = NULL; options.padding_n = -1; EXPECT(VALUE_ERROR, "nn_max_pool3d", dt_nn_max_pool3d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_max_pool3d_options options = DT_NN_MAX_POOL3D_OPTIONS_INIT; options.padding = good.i64s; options.padding_n = -7; EXPECT(VALUE_ERROR, "nn_max_pool3d", dt_nn_max_pool3d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_max_pool3d_options options = DT_NN_MAX_POOL3D_OPTIONS_INIT; options.dilation = NULL; options.dilation_n = 2; EXPECT(VALUE_ERROR, "nn_max_pool3d", dt_nn_max_pool3d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_max_pool3d_options options = DT_NN_MAX_POOL3D_OPTIONS_INIT; options.dilation = NULL; options.dilation_n = -1; EXPECT(VALUE_ERROR, "nn_max_pool3d", dt_nn_max_pool3d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_max_pool3d_options options = DT_NN_MAX_POOL3D_OPTIONS_INIT; options.dilation = good.i64s; options.dilation_n = -7; EXPECT(VALUE_ERROR, "nn_max_pool3d", dt_nn_max_pool3d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_max_pool3d_options options = DT_NN_MAX_POOL3D_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_max_pool3d", dt_nn_max_pool3d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  EXPECT(TYPE_ERROR, "nn_max_pool3d", dt_nn_max_pool3d(good.i64s, 1, NULL, NULL));
-}
-
-static void test_nn_avg_pool1d(void) {
-  EXPECT(VALUE_ERROR, "nn_avg_pool1d", dt_nn_avg_pool1d(NULL, 2, NULL, (dt_module **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "nn_avg_pool1d", dt_nn_avg_pool1d(NULL, -1, NULL, (dt_module **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "nn_avg_pool1d", dt_nn_avg_pool1d(good.i64s, -7, NULL, (dt_module **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "nn_avg_pool1d", dt_nn_avg_pool1d(good.i64s, 1, (const dt_nn_avg_pool1d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
-  EXPECT(NOT_IMPLEMENTED, "nn_avg_pool1d", dt_nn_avg_pool1d(good.i64s, 1, (const dt_nn_avg_pool1d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
-  { dt_nn_avg_pool1d_options options = DT_NN_AVG_POOL1D_OPTIONS_INIT; options.stride = NULL; options.stride_n = 2; EXPECT(VALUE_ERROR, "nn_avg_pool1d", dt_nn_avg_pool1d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_avg_pool1d_options options = DT_NN_AVG_POOL1D_OPTIONS_INIT; options.stride = NULL; options.stride_n = -1; EXPECT(VALUE_ERROR, "nn_avg_pool1d", dt_nn_avg_pool1d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_avg_pool1d_options options = DT_NN_AVG_POOL1D_OPTIONS_INIT; options.stride = good.i64s; options.stride_n = -7; EXPECT(VALUE_ERROR, "nn_avg_pool1d", dt_nn_avg_pool1d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_avg_pool1d_options options = DT_NN_AVG_POOL1D_OPTIONS_INIT; options.padding = NULL; options.padding_n = 2; EXPECT(VALUE_ERROR, "nn_avg_pool1d", dt_nn_avg_pool1d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_avg_pool1d_options options = DT_NN_AVG_POOL1D_OPTIONS_INIT; options.padding = NULL; options.padding_n = -1; EXPECT(VALUE_ERROR, "nn_avg_pool1d", dt_nn_avg_pool1d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_avg_pool1d_options options = DT_NN_AVG_POOL1D_OPTIONS_INIT; options.padding = good.i64s; options.padding_n = -7; EXPECT(VALUE_ERROR, "nn_avg_pool1d", dt_nn_avg_pool1d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  EXPECT(TYPE_ERROR, "nn_avg_pool1d", dt_nn_avg_pool1d(good.i64s, 1, NULL, NULL));
-}
-
-static void test_nn_avg_pool2d(void) {
-  EXPECT(VALUE_ERROR, "nn_avg_pool2d", dt_nn_avg_pool2d(NULL, 2, NULL, (dt_module **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "nn_avg_pool2d", dt_nn_avg_pool2d(NULL, -1, NULL, (dt_module **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "nn_avg_pool2d", dt_nn_avg_pool2d(good.i64s, -7, NULL, (dt_module **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "nn_avg_pool2d", dt_nn_avg_pool2d(good.i64s, 1, (const dt_nn_avg_pool2d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
-  EXPECT(NOT_IMPLEMENTED, "nn_avg_pool2d", dt_nn_avg_pool2d(good.i64s, 1, (const dt_nn_avg_pool2d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
-  { dt_nn_avg_pool2d_options options = DT_NN_AVG_POOL2D_OPTIONS_INIT; options.stride = NULL; options.stride_n = 2; EXPECT(VALUE_ERROR, "nn_avg_pool2d", dt_nn_avg_pool2d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_avg_pool2d_options options = DT_NN_AVG_POOL2D_OPTIONS_INIT; options.stride = NULL; options.stride_n = -1; EXPECT(VALUE_ERROR, "nn_avg_pool2d", dt_nn_avg_pool2d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_avg_pool2d_options options = DT_NN_AVG_POOL2D_OPTIONS_INIT; options.stride = good.i64s; options.stride_n = -7; EXPECT(VALUE_ERROR, "nn_avg_pool2d", dt_nn_avg_pool2d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_avg_pool2d_options options = DT_NN_AVG_POOL2D_OPTIONS_INIT; options.padding = NULL; options.padding_n = 2; EXPECT(VALUE_ERROR, "nn_avg_pool2d", dt_nn_avg_pool2d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_avg_pool2d_options options = DT_NN_AVG_POOL2D_OPTIONS_INIT; options.padding = NULL; options.padding_n = -1; EXPECT(VALUE_ERROR, "nn_avg_pool2d", dt_nn_avg_pool2d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_avg_pool2d_options options = DT_NN_AVG_POOL2D_OPTIONS_INIT; options.padding = good.i64s; options.padding_n = -7; EXPECT(VALUE_ERROR, "nn_avg_pool2d", dt_nn_avg_pool2d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  EXPECT(TYPE_ERROR, "nn_avg_pool2d", dt_nn_avg_pool2d(good.i64s, 1, NULL, NULL));
-}
-
-static void test_nn_avg_pool3d(void) {
-  EXPECT(VALUE_ERROR, "nn_avg_pool3d", dt_nn_avg_pool3d(NULL, 2, NULL, (dt_module **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "nn_avg_pool3d", dt_nn_avg_pool3d(NULL, -1, NULL, (dt_module **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "nn_avg_pool3d", dt_nn_avg_pool3d(good.i64s, -7, NULL, (dt_module **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "nn_avg_pool3d", dt_nn_avg_pool3d(good.i64s, 1, (const dt_nn_avg_pool3d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
-  EXPECT(NOT_IMPLEMENTED, "nn_avg_pool3d", dt_nn_avg_pool3d(good.i64s, 1, (const dt_nn_avg_pool3d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
-  { dt_nn_avg_pool3d_options options = DT_NN_AVG_POOL3D_OPTIONS_INIT; options.stride = NULL; options.stride_n = 2; EXPECT(VALUE_ERROR, "nn_avg_pool3d", dt_nn_avg_pool3d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_avg_pool3d_options options = DT_NN_AVG_POOL3D_OPTIONS_INIT; options.stride = NULL; options.stride_n = -1; EXPECT(VALUE_ERROR, "nn_avg_pool3d", dt_nn_avg_pool3d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_avg_pool3d_options options = DT_NN_AVG_POOL3D_OPTIONS_INIT; options.stride = good.i64s; options.stride_n = -7; EXPECT(VALUE_ERROR, "nn_avg_pool3d", dt_nn_avg_pool3d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_avg_pool3d_options options = DT_NN_AVG_POOL3D_OPTIONS_INIT; options.padding = NULL; options.padding_n = 2; EXPECT(VALUE_ERROR, "nn_avg_pool3d", dt_nn_avg_pool3d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_avg_pool3d_options options = DT_NN_AVG_POOL3D_OPTIONS_INIT; options.padding = NULL; options.padding_n = -1; EXPECT(VALUE_ERROR, "nn_avg_pool3d", dt_nn_avg_pool3d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_avg_pool3d_options options = DT_NN_AVG_POOL3D_OPTIONS_INIT; options.padding = good.i64s; options.padding_n = -7; EXPECT(VALUE_ERROR, "nn_avg_pool3d", dt_nn_avg_pool3d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  EXPECT(TYPE_ERROR, "nn_avg_pool3d", dt_nn_avg_pool3d(good.i64s, 1, NULL, NULL));
-}
-
-static void test_nn_adaptive_avg_pool1d(void) {
-  EXPECT(VALUE_ERROR, "nn_adaptive_avg_pool1d", dt_nn_adaptive_avg_pool1d(NULL, 2, (dt_module **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "nn_adaptive_avg_pool1d", dt_nn_adaptive_avg_pool1d(NULL, -1, (dt_module **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "nn_adaptive_avg_pool1d", dt_nn_adaptive_avg_pool1d(good.i64s, -7, (dt_module **)&out.pointer[0]));
-  EXPECT(TYPE_ERROR, "nn_adaptive_avg_pool1d", dt_nn_adaptive_avg_pool1d(good.i64s, 1, NULL));
-}
-
-static void test_nn_adaptive_max_pool1d(void) {
-  EXPECT(VALUE_ERROR, "nn_adaptive_max_pool1d", dt_nn_adaptive_max_pool1d(NULL, 2, (dt_module **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "nn_adaptive_max_pool1d", dt_nn_adaptive_max_pool1d(NULL, -1, (dt_module **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "nn_adaptive_max_pool1d", dt_nn_adaptive_max_pool1d(good.i64s, -7, (dt_module **)&out.pointer[0]));
-  EXPECT(TYPE_ERROR, "nn_adaptive_max_pool1d", dt_nn_adaptive_max_pool1d(good.i64s, 1, NULL));
-}
-
-static void test_nn_lp_pool1d(void) {
-  EXPECT(VALUE_ERROR, "nn_lp_pool1d", dt_nn_lp_pool1d(1, NULL, 2, NULL, (dt_module **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "nn_lp_pool1d", dt_nn_lp_pool1d(1, NULL, -1, NULL, (dt_module **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "nn_lp_pool1d", dt_nn_lp_pool1d(1, good.i64s, -7, NULL, (dt_module **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "nn_lp_pool1d", dt_nn_lp_pool1d(1, good.i64s, 1, (const dt_nn_lp_pool1d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
-  EXPECT(NOT_IMPLEMENTED, "nn_lp_pool1d", dt_nn_lp_pool1d(1, good.i64s, 1, (const dt_nn_lp_pool1d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
-  { dt_nn_lp_pool1d_options options = DT_NN_LP_POOL1D_OPTIONS_INIT; options.stride = NULL; options.stride_n = 2; EXPECT(VALUE_ERROR, "nn_lp_pool1d", dt_nn_lp_pool1d(1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_lp_pool1d_options options = DT_NN_LP_POOL1D_OPTIONS_INIT; options.stride = NULL; options.stride_n = -1; EXPECT(VALUE_ERROR, "nn_lp_pool1d", dt_nn_lp_pool1d(1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_lp_pool1d_options options = DT_NN_LP_POOL1D_OPTIONS_INIT; options.stride = good.i64s; options.stride_n = -7; EXPECT(VALUE_ERROR, "nn_lp_pool1d", dt_nn_lp_pool1d(1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_lp_pool1d_options options = DT_NN_LP_POOL1D_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_lp_pool1d", dt_nn_lp_pool1d(1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  EXPECT(TYPE_ERROR, "nn_lp_pool1d", dt_nn_lp_pool1d(1, good.i64s, 1, NULL, NULL));
-}
-
-static void test_nn_adaptive_avg_pool2d(void) {
-  EXPECT(VALUE_ERROR, "nn_adaptive_avg_pool2d", dt_nn_adaptive_avg_pool2d(NULL, 2, (dt_module **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "nn_adaptive_avg_pool2d", dt_nn_adaptive_avg_pool2d(NULL, -1, (dt_module **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "nn_adaptive_avg_pool2d", dt_nn_adaptive_avg_pool2d(good.i64s, -7, (dt_module **)&out.pointer[0]));
-  EXPECT(TYPE_ERROR, "nn_adaptive_avg_pool2d", dt_nn_adaptive_avg_pool2d(good.i64s, 1, NULL));
-}
-
-static void test_nn_adaptive_max_pool2d(void) {
-  EXPECT(VALUE_ERROR, "nn_adaptive_max_pool2d", dt_nn_adaptive_max_pool2d(NULL, 2, (dt_module **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "nn_adaptive_max_pool2d", dt_nn_adaptive_max_pool2d(NULL, -1, (dt_module **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "nn_adaptive_max_pool2d", dt_nn_adaptive_max_pool2d(good.i64s, -7, (dt_module **)&out.pointer[0]));
-  EXPECT(TYPE_ERROR, "nn_adaptive_max_pool2d", dt_nn_adaptive_max_pool2d(good.i64s, 1, NULL));
-}
-
-static void test_nn_lp_pool2d(void) {
-  EXPECT(VALUE_ERROR, "nn_lp_pool2d", dt_nn_lp_pool2d(1, NULL, 2, NULL, (dt_module **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "nn_lp_pool2d", dt_nn_lp_pool2d(1, NULL, -1, NULL, (dt_module **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "nn_lp_pool2d", dt_nn_lp_pool2d(1, good.i64s, -7, NULL, (dt_module **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "nn_lp_pool2d", dt_nn_lp_pool2d(1, good.i64s, 1, (const dt_nn_lp_pool2d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
-  EXPECT(NOT_IMPLEMENTED, "nn_lp_pool2d", dt_nn_lp_pool2d(1, good.i64s, 1, (const dt_nn_lp_pool2d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
-  { dt_nn_lp_pool2d_options options = DT_NN_LP_POOL2D_OPTIONS_INIT; options.stride = NULL; options.stride_n = 2; EXPECT(VALUE_ERROR, "nn_lp_pool2d", dt_nn_lp_pool2d(1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_lp_pool2d_options options = DT_NN_LP_POOL2D_OPTIONS_INIT; options.stride = NULL; options.stride_n = -1; EXPECT(VALUE_ERROR, "nn_lp_pool2d", dt_nn_lp_pool2d(1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_lp_pool2d_options options = DT_NN_LP_POOL2D_OPTIONS_INIT; options.stride = good.i64s; options.stride_n = -7; EXPECT(VALUE_ERROR, "nn_lp_pool2d", dt_nn_lp_pool2d(1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_lp_pool2d_options options = DT_NN_LP_POOL2D_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_lp_pool2d", dt_nn_lp_pool2d(1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  EXPECT(TYPE_ERROR, "nn_lp_pool2d", dt_nn_lp_pool2d(1, good.i64s, 1, NULL, NULL));
-}
-
-static void test_nn_adaptive_avg_pool3d(void) {
-  EXPECT(VALUE_ERROR, "nn_adaptive_avg_pool3d", dt_nn_adaptive_avg_pool3d(NULL, 2, (dt_module **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "nn_adaptive_avg_pool3d", dt_nn_adaptive_avg_pool3d(NULL, -1, (dt_module **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "nn_adaptive_avg_pool3d", dt_nn_adaptive_avg_pool3d(good.i64s, -7, (dt_module **)&out.pointer[0]));
-  EXPECT(TYPE_ERROR, "nn_adaptive_avg_pool3d", dt_nn_adaptive_avg_pool3d(good.i64s, 1, NULL));
-}
-
-static void test_nn_adaptive_max_pool3d(void) {
-  EXPECT(VALUE_ERROR, "nn_adaptive_max_pool3d", dt_nn_adaptive_max_pool3d(NULL, 2, (dt_module **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "nn_adaptive_max_pool3d", dt_nn_adaptive_max_pool3d(NULL, -1, (dt_module **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "nn_adaptive_max_pool3d", dt_nn_adaptive_max_pool3d(good.i64s, -7, (dt_module **)&out.pointer[0]));
-  EXPECT(TYPE_ERROR, "nn_adaptive_max_pool3d", dt_nn_adaptive_max_pool3d(good.i64s, 1, NULL));
-}
-
-static void test_nn_lp_pool3d(void) {
-  EXPECT(VALUE_ERROR, "nn_lp_pool3d", dt_nn_lp_pool3d(1, NULL, 2, NULL, (dt_module **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "nn_lp_pool3d", dt_nn_lp_pool3d(1, NULL, -1, NULL, (dt_module **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "nn_lp_pool3d", dt_nn_lp_pool3d(1, good.i64s, -7, NULL, (dt_module **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "nn_lp_pool3d", dt_nn_lp_pool3d(1, good.i64s, 1, (const dt_nn_lp_pool3d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
-  EXPECT(NOT_IMPLEMENTED, "nn_lp_pool3d", dt_nn_lp_pool3d(1, good.i64s, 1, (const dt_nn_lp_pool3d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
-  { dt_nn_lp_pool3d_options options = DT_NN_LP_POOL3D_OPTIONS_INIT; options.stride = NULL; options.stride_n = 2; EXPECT(VALUE_ERROR, "nn_lp_pool3d", dt_nn_lp_pool3d(1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_lp_pool3d_options options = DT_NN_LP_POOL3D_OPTIONS_INIT; options.stride = NULL; options.stride_n = -1; EXPECT(VALUE_ERROR, "nn_lp_pool3d", dt_nn_lp_pool3d(1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_lp_pool3d_options options = DT_NN_LP_POOL3D_OPTIONS_INIT; options.stride = good.i64s; options.stride_n = -7; EXPECT(VALUE_ERROR, "nn_lp_pool3d", dt_nn_lp_pool3d(1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_lp_pool3d_options options = DT_NN_LP_POOL3D_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_lp_pool3d", dt_nn_lp_pool3d(1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  EXPECT(TYPE_ERROR, "nn_lp_pool3d", dt_nn_lp_pool3d(1, good.i64s, 1, NULL, NULL));
-}
-
-static void test_nn_upsample(void) {
-  EXPECT(VALUE_ERROR, "nn_upsample", dt_nn_upsample((const dt_nn_upsample_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
-  EXPECT(NOT_IMPLEMENTED, "nn_upsample", dt_nn_upsample((const dt_nn_upsample_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
-  { dt_nn_upsample_options options = DT_NN_UPSAMPLE_OPTIONS_INIT; options.size = NULL; options.size_n = 2; EXPECT(VALUE_ERROR, "nn_upsample", dt_nn_upsample(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_upsample_options options = DT_NN_UPSAMPLE_OPTIONS_INIT; options.size = NULL; options.size_n = -1; EXPECT(VALUE_ERROR, "nn_upsample", dt_nn_upsample(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_upsample_options options = DT_NN_UPSAMPLE_OPTIONS_INIT; options.size = good.i64s; options.size_n = -7; EXPECT(VALUE_ERROR, "nn_upsample", dt_nn_upsample(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_upsample_options options = DT_NN_UPSAMPLE_OPTIONS_INIT; options.scale_factor = NULL; options.scale_factor_n = 2; EXPECT(VALUE_ERROR, "nn_upsample", dt_nn_upsample(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_upsample_options options = DT_NN_UPSAMPLE_OPTIONS_INIT; options.scale_factor = NULL; options.scale_factor_n = -1; EXPECT(VALUE_ERROR, "nn_upsample", dt_nn_upsample(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_upsample_options options = DT_NN_UPSAMPLE_OPTIONS_INIT; options.scale_factor = good.f64s; options.scale_factor_n = -7; EXPECT(VALUE_ERROR, "nn_upsample", dt_nn_upsample(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_upsample_options options = DT_NN_UPSAMPLE_OPTIONS_INIT; options.mode = 99; EXPECT(VALUE_ERROR, "nn_upsample", dt_nn_upsample(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_upsample_options options = DT_NN_UPSAMPLE_OPTIONS_INIT; options.mode = -1; EXPECT(VALUE_ERROR, "nn_upsample", dt_nn_upsample(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_upsample_options options = DT_NN_UPSAMPLE_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_upsample", dt_nn_upsample(&options, (dt_module **)&out.pointer[0])); }
-  EXPECT(TYPE_ERROR, "nn_upsample", dt_nn_upsample(NULL, NULL));
-}
-
-static void test_nn_upsampling_nearest2d(void) {
-  EXPECT(VALUE_ERROR, "nn_upsampling_nearest2d", dt_nn_upsampling_nearest2d((const dt_nn_upsampling_nearest2d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
-  EXPECT(NOT_IMPLEMENTED, "nn_upsampling_nearest2d", dt_nn_upsampling_nearest2d((const dt_nn_upsampling_nearest2d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
-  { dt_nn_upsampling_nearest2d_options options = DT_NN_UPSAMPLING_NEAREST2D_OPTIONS_INIT; options.size = NULL; options.size_n = 2; EXPECT(VALUE_ERROR, "nn_upsampling_nearest2d", dt_nn_upsampling_nearest2d(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_upsampling_nearest2d_options options = DT_NN_UPSAMPLING_NEAREST2D_OPTIONS_INIT; options.size = NULL; options.size_n = -1; EXPECT(VALUE_ERROR, "nn_upsampling_nearest2d", dt_nn_upsampling_nearest2d(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_upsampling_nearest2d_options options = DT_NN_UPSAMPLING_NEAREST2D_OPTIONS_INIT; options.size = good.i64s; options.size_n = -7; EXPECT(VALUE_ERROR, "nn_upsampling_nearest2d", dt_nn_upsampling_nearest2d(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_upsampling_nearest2d_options options = DT_NN_UPSAMPLING_NEAREST2D_OPTIONS_INIT; options.scale_factor = NULL; options.scale_factor_n = 2; EXPECT(VALUE_ERROR, "nn_upsampling_nearest2d", dt_nn_upsampling_nearest2d(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_upsampling_nearest2d_options options = DT_NN_UPSAMPLING_NEAREST2D_OPTIONS_INIT; options.scale_factor = NULL; options.scale_factor_n = -1; EXPECT(VALUE_ERROR, "nn_upsampling_nearest2d", dt_nn_upsampling_nearest2d(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_upsampling_nearest2d_options options = DT_NN_UPSAMPLING_NEAREST2D_OPTIONS_INIT; options.scale_factor = good.f64s; options.scale_factor_n = -7; EXPECT(VALUE_ERROR, "nn_upsampling_nearest2d", dt_nn_upsampling_nearest2d(&options, (dt_module **)&out.pointer[0])); }
-  EXPECT(TYPE_ERROR, "nn_upsampling_nearest2d", dt_nn_upsampling_nearest2d(NULL, NULL));
-}
-
-static void test_nn_upsampling_bilinear2d(void) {
-  EXPECT(VALUE_ERROR, "nn_upsampling_bilinear2d", dt_nn_upsampling_bilinear2d((const dt_nn_upsampling_bilinear2d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
-  EXPECT(NOT_IMPLEMENTED, "nn_upsampling_bilinear2d", dt_nn_upsampling_bilinear2d((const dt_nn_upsampling_bilinear2d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
-  { dt_nn_upsampling_bilinear2d_options options = DT_NN_UPSAMPLING_BILINEAR2D_OPTIONS_INIT; options.size = NULL; options.size_n = 2; EXPECT(VALUE_ERROR, "nn_upsampling_bilinear2d", dt_nn_upsampling_bilinear2d(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_upsampling_bilinear2d_options options = DT_NN_UPSAMPLING_BILINEAR2D_OPTIONS_INIT; options.size = NULL; options.size_n = -1; EXPECT(VALUE_ERROR, "nn_upsampling_bilinear2d", dt_nn_upsampling_bilinear2d(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_upsampling_bilinear2d_options options = DT_NN_UPSAMPLING_BILINEAR2D_OPTIONS_INIT; options.size = good.i64s; options.size_n = -7; EXPECT(VALUE_ERROR, "nn_upsampling_bilinear2d", dt_nn_upsampling_bilinear2d(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_upsampling_bilinear2d_options options = DT_NN_UPSAMPLING_BILINEAR2D_OPTIONS_INIT; options.scale_factor = NULL; options.scale_factor_n = 2; EXPECT(VALUE_ERROR, "nn_upsampling_bilinear2d", dt_nn_upsampling_bilinear2d(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_upsampling_bilinear2d_options options = DT_NN_UPSAMPLING_BILINEAR2D_OPTIONS_INIT; options.scale_factor = NULL; options.scale_factor_n = -1; EXPECT(VALUE_ERROR, "nn_upsampling_bilinear2d", dt_nn_upsampling_bilinear2d(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_upsampling_bilinear2d_options options = DT_NN_UPSAMPLING_BILINEAR2D_OPTIONS_INIT; options.scale_factor = good.f64s; options.scale_factor_n = -7; EXPECT(VALUE_ERROR, "nn_upsampling_bilinear2d", dt_nn_upsampling_bilinear2d(&options, (dt_module **)&out.pointer[0])); }
-  EXPECT(TYPE_ERROR, "nn_upsampling_bilinear2d", dt_nn_upsampling_bilinear2d(NULL, NULL));
-}
-
 static void test_nn_batch_norm1d(void) {
   EXPECT(VALUE_ERROR, "nn_batch_norm1d", dt_nn_batch_norm1d(1, (const dt_nn_batch_norm1d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
   EXPECT(NOT_IMPLEMENTED, "nn_batch_norm1d", dt_nn_batch_norm1d(1, (const dt_nn_batch_norm1d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
@@ -572,6 +350,19 @@ static void test_nn_embedding(void) {
   EXPECT(TYPE_ERROR, "nn_embedding", dt_nn_embedding(1, 1, NULL, NULL));
 }
 
+static void test_nn_embedding_bag(void) {
+  EXPECT(VALUE_ERROR, "nn_embedding_bag", dt_nn_embedding_bag(1, 1, (const dt_nn_embedding_bag_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_embedding_bag", dt_nn_embedding_bag(1, 1, (const dt_nn_embedding_bag_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_embedding_bag_options options = DT_NN_EMBEDDING_BAG_OPTIONS_INIT; options.device_type = 99; options.device_index = 0; EXPECT(VALUE_ERROR, "nn_embedding_bag", dt_nn_embedding_bag(1, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_embedding_bag_options options = DT_NN_EMBEDDING_BAG_OPTIONS_INIT; options.device_type = DT_DEVICE_TYPE_CPU; options.device_index = -1; EXPECT(VALUE_ERROR, "nn_embedding_bag", dt_nn_embedding_bag(1, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_embedding_bag_options options = DT_NN_EMBEDDING_BAG_OPTIONS_INIT; options.dtype = 99; EXPECT(VALUE_ERROR, "nn_embedding_bag", dt_nn_embedding_bag(1, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_embedding_bag_options options = DT_NN_EMBEDDING_BAG_OPTIONS_INIT; options.dtype = -1; EXPECT(VALUE_ERROR, "nn_embedding_bag", dt_nn_embedding_bag(1, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_embedding_bag_options options = DT_NN_EMBEDDING_BAG_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_embedding_bag", dt_nn_embedding_bag(1, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_embedding_bag_options options = DT_NN_EMBEDDING_BAG_OPTIONS_INIT; options.reserved2 = 1; EXPECT(VALUE_ERROR, "nn_embedding_bag", dt_nn_embedding_bag(1, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_embedding_bag_options options = DT_NN_EMBEDDING_BAG_OPTIONS_INIT; options.reserved3 = 1; EXPECT(VALUE_ERROR, "nn_embedding_bag", dt_nn_embedding_bag(1, 1, &options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_embedding_bag", dt_nn_embedding_bag(1, 1, NULL, NULL));
+}
+
 static void test_nn_flatten(void) {
   EXPECT(VALUE_ERROR, "nn_flatten", dt_nn_flatten((const dt_nn_flatten_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
   EXPECT(NOT_IMPLEMENTED, "nn_flatten", dt_nn_flatten((const dt_nn_flatten_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
@@ -615,24 +406,6 @@ int main(void) {
   test_nn_conv_transpose1d();
   test_nn_conv_transpose2d();
   test_nn_conv_transpose3d();
-  test_nn_max_pool1d();
-  test_nn_max_pool2d();
-  test_nn_max_pool3d();
-  test_nn_avg_pool1d();
-  test_nn_avg_pool2d();
-  test_nn_avg_pool3d();
-  test_nn_adaptive_avg_pool1d();
-  test_nn_adaptive_max_pool1d();
-  test_nn_lp_pool1d();
-  test_nn_adaptive_avg_pool2d();
-  test_nn_adaptive_max_pool2d();
-  test_nn_lp_pool2d();
-  test_nn_adaptive_avg_pool3d();
-  test_nn_adaptive_max_pool3d();
-  test_nn_lp_pool3d();
-  test_nn_upsample();
-  test_nn_upsampling_nearest2d();
-  test_nn_upsampling_bilinear2d();
   test_nn_batch_norm1d();
   test_nn_batch_norm2d();
   test_nn_batch_norm3d();
@@ -650,6 +423,7 @@ int main(void) {
   test_nn_alpha_dropout();
   test_nn_feature_alpha_dropout();
   test_nn_embedding();
+  test_nn_embedding_bag();
   test_nn_flatten();
   test_nn_identity();
   test_nn_cosine_similarity();

@@ -275,6 +275,29 @@ static void test_nll_loss(void) {
   EXPECT(TYPE_ERROR, "nll_loss", dt_nll_loss(good.tensor, good.tensor, good.tensor, 1, DT_REDUCTION_NONE, NULL));
 }
 
+static void test_ctc_loss(void) {
+  EXPECT(HANDLE, "ctc_loss", dt_ctc_loss((dt_tensor *)bad.released, good.tensor, good.tensor, good.tensor, 1, DT_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "ctc_loss", dt_ctc_loss((dt_tensor *)bad.garbage, good.tensor, good.tensor, good.tensor, 1, DT_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "ctc_loss", dt_ctc_loss((dt_tensor *)bad.foreign, good.tensor, good.tensor, good.tensor, 1, DT_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "ctc_loss", dt_ctc_loss(NULL, good.tensor, good.tensor, good.tensor, 1, DT_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "ctc_loss", dt_ctc_loss(good.tensor, (dt_tensor *)bad.released, good.tensor, good.tensor, 1, DT_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "ctc_loss", dt_ctc_loss(good.tensor, (dt_tensor *)bad.garbage, good.tensor, good.tensor, 1, DT_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "ctc_loss", dt_ctc_loss(good.tensor, (dt_tensor *)bad.foreign, good.tensor, good.tensor, 1, DT_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "ctc_loss", dt_ctc_loss(good.tensor, NULL, good.tensor, good.tensor, 1, DT_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "ctc_loss", dt_ctc_loss(good.tensor, good.tensor, (dt_tensor *)bad.released, good.tensor, 1, DT_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "ctc_loss", dt_ctc_loss(good.tensor, good.tensor, (dt_tensor *)bad.garbage, good.tensor, 1, DT_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "ctc_loss", dt_ctc_loss(good.tensor, good.tensor, (dt_tensor *)bad.foreign, good.tensor, 1, DT_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "ctc_loss", dt_ctc_loss(good.tensor, good.tensor, NULL, good.tensor, 1, DT_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "ctc_loss", dt_ctc_loss(good.tensor, good.tensor, good.tensor, (dt_tensor *)bad.released, 1, DT_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "ctc_loss", dt_ctc_loss(good.tensor, good.tensor, good.tensor, (dt_tensor *)bad.garbage, 1, DT_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "ctc_loss", dt_ctc_loss(good.tensor, good.tensor, good.tensor, (dt_tensor *)bad.foreign, 1, DT_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "ctc_loss", dt_ctc_loss(good.tensor, good.tensor, good.tensor, NULL, 1, DT_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "ctc_loss", dt_ctc_loss(good.tensor, good.tensor, good.tensor, good.tensor, 1, 99, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "ctc_loss", dt_ctc_loss(good.tensor, good.tensor, good.tensor, good.tensor, 1, -1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "ctc_loss", dt_ctc_loss(good.tensor, good.tensor, good.tensor, good.tensor, 1, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "ctc_loss", dt_ctc_loss(good.tensor, good.tensor, good.tensor, good.tensor, 1, DT_REDUCTION_NONE, 1, NULL));
+}
+
 static void test_cross_entropy(void) {
   EXPECT(HANDLE, "cross_entropy", dt_cross_entropy((dt_tensor *)bad.released, good.tensor, good.tensor, 1, DT_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "cross_entropy", dt_cross_entropy((dt_tensor *)bad.garbage, good.tensor, good.tensor, 1, DT_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer[0]));
@@ -350,6 +373,7 @@ int main(void) {
   test_multilabel_margin_loss();
   test_multilabel_soft_margin_loss();
   test_nll_loss();
+  test_ctc_loss();
   test_cross_entropy();
   test_binary_cross_entropy();
   test_binary_cross_entropy_with_logits();

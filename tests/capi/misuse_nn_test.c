@@ -272,6 +272,25 @@ static void test_embedding(void) {
   EXPECT(TYPE_ERROR, "embedding", dt_embedding(good.tensor, good.tensor, NULL, NULL, 1, 1, 1, NULL));
 }
 
+static void test_embedding_bag(void) {
+  EXPECT(HANDLE, "embedding_bag", dt_embedding_bag((dt_tensor *)bad.released, good.tensor, good.tensor, NULL, 1, 1, "text", 1, good.tensor, 1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "embedding_bag", dt_embedding_bag((dt_tensor *)bad.garbage, good.tensor, good.tensor, NULL, 1, 1, "text", 1, good.tensor, 1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "embedding_bag", dt_embedding_bag((dt_tensor *)bad.foreign, good.tensor, good.tensor, NULL, 1, 1, "text", 1, good.tensor, 1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "embedding_bag", dt_embedding_bag(NULL, good.tensor, good.tensor, NULL, 1, 1, "text", 1, good.tensor, 1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "embedding_bag", dt_embedding_bag(good.tensor, (dt_tensor *)bad.released, good.tensor, NULL, 1, 1, "text", 1, good.tensor, 1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "embedding_bag", dt_embedding_bag(good.tensor, (dt_tensor *)bad.garbage, good.tensor, NULL, 1, 1, "text", 1, good.tensor, 1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "embedding_bag", dt_embedding_bag(good.tensor, (dt_tensor *)bad.foreign, good.tensor, NULL, 1, 1, "text", 1, good.tensor, 1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "embedding_bag", dt_embedding_bag(good.tensor, NULL, good.tensor, NULL, 1, 1, "text", 1, good.tensor, 1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "embedding_bag", dt_embedding_bag(good.tensor, good.tensor, (dt_tensor *)bad.released, NULL, 1, 1, "text", 1, good.tensor, 1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "embedding_bag", dt_embedding_bag(good.tensor, good.tensor, (dt_tensor *)bad.garbage, NULL, 1, 1, "text", 1, good.tensor, 1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "embedding_bag", dt_embedding_bag(good.tensor, good.tensor, (dt_tensor *)bad.foreign, NULL, 1, 1, "text", 1, good.tensor, 1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "embedding_bag", dt_embedding_bag(good.tensor, good.tensor, good.tensor, NULL, 1, 1, NULL, 1, good.tensor, 1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "embedding_bag", dt_embedding_bag(good.tensor, good.tensor, good.tensor, NULL, 1, 1, "text", 1, (dt_tensor *)bad.released, 1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "embedding_bag", dt_embedding_bag(good.tensor, good.tensor, good.tensor, NULL, 1, 1, "text", 1, (dt_tensor *)bad.garbage, 1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "embedding_bag", dt_embedding_bag(good.tensor, good.tensor, good.tensor, NULL, 1, 1, "text", 1, (dt_tensor *)bad.foreign, 1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "embedding_bag", dt_embedding_bag(good.tensor, good.tensor, good.tensor, NULL, 1, 1, "text", 1, good.tensor, 1, NULL, NULL));
+}
+
 int main(void) {
   misuse_begin();
   test_linear();
@@ -300,5 +319,6 @@ int main(void) {
   test_rrelu_();
   test_gumbel_softmax();
   test_embedding();
+  test_embedding_bag();
   return misuse_end();
 }

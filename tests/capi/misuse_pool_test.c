@@ -391,6 +391,88 @@ static void test_max_unpool3d(void) {
   EXPECT(TYPE_ERROR, "max_unpool3d", dt_max_unpool3d(good.tensor, good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, 1, good.i64s, 1, NULL));
 }
 
+static void test_fractional_max_pool2d(void) {
+  EXPECT(HANDLE, "fractional_max_pool2d", dt_fractional_max_pool2d((dt_tensor *)bad.released, good.i64s, 1, good.i64s, 1, good.f64s, 1, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "fractional_max_pool2d", dt_fractional_max_pool2d((dt_tensor *)bad.garbage, good.i64s, 1, good.i64s, 1, good.f64s, 1, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "fractional_max_pool2d", dt_fractional_max_pool2d((dt_tensor *)bad.foreign, good.i64s, 1, good.i64s, 1, good.f64s, 1, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "fractional_max_pool2d", dt_fractional_max_pool2d(NULL, good.i64s, 1, good.i64s, 1, good.f64s, 1, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "fractional_max_pool2d", dt_fractional_max_pool2d(good.tensor, NULL, 2, good.i64s, 1, good.f64s, 1, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "fractional_max_pool2d", dt_fractional_max_pool2d(good.tensor, NULL, -1, good.i64s, 1, good.f64s, 1, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "fractional_max_pool2d", dt_fractional_max_pool2d(good.tensor, good.i64s, -7, good.i64s, 1, good.f64s, 1, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "fractional_max_pool2d", dt_fractional_max_pool2d(good.tensor, good.i64s, 1, NULL, 2, good.f64s, 1, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "fractional_max_pool2d", dt_fractional_max_pool2d(good.tensor, good.i64s, 1, NULL, -1, good.f64s, 1, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "fractional_max_pool2d", dt_fractional_max_pool2d(good.tensor, good.i64s, 1, good.i64s, -7, good.f64s, 1, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "fractional_max_pool2d", dt_fractional_max_pool2d(good.tensor, good.i64s, 1, good.i64s, 1, NULL, 2, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "fractional_max_pool2d", dt_fractional_max_pool2d(good.tensor, good.i64s, 1, good.i64s, 1, NULL, -1, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "fractional_max_pool2d", dt_fractional_max_pool2d(good.tensor, good.i64s, 1, good.i64s, 1, good.f64s, -7, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "fractional_max_pool2d", dt_fractional_max_pool2d(good.tensor, good.i64s, 1, good.i64s, 1, good.f64s, 1, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "fractional_max_pool2d", dt_fractional_max_pool2d(good.tensor, good.i64s, 1, good.i64s, 1, good.f64s, 1, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "fractional_max_pool2d", dt_fractional_max_pool2d(good.tensor, good.i64s, 1, good.i64s, 1, good.f64s, 1, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "fractional_max_pool2d", dt_fractional_max_pool2d(good.tensor, good.i64s, 1, good.i64s, 1, good.f64s, 1, good.tensor, NULL));
+}
+
+static void test_fractional_max_pool2d_with_indices(void) {
+  EXPECT(HANDLE, "fractional_max_pool2d_with_indices", dt_fractional_max_pool2d_with_indices((dt_tensor *)bad.released, good.i64s, 1, good.i64s, 1, good.f64s, 1, good.tensor, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(HANDLE, "fractional_max_pool2d_with_indices", dt_fractional_max_pool2d_with_indices((dt_tensor *)bad.garbage, good.i64s, 1, good.i64s, 1, good.f64s, 1, good.tensor, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(HANDLE, "fractional_max_pool2d_with_indices", dt_fractional_max_pool2d_with_indices((dt_tensor *)bad.foreign, good.i64s, 1, good.i64s, 1, good.f64s, 1, good.tensor, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(HANDLE, "fractional_max_pool2d_with_indices", dt_fractional_max_pool2d_with_indices(NULL, good.i64s, 1, good.i64s, 1, good.f64s, 1, good.tensor, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(VALUE_ERROR, "fractional_max_pool2d_with_indices", dt_fractional_max_pool2d_with_indices(good.tensor, NULL, 2, good.i64s, 1, good.f64s, 1, good.tensor, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(VALUE_ERROR, "fractional_max_pool2d_with_indices", dt_fractional_max_pool2d_with_indices(good.tensor, NULL, -1, good.i64s, 1, good.f64s, 1, good.tensor, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(VALUE_ERROR, "fractional_max_pool2d_with_indices", dt_fractional_max_pool2d_with_indices(good.tensor, good.i64s, -7, good.i64s, 1, good.f64s, 1, good.tensor, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(VALUE_ERROR, "fractional_max_pool2d_with_indices", dt_fractional_max_pool2d_with_indices(good.tensor, good.i64s, 1, NULL, 2, good.f64s, 1, good.tensor, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(VALUE_ERROR, "fractional_max_pool2d_with_indices", dt_fractional_max_pool2d_with_indices(good.tensor, good.i64s, 1, NULL, -1, good.f64s, 1, good.tensor, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(VALUE_ERROR, "fractional_max_pool2d_with_indices", dt_fractional_max_pool2d_with_indices(good.tensor, good.i64s, 1, good.i64s, -7, good.f64s, 1, good.tensor, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(VALUE_ERROR, "fractional_max_pool2d_with_indices", dt_fractional_max_pool2d_with_indices(good.tensor, good.i64s, 1, good.i64s, 1, NULL, 2, good.tensor, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(VALUE_ERROR, "fractional_max_pool2d_with_indices", dt_fractional_max_pool2d_with_indices(good.tensor, good.i64s, 1, good.i64s, 1, NULL, -1, good.tensor, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(VALUE_ERROR, "fractional_max_pool2d_with_indices", dt_fractional_max_pool2d_with_indices(good.tensor, good.i64s, 1, good.i64s, 1, good.f64s, -7, good.tensor, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(HANDLE, "fractional_max_pool2d_with_indices", dt_fractional_max_pool2d_with_indices(good.tensor, good.i64s, 1, good.i64s, 1, good.f64s, 1, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(HANDLE, "fractional_max_pool2d_with_indices", dt_fractional_max_pool2d_with_indices(good.tensor, good.i64s, 1, good.i64s, 1, good.f64s, 1, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(HANDLE, "fractional_max_pool2d_with_indices", dt_fractional_max_pool2d_with_indices(good.tensor, good.i64s, 1, good.i64s, 1, good.f64s, 1, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(TYPE_ERROR, "fractional_max_pool2d_with_indices", dt_fractional_max_pool2d_with_indices(good.tensor, good.i64s, 1, good.i64s, 1, good.f64s, 1, good.tensor, NULL, (dt_tensor **)&out.pointer[1]));
+  EXPECT(TYPE_ERROR, "fractional_max_pool2d_with_indices", dt_fractional_max_pool2d_with_indices(good.tensor, good.i64s, 1, good.i64s, 1, good.f64s, 1, good.tensor, (dt_tensor **)&out.pointer[0], NULL));
+}
+
+static void test_fractional_max_pool3d(void) {
+  EXPECT(HANDLE, "fractional_max_pool3d", dt_fractional_max_pool3d((dt_tensor *)bad.released, good.i64s, 1, good.i64s, 1, good.f64s, 1, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "fractional_max_pool3d", dt_fractional_max_pool3d((dt_tensor *)bad.garbage, good.i64s, 1, good.i64s, 1, good.f64s, 1, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "fractional_max_pool3d", dt_fractional_max_pool3d((dt_tensor *)bad.foreign, good.i64s, 1, good.i64s, 1, good.f64s, 1, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "fractional_max_pool3d", dt_fractional_max_pool3d(NULL, good.i64s, 1, good.i64s, 1, good.f64s, 1, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "fractional_max_pool3d", dt_fractional_max_pool3d(good.tensor, NULL, 2, good.i64s, 1, good.f64s, 1, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "fractional_max_pool3d", dt_fractional_max_pool3d(good.tensor, NULL, -1, good.i64s, 1, good.f64s, 1, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "fractional_max_pool3d", dt_fractional_max_pool3d(good.tensor, good.i64s, -7, good.i64s, 1, good.f64s, 1, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "fractional_max_pool3d", dt_fractional_max_pool3d(good.tensor, good.i64s, 1, NULL, 2, good.f64s, 1, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "fractional_max_pool3d", dt_fractional_max_pool3d(good.tensor, good.i64s, 1, NULL, -1, good.f64s, 1, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "fractional_max_pool3d", dt_fractional_max_pool3d(good.tensor, good.i64s, 1, good.i64s, -7, good.f64s, 1, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "fractional_max_pool3d", dt_fractional_max_pool3d(good.tensor, good.i64s, 1, good.i64s, 1, NULL, 2, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "fractional_max_pool3d", dt_fractional_max_pool3d(good.tensor, good.i64s, 1, good.i64s, 1, NULL, -1, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "fractional_max_pool3d", dt_fractional_max_pool3d(good.tensor, good.i64s, 1, good.i64s, 1, good.f64s, -7, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "fractional_max_pool3d", dt_fractional_max_pool3d(good.tensor, good.i64s, 1, good.i64s, 1, good.f64s, 1, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "fractional_max_pool3d", dt_fractional_max_pool3d(good.tensor, good.i64s, 1, good.i64s, 1, good.f64s, 1, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "fractional_max_pool3d", dt_fractional_max_pool3d(good.tensor, good.i64s, 1, good.i64s, 1, good.f64s, 1, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "fractional_max_pool3d", dt_fractional_max_pool3d(good.tensor, good.i64s, 1, good.i64s, 1, good.f64s, 1, good.tensor, NULL));
+}
+
+static void test_fractional_max_pool3d_with_indices(void) {
+  EXPECT(HANDLE, "fractional_max_pool3d_with_indices", dt_fractional_max_pool3d_with_indices((dt_tensor *)bad.released, good.i64s, 1, good.i64s, 1, good.f64s, 1, good.tensor, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(HANDLE, "fractional_max_pool3d_with_indices", dt_fractional_max_pool3d_with_indices((dt_tensor *)bad.garbage, good.i64s, 1, good.i64s, 1, good.f64s, 1, good.tensor, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(HANDLE, "fractional_max_pool3d_with_indices", dt_fractional_max_pool3d_with_indices((dt_tensor *)bad.foreign, good.i64s, 1, good.i64s, 1, good.f64s, 1, good.tensor, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(HANDLE, "fractional_max_pool3d_with_indices", dt_fractional_max_pool3d_with_indices(NULL, good.i64s, 1, good.i64s, 1, good.f64s, 1, good.tensor, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(VALUE_ERROR, "fractional_max_pool3d_with_indices", dt_fractional_max_pool3d_with_indices(good.tensor, NULL, 2, good.i64s, 1, good.f64s, 1, good.tensor, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(VALUE_ERROR, "fractional_max_pool3d_with_indices", dt_fractional_max_pool3d_with_indices(good.tensor, NULL, -1, good.i64s, 1, good.f64s, 1, good.tensor, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(VALUE_ERROR, "fractional_max_pool3d_with_indices", dt_fractional_max_pool3d_with_indices(good.tensor, good.i64s, -7, good.i64s, 1, good.f64s, 1, good.tensor, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(VALUE_ERROR, "fractional_max_pool3d_with_indices", dt_fractional_max_pool3d_with_indices(good.tensor, good.i64s, 1, NULL, 2, good.f64s, 1, good.tensor, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(VALUE_ERROR, "fractional_max_pool3d_with_indices", dt_fractional_max_pool3d_with_indices(good.tensor, good.i64s, 1, NULL, -1, good.f64s, 1, good.tensor, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(VALUE_ERROR, "fractional_max_pool3d_with_indices", dt_fractional_max_pool3d_with_indices(good.tensor, good.i64s, 1, good.i64s, -7, good.f64s, 1, good.tensor, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(VALUE_ERROR, "fractional_max_pool3d_with_indices", dt_fractional_max_pool3d_with_indices(good.tensor, good.i64s, 1, good.i64s, 1, NULL, 2, good.tensor, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(VALUE_ERROR, "fractional_max_pool3d_with_indices", dt_fractional_max_pool3d_with_indices(good.tensor, good.i64s, 1, good.i64s, 1, NULL, -1, good.tensor, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(VALUE_ERROR, "fractional_max_pool3d_with_indices", dt_fractional_max_pool3d_with_indices(good.tensor, good.i64s, 1, good.i64s, 1, good.f64s, -7, good.tensor, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(HANDLE, "fractional_max_pool3d_with_indices", dt_fractional_max_pool3d_with_indices(good.tensor, good.i64s, 1, good.i64s, 1, good.f64s, 1, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(HANDLE, "fractional_max_pool3d_with_indices", dt_fractional_max_pool3d_with_indices(good.tensor, good.i64s, 1, good.i64s, 1, good.f64s, 1, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(HANDLE, "fractional_max_pool3d_with_indices", dt_fractional_max_pool3d_with_indices(good.tensor, good.i64s, 1, good.i64s, 1, good.f64s, 1, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(TYPE_ERROR, "fractional_max_pool3d_with_indices", dt_fractional_max_pool3d_with_indices(good.tensor, good.i64s, 1, good.i64s, 1, good.f64s, 1, good.tensor, NULL, (dt_tensor **)&out.pointer[1]));
+  EXPECT(TYPE_ERROR, "fractional_max_pool3d_with_indices", dt_fractional_max_pool3d_with_indices(good.tensor, good.i64s, 1, good.i64s, 1, good.f64s, 1, good.tensor, (dt_tensor **)&out.pointer[0], NULL));
+}
+
 int main(void) {
   misuse_begin();
   test_max_pool1d();
@@ -417,5 +499,9 @@ int main(void) {
   test_adaptive_max_pool3d_with_indices();
   test_lp_pool3d();
   test_max_unpool3d();
+  test_fractional_max_pool2d();
+  test_fractional_max_pool2d_with_indices();
+  test_fractional_max_pool3d();
+  test_fractional_max_pool3d_with_indices();
   return misuse_end();
 }

@@ -35,9 +35,36 @@ static void test_interpolate_aligned(void) {
   EXPECT(TYPE_ERROR, "interpolate_aligned", dt_interpolate_aligned(good.tensor, good.i64s, 1, good.f64s, 1, DT_INTERPOLATION_NEAREST, NULL, NULL, 1, NULL));
 }
 
+static void test_grid_sample(void) {
+  EXPECT(HANDLE, "grid_sample", dt_grid_sample((dt_tensor *)bad.released, good.tensor, "text", "text", NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "grid_sample", dt_grid_sample((dt_tensor *)bad.garbage, good.tensor, "text", "text", NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "grid_sample", dt_grid_sample((dt_tensor *)bad.foreign, good.tensor, "text", "text", NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "grid_sample", dt_grid_sample(NULL, good.tensor, "text", "text", NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "grid_sample", dt_grid_sample(good.tensor, (dt_tensor *)bad.released, "text", "text", NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "grid_sample", dt_grid_sample(good.tensor, (dt_tensor *)bad.garbage, "text", "text", NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "grid_sample", dt_grid_sample(good.tensor, (dt_tensor *)bad.foreign, "text", "text", NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "grid_sample", dt_grid_sample(good.tensor, NULL, "text", "text", NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "grid_sample", dt_grid_sample(good.tensor, good.tensor, NULL, "text", NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "grid_sample", dt_grid_sample(good.tensor, good.tensor, "text", NULL, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "grid_sample", dt_grid_sample(good.tensor, good.tensor, "text", "text", NULL, NULL));
+}
+
+static void test_affine_grid(void) {
+  EXPECT(HANDLE, "affine_grid", dt_affine_grid((dt_tensor *)bad.released, good.i64s, 1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "affine_grid", dt_affine_grid((dt_tensor *)bad.garbage, good.i64s, 1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "affine_grid", dt_affine_grid((dt_tensor *)bad.foreign, good.i64s, 1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "affine_grid", dt_affine_grid(NULL, good.i64s, 1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "affine_grid", dt_affine_grid(good.tensor, NULL, 2, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "affine_grid", dt_affine_grid(good.tensor, NULL, -1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "affine_grid", dt_affine_grid(good.tensor, good.i64s, -7, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "affine_grid", dt_affine_grid(good.tensor, good.i64s, 1, NULL, NULL));
+}
+
 int main(void) {
   misuse_begin();
   test_interpolate();
   test_interpolate_aligned();
+  test_grid_sample();
+  test_affine_grid();
   return misuse_end();
 }

@@ -543,484 +543,6 @@ static inline dt_module *T_do_nn_conv_transpose3d(
   T_OPTIONS_(nn_conv_transpose3d, \
     T_do_nn_conv_transpose3d(in_channels, out_channels, kernel_size, &T_nn_conv_transpose3d_o), __VA_ARGS__)
 
-/** T_nn_max_pool1d(kernel_size: i64[1], .stride: i64[1]? = absent, .padding: i64[1] = [0],
- *     .dilation: i64[1] = [1], .ceil_mode: bool = false)
- * Maximum of each window of [batch, channels, length], or without the batch;
- * functional.max_pool1d has the output size. The module. */
-typedef struct {
-  T_Dims stride;
-  T_Dims padding;
-  T_Dims dilation;
-  int ceil_mode;
-} T_nn_max_pool1d_options;
-static inline T_nn_max_pool1d_options T_nn_max_pool1d_defaults(void) {
-  T_nn_max_pool1d_options options = {{NULL, 0}, {NULL, 0}, {NULL, 0}, 0};
-  return options;
-}
-static inline dt_module *T_do_nn_max_pool1d(
-    T_Dims kernel_size, const T_nn_max_pool1d_options *options) {
-  dt_module *result = NULL;
-  dt_nn_max_pool1d_options c_options = DT_NN_MAX_POOL1D_OPTIONS_INIT;
-  c_options.stride = options->stride.p;
-  c_options.stride_n = options->stride.n;
-  c_options.padding = options->padding.p;
-  c_options.padding_n = options->padding.n;
-  c_options.dilation = options->dilation.p;
-  c_options.dilation_n = options->dilation.n;
-  c_options.ceil_mode = options->ceil_mode;
-  if (T_stopped_()) return result;
-  T_check(dt_nn_max_pool1d(kernel_size.p, kernel_size.n, &c_options, &result));
-  return T_own_module_(result);
-}
-#define T_nn_max_pool1d(...) T_nn_max_pool1d_with_(__VA_ARGS__, )
-#define T_nn_max_pool1d_with_(kernel_size, ...) \
-  T_OPTIONS_(nn_max_pool1d, \
-    T_do_nn_max_pool1d(kernel_size, &T_nn_max_pool1d_o), __VA_ARGS__)
-
-/** T_nn_max_pool2d(kernel_size: i64[2], .stride: i64[2]? = absent, .padding: i64[2] = [0, 0],
- *     .dilation: i64[2] = [1, 1], .ceil_mode: bool = false)
- * Maximum of each window of [batch, channels, height, width], or without the batch;
- * functional.max_pool2d has the output size. The module. */
-typedef struct {
-  T_Dims stride;
-  T_Dims padding;
-  T_Dims dilation;
-  int ceil_mode;
-} T_nn_max_pool2d_options;
-static inline T_nn_max_pool2d_options T_nn_max_pool2d_defaults(void) {
-  T_nn_max_pool2d_options options = {{NULL, 0}, {NULL, 0}, {NULL, 0}, 0};
-  return options;
-}
-static inline dt_module *T_do_nn_max_pool2d(
-    T_Dims kernel_size, const T_nn_max_pool2d_options *options) {
-  dt_module *result = NULL;
-  dt_nn_max_pool2d_options c_options = DT_NN_MAX_POOL2D_OPTIONS_INIT;
-  int64_t kernel_size_room[2];
-  const T_Dims kernel_size_all = T_repeat_(kernel_size, 2, kernel_size_room);
-  int64_t stride_room[2];
-  const T_Dims stride_all = T_repeat_(options->stride, 2, stride_room);
-  int64_t padding_room[2];
-  const T_Dims padding_all = T_repeat_(options->padding, 2, padding_room);
-  int64_t dilation_room[2];
-  const T_Dims dilation_all = T_repeat_(options->dilation, 2, dilation_room);
-  c_options.stride = stride_all.p;
-  c_options.stride_n = stride_all.n;
-  c_options.padding = padding_all.p;
-  c_options.padding_n = padding_all.n;
-  c_options.dilation = dilation_all.p;
-  c_options.dilation_n = dilation_all.n;
-  c_options.ceil_mode = options->ceil_mode;
-  if (T_stopped_()) return result;
-  T_check(dt_nn_max_pool2d(kernel_size_all.p, kernel_size_all.n, &c_options, &result));
-  return T_own_module_(result);
-}
-#define T_nn_max_pool2d(...) T_nn_max_pool2d_with_(__VA_ARGS__, )
-#define T_nn_max_pool2d_with_(kernel_size, ...) \
-  T_OPTIONS_(nn_max_pool2d, \
-    T_do_nn_max_pool2d(kernel_size, &T_nn_max_pool2d_o), __VA_ARGS__)
-
-/** T_nn_max_pool3d(kernel_size: i64[3], .stride: i64[3]? = absent, .padding: i64[3] = [0, 0, 0],
- *     .dilation: i64[3] = [1, 1, 1], .ceil_mode: bool = false)
- * Maximum of each window of [batch, channels, depth, height, width], or without the batch;
- * functional.max_pool3d has the output size. The module. */
-typedef struct {
-  T_Dims stride;
-  T_Dims padding;
-  T_Dims dilation;
-  int ceil_mode;
-} T_nn_max_pool3d_options;
-static inline T_nn_max_pool3d_options T_nn_max_pool3d_defaults(void) {
-  T_nn_max_pool3d_options options = {{NULL, 0}, {NULL, 0}, {NULL, 0}, 0};
-  return options;
-}
-static inline dt_module *T_do_nn_max_pool3d(
-    T_Dims kernel_size, const T_nn_max_pool3d_options *options) {
-  dt_module *result = NULL;
-  dt_nn_max_pool3d_options c_options = DT_NN_MAX_POOL3D_OPTIONS_INIT;
-  int64_t kernel_size_room[3];
-  const T_Dims kernel_size_all = T_repeat_(kernel_size, 3, kernel_size_room);
-  int64_t stride_room[3];
-  const T_Dims stride_all = T_repeat_(options->stride, 3, stride_room);
-  int64_t padding_room[3];
-  const T_Dims padding_all = T_repeat_(options->padding, 3, padding_room);
-  int64_t dilation_room[3];
-  const T_Dims dilation_all = T_repeat_(options->dilation, 3, dilation_room);
-  c_options.stride = stride_all.p;
-  c_options.stride_n = stride_all.n;
-  c_options.padding = padding_all.p;
-  c_options.padding_n = padding_all.n;
-  c_options.dilation = dilation_all.p;
-  c_options.dilation_n = dilation_all.n;
-  c_options.ceil_mode = options->ceil_mode;
-  if (T_stopped_()) return result;
-  T_check(dt_nn_max_pool3d(kernel_size_all.p, kernel_size_all.n, &c_options, &result));
-  return T_own_module_(result);
-}
-#define T_nn_max_pool3d(...) T_nn_max_pool3d_with_(__VA_ARGS__, )
-#define T_nn_max_pool3d_with_(kernel_size, ...) \
-  T_OPTIONS_(nn_max_pool3d, \
-    T_do_nn_max_pool3d(kernel_size, &T_nn_max_pool3d_o), __VA_ARGS__)
-
-/** T_nn_avg_pool1d(kernel_size: i64[1], .stride: i64[1]? = absent, .padding: i64[1] = [0],
- *     .ceil_mode: bool = false, .count_include_pad: bool = true)
- * Mean of each window of [batch, channels, length], or without the batch; functional.avg_pool1d
- * has the output size. The module. */
-typedef struct {
-  T_Dims stride;
-  T_Dims padding;
-  int ceil_mode;
-  int count_include_pad;
-} T_nn_avg_pool1d_options;
-static inline T_nn_avg_pool1d_options T_nn_avg_pool1d_defaults(void) {
-  T_nn_avg_pool1d_options options = {{NULL, 0}, {NULL, 0}, 0, 1};
-  return options;
-}
-static inline dt_module *T_do_nn_avg_pool1d(
-    T_Dims kernel_size, const T_nn_avg_pool1d_options *options) {
-  dt_module *result = NULL;
-  dt_nn_avg_pool1d_options c_options = DT_NN_AVG_POOL1D_OPTIONS_INIT;
-  c_options.stride = options->stride.p;
-  c_options.stride_n = options->stride.n;
-  c_options.padding = options->padding.p;
-  c_options.padding_n = options->padding.n;
-  c_options.ceil_mode = options->ceil_mode;
-  c_options.count_include_pad = options->count_include_pad;
-  if (T_stopped_()) return result;
-  T_check(dt_nn_avg_pool1d(kernel_size.p, kernel_size.n, &c_options, &result));
-  return T_own_module_(result);
-}
-#define T_nn_avg_pool1d(...) T_nn_avg_pool1d_with_(__VA_ARGS__, )
-#define T_nn_avg_pool1d_with_(kernel_size, ...) \
-  T_OPTIONS_(nn_avg_pool1d, \
-    T_do_nn_avg_pool1d(kernel_size, &T_nn_avg_pool1d_o), __VA_ARGS__)
-
-/** T_nn_avg_pool2d(kernel_size: i64[2], .stride: i64[2]? = absent, .padding: i64[2] = [0, 0],
- *     .ceil_mode: bool = false, .count_include_pad: bool = true, .divisor_override: i64? = absent)
- * Mean of each window of [batch, channels, height, width], or without the batch;
- * functional.avg_pool2d has the output size. The module. */
-typedef struct {
-  T_Dims stride;
-  T_Dims padding;
-  int ceil_mode;
-  int count_include_pad;
-  T_Int divisor_override;
-} T_nn_avg_pool2d_options;
-static inline T_nn_avg_pool2d_options T_nn_avg_pool2d_defaults(void) {
-  T_nn_avg_pool2d_options options = {{NULL, 0}, {NULL, 0}, 0, 1, {0, 0}};
-  return options;
-}
-static inline dt_module *T_do_nn_avg_pool2d(
-    T_Dims kernel_size, const T_nn_avg_pool2d_options *options) {
-  dt_module *result = NULL;
-  dt_nn_avg_pool2d_options c_options = DT_NN_AVG_POOL2D_OPTIONS_INIT;
-  int64_t kernel_size_room[2];
-  const T_Dims kernel_size_all = T_repeat_(kernel_size, 2, kernel_size_room);
-  int64_t stride_room[2];
-  const T_Dims stride_all = T_repeat_(options->stride, 2, stride_room);
-  int64_t padding_room[2];
-  const T_Dims padding_all = T_repeat_(options->padding, 2, padding_room);
-  c_options.stride = stride_all.p;
-  c_options.stride_n = stride_all.n;
-  c_options.padding = padding_all.p;
-  c_options.padding_n = padding_all.n;
-  c_options.ceil_mode = options->ceil_mode;
-  c_options.count_include_pad = options->count_include_pad;
-  c_options.divisor_override = options->divisor_override.given ? &options->divisor_override.value : NULL;
-  if (T_stopped_()) return result;
-  T_check(dt_nn_avg_pool2d(kernel_size_all.p, kernel_size_all.n, &c_options, &result));
-  return T_own_module_(result);
-}
-#define T_nn_avg_pool2d(...) T_nn_avg_pool2d_with_(__VA_ARGS__, )
-#define T_nn_avg_pool2d_with_(kernel_size, ...) \
-  T_OPTIONS_(nn_avg_pool2d, \
-    T_do_nn_avg_pool2d(kernel_size, &T_nn_avg_pool2d_o), __VA_ARGS__)
-
-/** T_nn_avg_pool3d(kernel_size: i64[3], .stride: i64[3]? = absent, .padding: i64[3] = [0, 0, 0],
- *     .ceil_mode: bool = false, .count_include_pad: bool = true, .divisor_override: i64? = absent)
- * Mean of each window of [batch, channels, depth, height, width], or without the batch;
- * functional.avg_pool3d has the output size. The module. */
-typedef struct {
-  T_Dims stride;
-  T_Dims padding;
-  int ceil_mode;
-  int count_include_pad;
-  T_Int divisor_override;
-} T_nn_avg_pool3d_options;
-static inline T_nn_avg_pool3d_options T_nn_avg_pool3d_defaults(void) {
-  T_nn_avg_pool3d_options options = {{NULL, 0}, {NULL, 0}, 0, 1, {0, 0}};
-  return options;
-}
-static inline dt_module *T_do_nn_avg_pool3d(
-    T_Dims kernel_size, const T_nn_avg_pool3d_options *options) {
-  dt_module *result = NULL;
-  dt_nn_avg_pool3d_options c_options = DT_NN_AVG_POOL3D_OPTIONS_INIT;
-  int64_t kernel_size_room[3];
-  const T_Dims kernel_size_all = T_repeat_(kernel_size, 3, kernel_size_room);
-  int64_t stride_room[3];
-  const T_Dims stride_all = T_repeat_(options->stride, 3, stride_room);
-  int64_t padding_room[3];
-  const T_Dims padding_all = T_repeat_(options->padding, 3, padding_room);
-  c_options.stride = stride_all.p;
-  c_options.stride_n = stride_all.n;
-  c_options.padding = padding_all.p;
-  c_options.padding_n = padding_all.n;
-  c_options.ceil_mode = options->ceil_mode;
-  c_options.count_include_pad = options->count_include_pad;
-  c_options.divisor_override = options->divisor_override.given ? &options->divisor_override.value : NULL;
-  if (T_stopped_()) return result;
-  T_check(dt_nn_avg_pool3d(kernel_size_all.p, kernel_size_all.n, &c_options, &result));
-  return T_own_module_(result);
-}
-#define T_nn_avg_pool3d(...) T_nn_avg_pool3d_with_(__VA_ARGS__, )
-#define T_nn_avg_pool3d_with_(kernel_size, ...) \
-  T_OPTIONS_(nn_avg_pool3d, \
-    T_do_nn_avg_pool3d(kernel_size, &T_nn_avg_pool3d_o), __VA_ARGS__)
-
-/** T_nn_adaptive_avg_pool1d(output_size: i64[1])
- * Mean of windows that are as equal as can be, of [batch, channels, length], or without the
- * batch. The module. */
-static inline dt_module *T_nn_adaptive_avg_pool1d(T_Dims output_size) {
-  dt_module *result = NULL;
-  if (T_stopped_()) return result;
-  T_check(dt_nn_adaptive_avg_pool1d(output_size.p, output_size.n, &result));
-  return T_own_module_(result);
-}
-
-/** T_nn_adaptive_max_pool1d(output_size: i64[1])
- * Maximum of windows that are as equal as can be, of [batch, channels, length], or without the
- * batch. The module. */
-static inline dt_module *T_nn_adaptive_max_pool1d(T_Dims output_size) {
-  dt_module *result = NULL;
-  if (T_stopped_()) return result;
-  T_check(dt_nn_adaptive_max_pool1d(output_size.p, output_size.n, &result));
-  return T_own_module_(result);
-}
-
-/** T_nn_lp_pool1d(norm_type: f64, kernel_size: i64[1], .stride: i64[1]? = absent, .ceil_mode: bool
- *     = false)
- * (sum of x^p over each window)^(1/p), of [batch, channels, length], or without the batch. The
- * module. */
-typedef struct {
-  T_Dims stride;
-  int ceil_mode;
-} T_nn_lp_pool1d_options;
-static inline T_nn_lp_pool1d_options T_nn_lp_pool1d_defaults(void) {
-  T_nn_lp_pool1d_options options = {{NULL, 0}, 0};
-  return options;
-}
-static inline dt_module *T_do_nn_lp_pool1d(
-    double norm_type, T_Dims kernel_size, const T_nn_lp_pool1d_options *options) {
-  dt_module *result = NULL;
-  dt_nn_lp_pool1d_options c_options = DT_NN_LP_POOL1D_OPTIONS_INIT;
-  c_options.stride = options->stride.p;
-  c_options.stride_n = options->stride.n;
-  c_options.ceil_mode = options->ceil_mode;
-  if (T_stopped_()) return result;
-  T_check(dt_nn_lp_pool1d(norm_type, kernel_size.p, kernel_size.n, &c_options, &result));
-  return T_own_module_(result);
-}
-#define T_nn_lp_pool1d(...) T_nn_lp_pool1d_with_(__VA_ARGS__, )
-#define T_nn_lp_pool1d_with_(norm_type, kernel_size, ...) \
-  T_OPTIONS_(nn_lp_pool1d, \
-    T_do_nn_lp_pool1d(norm_type, kernel_size, &T_nn_lp_pool1d_o), __VA_ARGS__)
-
-/** T_nn_adaptive_avg_pool2d(output_size: i64[2])
- * Mean of windows that are as equal as can be, of [batch, channels, height, width], or without
- * the batch. The module. */
-static inline dt_module *T_nn_adaptive_avg_pool2d(T_Dims output_size) {
-  dt_module *result = NULL;
-  int64_t output_size_room[2];
-  const T_Dims output_size_all = T_repeat_(output_size, 2, output_size_room);
-  if (T_stopped_()) return result;
-  T_check(dt_nn_adaptive_avg_pool2d(output_size_all.p, output_size_all.n, &result));
-  return T_own_module_(result);
-}
-
-/** T_nn_adaptive_max_pool2d(output_size: i64[2])
- * Maximum of windows that are as equal as can be, of [batch, channels, height, width], or
- * without the batch. The module. */
-static inline dt_module *T_nn_adaptive_max_pool2d(T_Dims output_size) {
-  dt_module *result = NULL;
-  int64_t output_size_room[2];
-  const T_Dims output_size_all = T_repeat_(output_size, 2, output_size_room);
-  if (T_stopped_()) return result;
-  T_check(dt_nn_adaptive_max_pool2d(output_size_all.p, output_size_all.n, &result));
-  return T_own_module_(result);
-}
-
-/** T_nn_lp_pool2d(norm_type: f64, kernel_size: i64[2], .stride: i64[2]? = absent, .ceil_mode: bool
- *     = false)
- * (sum of x^p over each window)^(1/p), of [batch, channels, height, width], or without the
- * batch. The module. */
-typedef struct {
-  T_Dims stride;
-  int ceil_mode;
-} T_nn_lp_pool2d_options;
-static inline T_nn_lp_pool2d_options T_nn_lp_pool2d_defaults(void) {
-  T_nn_lp_pool2d_options options = {{NULL, 0}, 0};
-  return options;
-}
-static inline dt_module *T_do_nn_lp_pool2d(
-    double norm_type, T_Dims kernel_size, const T_nn_lp_pool2d_options *options) {
-  dt_module *result = NULL;
-  dt_nn_lp_pool2d_options c_options = DT_NN_LP_POOL2D_OPTIONS_INIT;
-  int64_t kernel_size_room[2];
-  const T_Dims kernel_size_all = T_repeat_(kernel_size, 2, kernel_size_room);
-  int64_t stride_room[2];
-  const T_Dims stride_all = T_repeat_(options->stride, 2, stride_room);
-  c_options.stride = stride_all.p;
-  c_options.stride_n = stride_all.n;
-  c_options.ceil_mode = options->ceil_mode;
-  if (T_stopped_()) return result;
-  T_check(dt_nn_lp_pool2d(norm_type, kernel_size_all.p, kernel_size_all.n, &c_options, &result));
-  return T_own_module_(result);
-}
-#define T_nn_lp_pool2d(...) T_nn_lp_pool2d_with_(__VA_ARGS__, )
-#define T_nn_lp_pool2d_with_(norm_type, kernel_size, ...) \
-  T_OPTIONS_(nn_lp_pool2d, \
-    T_do_nn_lp_pool2d(norm_type, kernel_size, &T_nn_lp_pool2d_o), __VA_ARGS__)
-
-/** T_nn_adaptive_avg_pool3d(output_size: i64[3])
- * Mean of windows that are as equal as can be, of [batch, channels, depth, height, width], or
- * without the batch. The module. */
-static inline dt_module *T_nn_adaptive_avg_pool3d(T_Dims output_size) {
-  dt_module *result = NULL;
-  int64_t output_size_room[3];
-  const T_Dims output_size_all = T_repeat_(output_size, 3, output_size_room);
-  if (T_stopped_()) return result;
-  T_check(dt_nn_adaptive_avg_pool3d(output_size_all.p, output_size_all.n, &result));
-  return T_own_module_(result);
-}
-
-/** T_nn_adaptive_max_pool3d(output_size: i64[3])
- * Maximum of windows that are as equal as can be, of [batch, channels, depth, height, width], or
- * without the batch. The module. */
-static inline dt_module *T_nn_adaptive_max_pool3d(T_Dims output_size) {
-  dt_module *result = NULL;
-  int64_t output_size_room[3];
-  const T_Dims output_size_all = T_repeat_(output_size, 3, output_size_room);
-  if (T_stopped_()) return result;
-  T_check(dt_nn_adaptive_max_pool3d(output_size_all.p, output_size_all.n, &result));
-  return T_own_module_(result);
-}
-
-/** T_nn_lp_pool3d(norm_type: f64, kernel_size: i64[3], .stride: i64[3]? = absent, .ceil_mode: bool
- *     = false)
- * (sum of x^p over each window)^(1/p), of [batch, channels, depth, height, width], or without
- * the batch. The module. */
-typedef struct {
-  T_Dims stride;
-  int ceil_mode;
-} T_nn_lp_pool3d_options;
-static inline T_nn_lp_pool3d_options T_nn_lp_pool3d_defaults(void) {
-  T_nn_lp_pool3d_options options = {{NULL, 0}, 0};
-  return options;
-}
-static inline dt_module *T_do_nn_lp_pool3d(
-    double norm_type, T_Dims kernel_size, const T_nn_lp_pool3d_options *options) {
-  dt_module *result = NULL;
-  dt_nn_lp_pool3d_options c_options = DT_NN_LP_POOL3D_OPTIONS_INIT;
-  int64_t kernel_size_room[3];
-  const T_Dims kernel_size_all = T_repeat_(kernel_size, 3, kernel_size_room);
-  int64_t stride_room[3];
-  const T_Dims stride_all = T_repeat_(options->stride, 3, stride_room);
-  c_options.stride = stride_all.p;
-  c_options.stride_n = stride_all.n;
-  c_options.ceil_mode = options->ceil_mode;
-  if (T_stopped_()) return result;
-  T_check(dt_nn_lp_pool3d(norm_type, kernel_size_all.p, kernel_size_all.n, &c_options, &result));
-  return T_own_module_(result);
-}
-#define T_nn_lp_pool3d(...) T_nn_lp_pool3d_with_(__VA_ARGS__, )
-#define T_nn_lp_pool3d_with_(norm_type, kernel_size, ...) \
-  T_OPTIONS_(nn_lp_pool3d, \
-    T_do_nn_lp_pool3d(norm_type, kernel_size, &T_nn_lp_pool3d_o), __VA_ARGS__)
-
-/** T_nn_upsample(.size: i64[1]? = absent, .scale_factor: f64[1]? = absent, .mode: interpolation =
- *     nearest)
- * Resizes images of [batch, channels, ...], as functional.interpolate. The module. */
-typedef struct {
-  T_Dims size;
-  T_Reals scale_factor;
-  dt_interpolation mode;
-} T_nn_upsample_options;
-static inline T_nn_upsample_options T_nn_upsample_defaults(void) {
-  T_nn_upsample_options options = {{NULL, 0}, {NULL, 0}, DT_INTERPOLATION_NEAREST};
-  return options;
-}
-static inline dt_module *T_do_nn_upsample(const T_nn_upsample_options *options) {
-  dt_module *result = NULL;
-  dt_nn_upsample_options c_options = DT_NN_UPSAMPLE_OPTIONS_INIT;
-  c_options.size = options->size.p;
-  c_options.size_n = options->size.n;
-  c_options.scale_factor = options->scale_factor.p;
-  c_options.scale_factor_n = options->scale_factor.n;
-  c_options.mode = options->mode;
-  if (T_stopped_()) return result;
-  T_check(dt_nn_upsample(&c_options, &result));
-  return T_own_module_(result);
-}
-#define T_nn_upsample(...) T_nn_upsample_with_(__VA_ARGS__, )
-#define T_nn_upsample_with_(...) \
-  T_OPTIONS_(nn_upsample, \
-    T_do_nn_upsample(&T_nn_upsample_o), __VA_ARGS__)
-
-/** T_nn_upsampling_nearest2d(.size: i64[1]? = absent, .scale_factor: f64[1]? = absent)
- * Resizes images of [batch, channels, height, width] by repeating or leaving out elements. The
- * module. */
-typedef struct {
-  T_Dims size;
-  T_Reals scale_factor;
-} T_nn_upsampling_nearest2d_options;
-static inline T_nn_upsampling_nearest2d_options T_nn_upsampling_nearest2d_defaults(void) {
-  T_nn_upsampling_nearest2d_options options = {{NULL, 0}, {NULL, 0}};
-  return options;
-}
-static inline dt_module *T_do_nn_upsampling_nearest2d(
-    const T_nn_upsampling_nearest2d_options *options) {
-  dt_module *result = NULL;
-  dt_nn_upsampling_nearest2d_options c_options = DT_NN_UPSAMPLING_NEAREST2D_OPTIONS_INIT;
-  c_options.size = options->size.p;
-  c_options.size_n = options->size.n;
-  c_options.scale_factor = options->scale_factor.p;
-  c_options.scale_factor_n = options->scale_factor.n;
-  if (T_stopped_()) return result;
-  T_check(dt_nn_upsampling_nearest2d(&c_options, &result));
-  return T_own_module_(result);
-}
-#define T_nn_upsampling_nearest2d(...) T_nn_upsampling_nearest2d_with_(__VA_ARGS__, )
-#define T_nn_upsampling_nearest2d_with_(...) \
-  T_OPTIONS_(nn_upsampling_nearest2d, \
-    T_do_nn_upsampling_nearest2d(&T_nn_upsampling_nearest2d_o), __VA_ARGS__)
-
-/** T_nn_upsampling_bilinear2d(.size: i64[1]? = absent, .scale_factor: f64[1]? = absent)
- * Resizes images of [batch, channels, height, width] linearly along both, the corners on each
- * other. The module. */
-typedef struct {
-  T_Dims size;
-  T_Reals scale_factor;
-} T_nn_upsampling_bilinear2d_options;
-static inline T_nn_upsampling_bilinear2d_options T_nn_upsampling_bilinear2d_defaults(void) {
-  T_nn_upsampling_bilinear2d_options options = {{NULL, 0}, {NULL, 0}};
-  return options;
-}
-static inline dt_module *T_do_nn_upsampling_bilinear2d(
-    const T_nn_upsampling_bilinear2d_options *options) {
-  dt_module *result = NULL;
-  dt_nn_upsampling_bilinear2d_options c_options = DT_NN_UPSAMPLING_BILINEAR2D_OPTIONS_INIT;
-  c_options.size = options->size.p;
-  c_options.size_n = options->size.n;
-  c_options.scale_factor = options->scale_factor.p;
-  c_options.scale_factor_n = options->scale_factor.n;
-  if (T_stopped_()) return result;
-  T_check(dt_nn_upsampling_bilinear2d(&c_options, &result));
-  return T_own_module_(result);
-}
-#define T_nn_upsampling_bilinear2d(...) T_nn_upsampling_bilinear2d_with_(__VA_ARGS__, )
-#define T_nn_upsampling_bilinear2d_with_(...) \
-  T_OPTIONS_(nn_upsampling_bilinear2d, \
-    T_do_nn_upsampling_bilinear2d(&T_nn_upsampling_bilinear2d_o), __VA_ARGS__)
-
 /** T_nn_batch_norm1d(num_features: i64, .eps: f64 = 1e-05, .momentum: scalar? = 0.1, .affine: bool
  *     = true, .track_running_stats: bool = true, .bias: bool = true, .device: device? = absent,
  *     .dtype: dtype? = absent)
@@ -1584,6 +1106,49 @@ static inline dt_module *T_do_nn_embedding(
 #define T_nn_embedding_with_(num_embeddings, embedding_dim, ...) \
   T_OPTIONS_(nn_embedding, \
     T_do_nn_embedding(num_embeddings, embedding_dim, &T_nn_embedding_o), __VA_ARGS__)
+
+/** T_nn_embedding_bag(num_embeddings: i64, embedding_dim: i64, .max_norm: f64? = absent,
+ *     .norm_type: f64 = 2.0, .scale_grad_by_freq: bool = false, .mode: str = mean, .sparse: bool =
+ *     false, .include_last_offset: bool = false, .padding_idx: i64? = absent, .device: device? =
+ *     absent, .dtype: dtype? = absent)
+ * The sum, mean or maximum of each bag of rows of a table: [bags, embedding_dim]. The module. */
+typedef struct {
+  T_Real max_norm;
+  double norm_type;
+  int scale_grad_by_freq;
+  const char *mode;
+  int sparse;
+  int include_last_offset;
+  T_Int padding_idx;
+  T_Device device;
+  dt_dtype dtype;
+} T_nn_embedding_bag_options;
+static inline T_nn_embedding_bag_options T_nn_embedding_bag_defaults(void) {
+  T_nn_embedding_bag_options options = {{0, 0}, 2.0, 0, "mean", 0, 0, {0, 0}, {0, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_embedding_bag(
+    int64_t num_embeddings, int64_t embedding_dim, const T_nn_embedding_bag_options *options) {
+  dt_module *result = NULL;
+  dt_nn_embedding_bag_options c_options = DT_NN_EMBEDDING_BAG_OPTIONS_INIT;
+  c_options.max_norm = options->max_norm.given ? &options->max_norm.value : NULL;
+  c_options.norm_type = options->norm_type;
+  c_options.scale_grad_by_freq = options->scale_grad_by_freq;
+  c_options.mode = options->mode;
+  c_options.sparse = options->sparse;
+  c_options.include_last_offset = options->include_last_offset;
+  c_options.padding_idx = options->padding_idx.given ? &options->padding_idx.value : NULL;
+  c_options.device_type = options->device.type;
+  c_options.device_index = options->device.index;
+  c_options.dtype = options->dtype;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_embedding_bag(num_embeddings, embedding_dim, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_embedding_bag(...) T_nn_embedding_bag_with_(__VA_ARGS__, )
+#define T_nn_embedding_bag_with_(num_embeddings, embedding_dim, ...) \
+  T_OPTIONS_(nn_embedding_bag, \
+    T_do_nn_embedding_bag(num_embeddings, embedding_dim, &T_nn_embedding_bag_o), __VA_ARGS__)
 
 /** T_nn_flatten(.start_dim: i64 = 1, .end_dim: i64 = -1)
  * Joins neighbouring dimensions into one. The module. */
@@ -2913,6 +2478,673 @@ static inline dt_module *T_do_nn_multi_label_soft_margin_loss(
 #define T_nn_multi_label_soft_margin_loss_with_(...) \
   T_OPTIONS_(nn_multi_label_soft_margin_loss, \
     T_do_nn_multi_label_soft_margin_loss(&T_nn_multi_label_soft_margin_loss_o), __VA_ARGS__)
+
+/** T_nn_ctc_loss(.blank: i64 = 0, .reduction: reduction = mean, .zero_infinity: bool = false)
+ * -log of the probability of all paths through time that are the target after blanks and
+ * repetitions are taken out. The module. */
+typedef struct {
+  int64_t blank;
+  dt_reduction reduction;
+  int zero_infinity;
+} T_nn_ctc_loss_options;
+static inline T_nn_ctc_loss_options T_nn_ctc_loss_defaults(void) {
+  T_nn_ctc_loss_options options = {0, DT_REDUCTION_MEAN, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_ctc_loss(const T_nn_ctc_loss_options *options) {
+  dt_module *result = NULL;
+  dt_nn_ctc_loss_options c_options = DT_NN_CTC_LOSS_OPTIONS_INIT;
+  c_options.blank = options->blank;
+  c_options.reduction = options->reduction;
+  c_options.zero_infinity = options->zero_infinity;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_ctc_loss(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_ctc_loss(...) T_nn_ctc_loss_with_(__VA_ARGS__, )
+#define T_nn_ctc_loss_with_(...) \
+  T_OPTIONS_(nn_ctc_loss, \
+    T_do_nn_ctc_loss(&T_nn_ctc_loss_o), __VA_ARGS__)
+
+/** T_nn_max_pool1d(kernel_size: i64[1], .stride: i64[1]? = absent, .padding: i64[1] = [0],
+ *     .dilation: i64[1] = [1], .ceil_mode: bool = false)
+ * Maximum of each window of [batch, channels, length], or without the batch;
+ * functional.max_pool1d has the output size. The module. */
+typedef struct {
+  T_Dims stride;
+  T_Dims padding;
+  T_Dims dilation;
+  int ceil_mode;
+} T_nn_max_pool1d_options;
+static inline T_nn_max_pool1d_options T_nn_max_pool1d_defaults(void) {
+  T_nn_max_pool1d_options options = {{NULL, 0}, {NULL, 0}, {NULL, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_max_pool1d(
+    T_Dims kernel_size, const T_nn_max_pool1d_options *options) {
+  dt_module *result = NULL;
+  dt_nn_max_pool1d_options c_options = DT_NN_MAX_POOL1D_OPTIONS_INIT;
+  c_options.stride = options->stride.p;
+  c_options.stride_n = options->stride.n;
+  c_options.padding = options->padding.p;
+  c_options.padding_n = options->padding.n;
+  c_options.dilation = options->dilation.p;
+  c_options.dilation_n = options->dilation.n;
+  c_options.ceil_mode = options->ceil_mode;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_max_pool1d(kernel_size.p, kernel_size.n, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_max_pool1d(...) T_nn_max_pool1d_with_(__VA_ARGS__, )
+#define T_nn_max_pool1d_with_(kernel_size, ...) \
+  T_OPTIONS_(nn_max_pool1d, \
+    T_do_nn_max_pool1d(kernel_size, &T_nn_max_pool1d_o), __VA_ARGS__)
+
+/** T_nn_max_pool2d(kernel_size: i64[2], .stride: i64[2]? = absent, .padding: i64[2] = [0, 0],
+ *     .dilation: i64[2] = [1, 1], .ceil_mode: bool = false)
+ * Maximum of each window of [batch, channels, height, width], or without the batch;
+ * functional.max_pool2d has the output size. The module. */
+typedef struct {
+  T_Dims stride;
+  T_Dims padding;
+  T_Dims dilation;
+  int ceil_mode;
+} T_nn_max_pool2d_options;
+static inline T_nn_max_pool2d_options T_nn_max_pool2d_defaults(void) {
+  T_nn_max_pool2d_options options = {{NULL, 0}, {NULL, 0}, {NULL, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_max_pool2d(
+    T_Dims kernel_size, const T_nn_max_pool2d_options *options) {
+  dt_module *result = NULL;
+  dt_nn_max_pool2d_options c_options = DT_NN_MAX_POOL2D_OPTIONS_INIT;
+  int64_t kernel_size_room[2];
+  const T_Dims kernel_size_all = T_repeat_(kernel_size, 2, kernel_size_room);
+  int64_t stride_room[2];
+  const T_Dims stride_all = T_repeat_(options->stride, 2, stride_room);
+  int64_t padding_room[2];
+  const T_Dims padding_all = T_repeat_(options->padding, 2, padding_room);
+  int64_t dilation_room[2];
+  const T_Dims dilation_all = T_repeat_(options->dilation, 2, dilation_room);
+  c_options.stride = stride_all.p;
+  c_options.stride_n = stride_all.n;
+  c_options.padding = padding_all.p;
+  c_options.padding_n = padding_all.n;
+  c_options.dilation = dilation_all.p;
+  c_options.dilation_n = dilation_all.n;
+  c_options.ceil_mode = options->ceil_mode;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_max_pool2d(kernel_size_all.p, kernel_size_all.n, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_max_pool2d(...) T_nn_max_pool2d_with_(__VA_ARGS__, )
+#define T_nn_max_pool2d_with_(kernel_size, ...) \
+  T_OPTIONS_(nn_max_pool2d, \
+    T_do_nn_max_pool2d(kernel_size, &T_nn_max_pool2d_o), __VA_ARGS__)
+
+/** T_nn_max_pool3d(kernel_size: i64[3], .stride: i64[3]? = absent, .padding: i64[3] = [0, 0, 0],
+ *     .dilation: i64[3] = [1, 1, 1], .ceil_mode: bool = false)
+ * Maximum of each window of [batch, channels, depth, height, width], or without the batch;
+ * functional.max_pool3d has the output size. The module. */
+typedef struct {
+  T_Dims stride;
+  T_Dims padding;
+  T_Dims dilation;
+  int ceil_mode;
+} T_nn_max_pool3d_options;
+static inline T_nn_max_pool3d_options T_nn_max_pool3d_defaults(void) {
+  T_nn_max_pool3d_options options = {{NULL, 0}, {NULL, 0}, {NULL, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_max_pool3d(
+    T_Dims kernel_size, const T_nn_max_pool3d_options *options) {
+  dt_module *result = NULL;
+  dt_nn_max_pool3d_options c_options = DT_NN_MAX_POOL3D_OPTIONS_INIT;
+  int64_t kernel_size_room[3];
+  const T_Dims kernel_size_all = T_repeat_(kernel_size, 3, kernel_size_room);
+  int64_t stride_room[3];
+  const T_Dims stride_all = T_repeat_(options->stride, 3, stride_room);
+  int64_t padding_room[3];
+  const T_Dims padding_all = T_repeat_(options->padding, 3, padding_room);
+  int64_t dilation_room[3];
+  const T_Dims dilation_all = T_repeat_(options->dilation, 3, dilation_room);
+  c_options.stride = stride_all.p;
+  c_options.stride_n = stride_all.n;
+  c_options.padding = padding_all.p;
+  c_options.padding_n = padding_all.n;
+  c_options.dilation = dilation_all.p;
+  c_options.dilation_n = dilation_all.n;
+  c_options.ceil_mode = options->ceil_mode;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_max_pool3d(kernel_size_all.p, kernel_size_all.n, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_max_pool3d(...) T_nn_max_pool3d_with_(__VA_ARGS__, )
+#define T_nn_max_pool3d_with_(kernel_size, ...) \
+  T_OPTIONS_(nn_max_pool3d, \
+    T_do_nn_max_pool3d(kernel_size, &T_nn_max_pool3d_o), __VA_ARGS__)
+
+/** T_nn_max_unpool1d(kernel_size: i64[1], .stride: i64[1]? = absent, .padding: i64[1] = [0])
+ * The maxima of [batch, channels, length] where they were, among zeros: undoes MaxPool1d as far
+ * as can be. The module. */
+typedef struct {
+  T_Dims stride;
+  T_Dims padding;
+} T_nn_max_unpool1d_options;
+static inline T_nn_max_unpool1d_options T_nn_max_unpool1d_defaults(void) {
+  T_nn_max_unpool1d_options options = {{NULL, 0}, {NULL, 0}};
+  return options;
+}
+static inline dt_module *T_do_nn_max_unpool1d(
+    T_Dims kernel_size, const T_nn_max_unpool1d_options *options) {
+  dt_module *result = NULL;
+  dt_nn_max_unpool1d_options c_options = DT_NN_MAX_UNPOOL1D_OPTIONS_INIT;
+  c_options.stride = options->stride.p;
+  c_options.stride_n = options->stride.n;
+  c_options.padding = options->padding.p;
+  c_options.padding_n = options->padding.n;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_max_unpool1d(kernel_size.p, kernel_size.n, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_max_unpool1d(...) T_nn_max_unpool1d_with_(__VA_ARGS__, )
+#define T_nn_max_unpool1d_with_(kernel_size, ...) \
+  T_OPTIONS_(nn_max_unpool1d, \
+    T_do_nn_max_unpool1d(kernel_size, &T_nn_max_unpool1d_o), __VA_ARGS__)
+
+/** T_nn_max_unpool2d(kernel_size: i64[2], .stride: i64[2]? = absent, .padding: i64[2] = [0, 0])
+ * The maxima of [batch, channels, height, width] where they were, among zeros: undoes MaxPool2d
+ * as far as can be. The module. */
+typedef struct {
+  T_Dims stride;
+  T_Dims padding;
+} T_nn_max_unpool2d_options;
+static inline T_nn_max_unpool2d_options T_nn_max_unpool2d_defaults(void) {
+  T_nn_max_unpool2d_options options = {{NULL, 0}, {NULL, 0}};
+  return options;
+}
+static inline dt_module *T_do_nn_max_unpool2d(
+    T_Dims kernel_size, const T_nn_max_unpool2d_options *options) {
+  dt_module *result = NULL;
+  dt_nn_max_unpool2d_options c_options = DT_NN_MAX_UNPOOL2D_OPTIONS_INIT;
+  int64_t kernel_size_room[2];
+  const T_Dims kernel_size_all = T_repeat_(kernel_size, 2, kernel_size_room);
+  int64_t stride_room[2];
+  const T_Dims stride_all = T_repeat_(options->stride, 2, stride_room);
+  int64_t padding_room[2];
+  const T_Dims padding_all = T_repeat_(options->padding, 2, padding_room);
+  c_options.stride = stride_all.p;
+  c_options.stride_n = stride_all.n;
+  c_options.padding = padding_all.p;
+  c_options.padding_n = padding_all.n;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_max_unpool2d(kernel_size_all.p, kernel_size_all.n, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_max_unpool2d(...) T_nn_max_unpool2d_with_(__VA_ARGS__, )
+#define T_nn_max_unpool2d_with_(kernel_size, ...) \
+  T_OPTIONS_(nn_max_unpool2d, \
+    T_do_nn_max_unpool2d(kernel_size, &T_nn_max_unpool2d_o), __VA_ARGS__)
+
+/** T_nn_max_unpool3d(kernel_size: i64[3], .stride: i64[3]? = absent, .padding: i64[3] = [0, 0, 0])
+ * The maxima of [batch, channels, depth, height, width] where they were, among zeros: undoes
+ * MaxPool3d as far as can be. The module. */
+typedef struct {
+  T_Dims stride;
+  T_Dims padding;
+} T_nn_max_unpool3d_options;
+static inline T_nn_max_unpool3d_options T_nn_max_unpool3d_defaults(void) {
+  T_nn_max_unpool3d_options options = {{NULL, 0}, {NULL, 0}};
+  return options;
+}
+static inline dt_module *T_do_nn_max_unpool3d(
+    T_Dims kernel_size, const T_nn_max_unpool3d_options *options) {
+  dt_module *result = NULL;
+  dt_nn_max_unpool3d_options c_options = DT_NN_MAX_UNPOOL3D_OPTIONS_INIT;
+  int64_t kernel_size_room[3];
+  const T_Dims kernel_size_all = T_repeat_(kernel_size, 3, kernel_size_room);
+  int64_t stride_room[3];
+  const T_Dims stride_all = T_repeat_(options->stride, 3, stride_room);
+  int64_t padding_room[3];
+  const T_Dims padding_all = T_repeat_(options->padding, 3, padding_room);
+  c_options.stride = stride_all.p;
+  c_options.stride_n = stride_all.n;
+  c_options.padding = padding_all.p;
+  c_options.padding_n = padding_all.n;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_max_unpool3d(kernel_size_all.p, kernel_size_all.n, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_max_unpool3d(...) T_nn_max_unpool3d_with_(__VA_ARGS__, )
+#define T_nn_max_unpool3d_with_(kernel_size, ...) \
+  T_OPTIONS_(nn_max_unpool3d, \
+    T_do_nn_max_unpool3d(kernel_size, &T_nn_max_unpool3d_o), __VA_ARGS__)
+
+/** T_nn_fractional_max_pool2d(kernel_size: i64[2], .output_size: i64[2]? = absent, .output_ratio:
+ *     f64[1]? = absent)
+ * Maximum of windows at pseudo-random distances of [batch, channels, height, width], or without
+ * the batch. The module. */
+typedef struct {
+  T_Dims output_size;
+  T_Reals output_ratio;
+} T_nn_fractional_max_pool2d_options;
+static inline T_nn_fractional_max_pool2d_options T_nn_fractional_max_pool2d_defaults(void) {
+  T_nn_fractional_max_pool2d_options options = {{NULL, 0}, {NULL, 0}};
+  return options;
+}
+static inline dt_module *T_do_nn_fractional_max_pool2d(
+    T_Dims kernel_size, const T_nn_fractional_max_pool2d_options *options) {
+  dt_module *result = NULL;
+  dt_nn_fractional_max_pool2d_options c_options = DT_NN_FRACTIONAL_MAX_POOL2D_OPTIONS_INIT;
+  int64_t kernel_size_room[2];
+  const T_Dims kernel_size_all = T_repeat_(kernel_size, 2, kernel_size_room);
+  int64_t output_size_room[2];
+  const T_Dims output_size_all = T_repeat_(options->output_size, 2, output_size_room);
+  c_options.output_size = output_size_all.p;
+  c_options.output_size_n = output_size_all.n;
+  c_options.output_ratio = options->output_ratio.p;
+  c_options.output_ratio_n = options->output_ratio.n;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_fractional_max_pool2d(kernel_size_all.p, kernel_size_all.n, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_fractional_max_pool2d(...) T_nn_fractional_max_pool2d_with_(__VA_ARGS__, )
+#define T_nn_fractional_max_pool2d_with_(kernel_size, ...) \
+  T_OPTIONS_(nn_fractional_max_pool2d, \
+    T_do_nn_fractional_max_pool2d(kernel_size, &T_nn_fractional_max_pool2d_o), __VA_ARGS__)
+
+/** T_nn_fractional_max_pool3d(kernel_size: i64[3], .output_size: i64[3]? = absent, .output_ratio:
+ *     f64[1]? = absent)
+ * Maximum of windows at pseudo-random distances of [batch, channels, depth, height, width], or
+ * without the batch. The module. */
+typedef struct {
+  T_Dims output_size;
+  T_Reals output_ratio;
+} T_nn_fractional_max_pool3d_options;
+static inline T_nn_fractional_max_pool3d_options T_nn_fractional_max_pool3d_defaults(void) {
+  T_nn_fractional_max_pool3d_options options = {{NULL, 0}, {NULL, 0}};
+  return options;
+}
+static inline dt_module *T_do_nn_fractional_max_pool3d(
+    T_Dims kernel_size, const T_nn_fractional_max_pool3d_options *options) {
+  dt_module *result = NULL;
+  dt_nn_fractional_max_pool3d_options c_options = DT_NN_FRACTIONAL_MAX_POOL3D_OPTIONS_INIT;
+  int64_t kernel_size_room[3];
+  const T_Dims kernel_size_all = T_repeat_(kernel_size, 3, kernel_size_room);
+  int64_t output_size_room[3];
+  const T_Dims output_size_all = T_repeat_(options->output_size, 3, output_size_room);
+  c_options.output_size = output_size_all.p;
+  c_options.output_size_n = output_size_all.n;
+  c_options.output_ratio = options->output_ratio.p;
+  c_options.output_ratio_n = options->output_ratio.n;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_fractional_max_pool3d(kernel_size_all.p, kernel_size_all.n, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_fractional_max_pool3d(...) T_nn_fractional_max_pool3d_with_(__VA_ARGS__, )
+#define T_nn_fractional_max_pool3d_with_(kernel_size, ...) \
+  T_OPTIONS_(nn_fractional_max_pool3d, \
+    T_do_nn_fractional_max_pool3d(kernel_size, &T_nn_fractional_max_pool3d_o), __VA_ARGS__)
+
+/** T_nn_avg_pool1d(kernel_size: i64[1], .stride: i64[1]? = absent, .padding: i64[1] = [0],
+ *     .ceil_mode: bool = false, .count_include_pad: bool = true)
+ * Mean of each window of [batch, channels, length], or without the batch; functional.avg_pool1d
+ * has the output size. The module. */
+typedef struct {
+  T_Dims stride;
+  T_Dims padding;
+  int ceil_mode;
+  int count_include_pad;
+} T_nn_avg_pool1d_options;
+static inline T_nn_avg_pool1d_options T_nn_avg_pool1d_defaults(void) {
+  T_nn_avg_pool1d_options options = {{NULL, 0}, {NULL, 0}, 0, 1};
+  return options;
+}
+static inline dt_module *T_do_nn_avg_pool1d(
+    T_Dims kernel_size, const T_nn_avg_pool1d_options *options) {
+  dt_module *result = NULL;
+  dt_nn_avg_pool1d_options c_options = DT_NN_AVG_POOL1D_OPTIONS_INIT;
+  c_options.stride = options->stride.p;
+  c_options.stride_n = options->stride.n;
+  c_options.padding = options->padding.p;
+  c_options.padding_n = options->padding.n;
+  c_options.ceil_mode = options->ceil_mode;
+  c_options.count_include_pad = options->count_include_pad;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_avg_pool1d(kernel_size.p, kernel_size.n, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_avg_pool1d(...) T_nn_avg_pool1d_with_(__VA_ARGS__, )
+#define T_nn_avg_pool1d_with_(kernel_size, ...) \
+  T_OPTIONS_(nn_avg_pool1d, \
+    T_do_nn_avg_pool1d(kernel_size, &T_nn_avg_pool1d_o), __VA_ARGS__)
+
+/** T_nn_avg_pool2d(kernel_size: i64[2], .stride: i64[2]? = absent, .padding: i64[2] = [0, 0],
+ *     .ceil_mode: bool = false, .count_include_pad: bool = true, .divisor_override: i64? = absent)
+ * Mean of each window of [batch, channels, height, width], or without the batch;
+ * functional.avg_pool2d has the output size. The module. */
+typedef struct {
+  T_Dims stride;
+  T_Dims padding;
+  int ceil_mode;
+  int count_include_pad;
+  T_Int divisor_override;
+} T_nn_avg_pool2d_options;
+static inline T_nn_avg_pool2d_options T_nn_avg_pool2d_defaults(void) {
+  T_nn_avg_pool2d_options options = {{NULL, 0}, {NULL, 0}, 0, 1, {0, 0}};
+  return options;
+}
+static inline dt_module *T_do_nn_avg_pool2d(
+    T_Dims kernel_size, const T_nn_avg_pool2d_options *options) {
+  dt_module *result = NULL;
+  dt_nn_avg_pool2d_options c_options = DT_NN_AVG_POOL2D_OPTIONS_INIT;
+  int64_t kernel_size_room[2];
+  const T_Dims kernel_size_all = T_repeat_(kernel_size, 2, kernel_size_room);
+  int64_t stride_room[2];
+  const T_Dims stride_all = T_repeat_(options->stride, 2, stride_room);
+  int64_t padding_room[2];
+  const T_Dims padding_all = T_repeat_(options->padding, 2, padding_room);
+  c_options.stride = stride_all.p;
+  c_options.stride_n = stride_all.n;
+  c_options.padding = padding_all.p;
+  c_options.padding_n = padding_all.n;
+  c_options.ceil_mode = options->ceil_mode;
+  c_options.count_include_pad = options->count_include_pad;
+  c_options.divisor_override = options->divisor_override.given ? &options->divisor_override.value : NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_avg_pool2d(kernel_size_all.p, kernel_size_all.n, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_avg_pool2d(...) T_nn_avg_pool2d_with_(__VA_ARGS__, )
+#define T_nn_avg_pool2d_with_(kernel_size, ...) \
+  T_OPTIONS_(nn_avg_pool2d, \
+    T_do_nn_avg_pool2d(kernel_size, &T_nn_avg_pool2d_o), __VA_ARGS__)
+
+/** T_nn_avg_pool3d(kernel_size: i64[3], .stride: i64[3]? = absent, .padding: i64[3] = [0, 0, 0],
+ *     .ceil_mode: bool = false, .count_include_pad: bool = true, .divisor_override: i64? = absent)
+ * Mean of each window of [batch, channels, depth, height, width], or without the batch;
+ * functional.avg_pool3d has the output size. The module. */
+typedef struct {
+  T_Dims stride;
+  T_Dims padding;
+  int ceil_mode;
+  int count_include_pad;
+  T_Int divisor_override;
+} T_nn_avg_pool3d_options;
+static inline T_nn_avg_pool3d_options T_nn_avg_pool3d_defaults(void) {
+  T_nn_avg_pool3d_options options = {{NULL, 0}, {NULL, 0}, 0, 1, {0, 0}};
+  return options;
+}
+static inline dt_module *T_do_nn_avg_pool3d(
+    T_Dims kernel_size, const T_nn_avg_pool3d_options *options) {
+  dt_module *result = NULL;
+  dt_nn_avg_pool3d_options c_options = DT_NN_AVG_POOL3D_OPTIONS_INIT;
+  int64_t kernel_size_room[3];
+  const T_Dims kernel_size_all = T_repeat_(kernel_size, 3, kernel_size_room);
+  int64_t stride_room[3];
+  const T_Dims stride_all = T_repeat_(options->stride, 3, stride_room);
+  int64_t padding_room[3];
+  const T_Dims padding_all = T_repeat_(options->padding, 3, padding_room);
+  c_options.stride = stride_all.p;
+  c_options.stride_n = stride_all.n;
+  c_options.padding = padding_all.p;
+  c_options.padding_n = padding_all.n;
+  c_options.ceil_mode = options->ceil_mode;
+  c_options.count_include_pad = options->count_include_pad;
+  c_options.divisor_override = options->divisor_override.given ? &options->divisor_override.value : NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_avg_pool3d(kernel_size_all.p, kernel_size_all.n, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_avg_pool3d(...) T_nn_avg_pool3d_with_(__VA_ARGS__, )
+#define T_nn_avg_pool3d_with_(kernel_size, ...) \
+  T_OPTIONS_(nn_avg_pool3d, \
+    T_do_nn_avg_pool3d(kernel_size, &T_nn_avg_pool3d_o), __VA_ARGS__)
+
+/** T_nn_adaptive_avg_pool1d(output_size: i64[1])
+ * Mean of windows that are as equal as can be, of [batch, channels, length], or without the
+ * batch. The module. */
+static inline dt_module *T_nn_adaptive_avg_pool1d(T_Dims output_size) {
+  dt_module *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_adaptive_avg_pool1d(output_size.p, output_size.n, &result));
+  return T_own_module_(result);
+}
+
+/** T_nn_adaptive_max_pool1d(output_size: i64[1])
+ * Maximum of windows that are as equal as can be, of [batch, channels, length], or without the
+ * batch. The module. */
+static inline dt_module *T_nn_adaptive_max_pool1d(T_Dims output_size) {
+  dt_module *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_adaptive_max_pool1d(output_size.p, output_size.n, &result));
+  return T_own_module_(result);
+}
+
+/** T_nn_lp_pool1d(norm_type: f64, kernel_size: i64[1], .stride: i64[1]? = absent, .ceil_mode: bool
+ *     = false)
+ * (sum of x^p over each window)^(1/p), of [batch, channels, length], or without the batch. The
+ * module. */
+typedef struct {
+  T_Dims stride;
+  int ceil_mode;
+} T_nn_lp_pool1d_options;
+static inline T_nn_lp_pool1d_options T_nn_lp_pool1d_defaults(void) {
+  T_nn_lp_pool1d_options options = {{NULL, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_lp_pool1d(
+    double norm_type, T_Dims kernel_size, const T_nn_lp_pool1d_options *options) {
+  dt_module *result = NULL;
+  dt_nn_lp_pool1d_options c_options = DT_NN_LP_POOL1D_OPTIONS_INIT;
+  c_options.stride = options->stride.p;
+  c_options.stride_n = options->stride.n;
+  c_options.ceil_mode = options->ceil_mode;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_lp_pool1d(norm_type, kernel_size.p, kernel_size.n, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_lp_pool1d(...) T_nn_lp_pool1d_with_(__VA_ARGS__, )
+#define T_nn_lp_pool1d_with_(norm_type, kernel_size, ...) \
+  T_OPTIONS_(nn_lp_pool1d, \
+    T_do_nn_lp_pool1d(norm_type, kernel_size, &T_nn_lp_pool1d_o), __VA_ARGS__)
+
+/** T_nn_adaptive_avg_pool2d(output_size: i64[2])
+ * Mean of windows that are as equal as can be, of [batch, channels, height, width], or without
+ * the batch. The module. */
+static inline dt_module *T_nn_adaptive_avg_pool2d(T_Dims output_size) {
+  dt_module *result = NULL;
+  int64_t output_size_room[2];
+  const T_Dims output_size_all = T_repeat_(output_size, 2, output_size_room);
+  if (T_stopped_()) return result;
+  T_check(dt_nn_adaptive_avg_pool2d(output_size_all.p, output_size_all.n, &result));
+  return T_own_module_(result);
+}
+
+/** T_nn_adaptive_max_pool2d(output_size: i64[2])
+ * Maximum of windows that are as equal as can be, of [batch, channels, height, width], or
+ * without the batch. The module. */
+static inline dt_module *T_nn_adaptive_max_pool2d(T_Dims output_size) {
+  dt_module *result = NULL;
+  int64_t output_size_room[2];
+  const T_Dims output_size_all = T_repeat_(output_size, 2, output_size_room);
+  if (T_stopped_()) return result;
+  T_check(dt_nn_adaptive_max_pool2d(output_size_all.p, output_size_all.n, &result));
+  return T_own_module_(result);
+}
+
+/** T_nn_lp_pool2d(norm_type: f64, kernel_size: i64[2], .stride: i64[2]? = absent, .ceil_mode: bool
+ *     = false)
+ * (sum of x^p over each window)^(1/p), of [batch, channels, height, width], or without the
+ * batch. The module. */
+typedef struct {
+  T_Dims stride;
+  int ceil_mode;
+} T_nn_lp_pool2d_options;
+static inline T_nn_lp_pool2d_options T_nn_lp_pool2d_defaults(void) {
+  T_nn_lp_pool2d_options options = {{NULL, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_lp_pool2d(
+    double norm_type, T_Dims kernel_size, const T_nn_lp_pool2d_options *options) {
+  dt_module *result = NULL;
+  dt_nn_lp_pool2d_options c_options = DT_NN_LP_POOL2D_OPTIONS_INIT;
+  int64_t kernel_size_room[2];
+  const T_Dims kernel_size_all = T_repeat_(kernel_size, 2, kernel_size_room);
+  int64_t stride_room[2];
+  const T_Dims stride_all = T_repeat_(options->stride, 2, stride_room);
+  c_options.stride = stride_all.p;
+  c_options.stride_n = stride_all.n;
+  c_options.ceil_mode = options->ceil_mode;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_lp_pool2d(norm_type, kernel_size_all.p, kernel_size_all.n, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_lp_pool2d(...) T_nn_lp_pool2d_with_(__VA_ARGS__, )
+#define T_nn_lp_pool2d_with_(norm_type, kernel_size, ...) \
+  T_OPTIONS_(nn_lp_pool2d, \
+    T_do_nn_lp_pool2d(norm_type, kernel_size, &T_nn_lp_pool2d_o), __VA_ARGS__)
+
+/** T_nn_adaptive_avg_pool3d(output_size: i64[3])
+ * Mean of windows that are as equal as can be, of [batch, channels, depth, height, width], or
+ * without the batch. The module. */
+static inline dt_module *T_nn_adaptive_avg_pool3d(T_Dims output_size) {
+  dt_module *result = NULL;
+  int64_t output_size_room[3];
+  const T_Dims output_size_all = T_repeat_(output_size, 3, output_size_room);
+  if (T_stopped_()) return result;
+  T_check(dt_nn_adaptive_avg_pool3d(output_size_all.p, output_size_all.n, &result));
+  return T_own_module_(result);
+}
+
+/** T_nn_adaptive_max_pool3d(output_size: i64[3])
+ * Maximum of windows that are as equal as can be, of [batch, channels, depth, height, width], or
+ * without the batch. The module. */
+static inline dt_module *T_nn_adaptive_max_pool3d(T_Dims output_size) {
+  dt_module *result = NULL;
+  int64_t output_size_room[3];
+  const T_Dims output_size_all = T_repeat_(output_size, 3, output_size_room);
+  if (T_stopped_()) return result;
+  T_check(dt_nn_adaptive_max_pool3d(output_size_all.p, output_size_all.n, &result));
+  return T_own_module_(result);
+}
+
+/** T_nn_lp_pool3d(norm_type: f64, kernel_size: i64[3], .stride: i64[3]? = absent, .ceil_mode: bool
+ *     = false)
+ * (sum of x^p over each window)^(1/p), of [batch, channels, depth, height, width], or without
+ * the batch. The module. */
+typedef struct {
+  T_Dims stride;
+  int ceil_mode;
+} T_nn_lp_pool3d_options;
+static inline T_nn_lp_pool3d_options T_nn_lp_pool3d_defaults(void) {
+  T_nn_lp_pool3d_options options = {{NULL, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_lp_pool3d(
+    double norm_type, T_Dims kernel_size, const T_nn_lp_pool3d_options *options) {
+  dt_module *result = NULL;
+  dt_nn_lp_pool3d_options c_options = DT_NN_LP_POOL3D_OPTIONS_INIT;
+  int64_t kernel_size_room[3];
+  const T_Dims kernel_size_all = T_repeat_(kernel_size, 3, kernel_size_room);
+  int64_t stride_room[3];
+  const T_Dims stride_all = T_repeat_(options->stride, 3, stride_room);
+  c_options.stride = stride_all.p;
+  c_options.stride_n = stride_all.n;
+  c_options.ceil_mode = options->ceil_mode;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_lp_pool3d(norm_type, kernel_size_all.p, kernel_size_all.n, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_lp_pool3d(...) T_nn_lp_pool3d_with_(__VA_ARGS__, )
+#define T_nn_lp_pool3d_with_(norm_type, kernel_size, ...) \
+  T_OPTIONS_(nn_lp_pool3d, \
+    T_do_nn_lp_pool3d(norm_type, kernel_size, &T_nn_lp_pool3d_o), __VA_ARGS__)
+
+/** T_nn_upsample(.size: i64[1]? = absent, .scale_factor: f64[1]? = absent, .mode: interpolation =
+ *     nearest)
+ * Resizes images of [batch, channels, ...], as functional.interpolate. The module. */
+typedef struct {
+  T_Dims size;
+  T_Reals scale_factor;
+  dt_interpolation mode;
+} T_nn_upsample_options;
+static inline T_nn_upsample_options T_nn_upsample_defaults(void) {
+  T_nn_upsample_options options = {{NULL, 0}, {NULL, 0}, DT_INTERPOLATION_NEAREST};
+  return options;
+}
+static inline dt_module *T_do_nn_upsample(const T_nn_upsample_options *options) {
+  dt_module *result = NULL;
+  dt_nn_upsample_options c_options = DT_NN_UPSAMPLE_OPTIONS_INIT;
+  c_options.size = options->size.p;
+  c_options.size_n = options->size.n;
+  c_options.scale_factor = options->scale_factor.p;
+  c_options.scale_factor_n = options->scale_factor.n;
+  c_options.mode = options->mode;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_upsample(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_upsample(...) T_nn_upsample_with_(__VA_ARGS__, )
+#define T_nn_upsample_with_(...) \
+  T_OPTIONS_(nn_upsample, \
+    T_do_nn_upsample(&T_nn_upsample_o), __VA_ARGS__)
+
+/** T_nn_upsampling_nearest2d(.size: i64[1]? = absent, .scale_factor: f64[1]? = absent)
+ * Resizes images of [batch, channels, height, width] by repeating or leaving out elements. The
+ * module. */
+typedef struct {
+  T_Dims size;
+  T_Reals scale_factor;
+} T_nn_upsampling_nearest2d_options;
+static inline T_nn_upsampling_nearest2d_options T_nn_upsampling_nearest2d_defaults(void) {
+  T_nn_upsampling_nearest2d_options options = {{NULL, 0}, {NULL, 0}};
+  return options;
+}
+static inline dt_module *T_do_nn_upsampling_nearest2d(
+    const T_nn_upsampling_nearest2d_options *options) {
+  dt_module *result = NULL;
+  dt_nn_upsampling_nearest2d_options c_options = DT_NN_UPSAMPLING_NEAREST2D_OPTIONS_INIT;
+  c_options.size = options->size.p;
+  c_options.size_n = options->size.n;
+  c_options.scale_factor = options->scale_factor.p;
+  c_options.scale_factor_n = options->scale_factor.n;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_upsampling_nearest2d(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_upsampling_nearest2d(...) T_nn_upsampling_nearest2d_with_(__VA_ARGS__, )
+#define T_nn_upsampling_nearest2d_with_(...) \
+  T_OPTIONS_(nn_upsampling_nearest2d, \
+    T_do_nn_upsampling_nearest2d(&T_nn_upsampling_nearest2d_o), __VA_ARGS__)
+
+/** T_nn_upsampling_bilinear2d(.size: i64[1]? = absent, .scale_factor: f64[1]? = absent)
+ * Resizes images of [batch, channels, height, width] linearly along both, the corners on each
+ * other. The module. */
+typedef struct {
+  T_Dims size;
+  T_Reals scale_factor;
+} T_nn_upsampling_bilinear2d_options;
+static inline T_nn_upsampling_bilinear2d_options T_nn_upsampling_bilinear2d_defaults(void) {
+  T_nn_upsampling_bilinear2d_options options = {{NULL, 0}, {NULL, 0}};
+  return options;
+}
+static inline dt_module *T_do_nn_upsampling_bilinear2d(
+    const T_nn_upsampling_bilinear2d_options *options) {
+  dt_module *result = NULL;
+  dt_nn_upsampling_bilinear2d_options c_options = DT_NN_UPSAMPLING_BILINEAR2D_OPTIONS_INIT;
+  c_options.size = options->size.p;
+  c_options.size_n = options->size.n;
+  c_options.scale_factor = options->scale_factor.p;
+  c_options.scale_factor_n = options->scale_factor.n;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_upsampling_bilinear2d(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_upsampling_bilinear2d(...) T_nn_upsampling_bilinear2d_with_(__VA_ARGS__, )
+#define T_nn_upsampling_bilinear2d_with_(...) \
+  T_OPTIONS_(nn_upsampling_bilinear2d, \
+    T_do_nn_upsampling_bilinear2d(&T_nn_upsampling_bilinear2d_o), __VA_ARGS__)
 
 /** T_nn_rnn(input_size: i64, hidden_size: i64, .num_layers: i64 = 1, .nonlinearity: str = tanh,
  *     .bias: bool = true, .batch_first: bool = false, .dropout: f64 = 0.0, .bidirectional: bool =
@@ -7802,6 +8034,36 @@ static inline dt_tensor *T_do_nll_loss(
   T_OPTIONS_(nll_loss, \
     T_do_nll_loss(input, target, &T_nll_loss_o), __VA_ARGS__)
 
+/** T_ctc_loss(log_probs: tensor, targets: tensor, input_lengths: tensor, target_lengths: tensor,
+ *     .blank: i64 = 0, .reduction: reduction = mean, .zero_infinity: bool = false)
+ * -log of the probability of all paths through [time, classes] that are the target after blanks
+ * and repetitions are taken out (Graves et al., ICML 2006). The mean is of each loss over its
+ * target's length. As in PyTorch the gradient is by the argument of the log_softmax that made
+ * log_probs. */
+typedef struct {
+  int64_t blank;
+  dt_reduction reduction;
+  int zero_infinity;
+} T_ctc_loss_options;
+static inline T_ctc_loss_options T_ctc_loss_defaults(void) {
+  T_ctc_loss_options options = {0, DT_REDUCTION_MEAN, 0};
+  return options;
+}
+static inline dt_tensor *T_do_ctc_loss(
+    dt_tensor *log_probs, dt_tensor *targets, dt_tensor *input_lengths, dt_tensor *target_lengths,
+    const T_ctc_loss_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_ctc_loss(
+    log_probs, targets, input_lengths, target_lengths, options->blank, options->reduction,
+    options->zero_infinity, &result));
+  return T_own_tensor_(result);
+}
+#define T_ctc_loss(...) T_ctc_loss_with_(__VA_ARGS__, )
+#define T_ctc_loss_with_(log_probs, targets, input_lengths, target_lengths, ...) \
+  T_OPTIONS_(ctc_loss, \
+    T_do_ctc_loss(log_probs, targets, input_lengths, target_lengths, &T_ctc_loss_o), __VA_ARGS__)
+
 /** T_cross_entropy(input: tensor, target: tensor, .weight: tensor? = absent, .ignore_index: i64 =
  *     -100, .reduction: reduction = mean, .label_smoothing: f64 = 0.0)
  * Negative log-likelihood of log_softmax(input) over dimension 1. */
@@ -8832,6 +9094,42 @@ static inline dt_tensor *T_do_embedding(
 #define T_embedding_with_(input, weight, ...) \
   T_OPTIONS_(embedding, \
     T_do_embedding(input, weight, &T_embedding_o), __VA_ARGS__)
+
+/** T_embedding_bag(input: tensor, weight: tensor, .offsets: tensor? = absent, .max_norm: f64? =
+ *     absent, .norm_type: f64 = 2.0, .scale_grad_by_freq: bool = false, .mode: str = mean,
+ *     .sparse: bool = false, .per_sample_weights: tensor? = absent, .include_last_offset: bool =
+ *     false, .padding_idx: i64? = absent)
+ * The sum, mean or maximum of each bag of rows of a table: [bags, size]. An empty bag is 0. */
+typedef struct {
+  dt_tensor *offsets;
+  T_Real max_norm;
+  double norm_type;
+  int scale_grad_by_freq;
+  const char *mode;
+  int sparse;
+  dt_tensor *per_sample_weights;
+  int include_last_offset;
+  T_Int padding_idx;
+} T_embedding_bag_options;
+static inline T_embedding_bag_options T_embedding_bag_defaults(void) {
+  T_embedding_bag_options options = {NULL, {0, 0}, 2.0, 0, "mean", 0, NULL, 0, {0, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_embedding_bag(
+    dt_tensor *input, dt_tensor *weight, const T_embedding_bag_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_embedding_bag(
+    input, weight, options->offsets, options->max_norm.given ? &options->max_norm.value : NULL,
+    options->norm_type, options->scale_grad_by_freq, options->mode, options->sparse,
+    options->per_sample_weights, options->include_last_offset,
+    options->padding_idx.given ? &options->padding_idx.value : NULL, &result));
+  return T_own_tensor_(result);
+}
+#define T_embedding_bag(...) T_embedding_bag_with_(__VA_ARGS__, )
+#define T_embedding_bag_with_(input, weight, ...) \
+  T_OPTIONS_(embedding_bag, \
+    T_do_embedding_bag(input, weight, &T_embedding_bag_o), __VA_ARGS__)
 
 /** T_optimizer_step(self: optimizer)
  * Updates every parameter that has a gradient. After an error earlier groups are updated, later
@@ -11898,6 +12196,142 @@ static inline dt_tensor *T_do_max_unpool3d(
 #define T_max_unpool3d_with_(input, indices, kernel_size, ...) \
   T_OPTIONS_(max_unpool3d, \
     T_do_max_unpool3d(input, indices, kernel_size, &T_max_unpool3d_o), __VA_ARGS__)
+
+/** T_fractional_max_pool2d(input: tensor, kernel_size: i64[2], .output_size: i64[2]? = absent,
+ *     .output_ratio: f64[1]? = absent, .random_samples: tensor? = absent)
+ * Maximum of windows that lie at pseudo-random distances (Graham, arXiv:1412.6071): of n
+ * elements, m windows of k and a sample u the i-th begins at floor((i + u) * a) - floor(u * a),
+ * a = (n - k) / (m - 1), the last at n - k. */
+typedef struct {
+  T_Dims output_size;
+  T_Reals output_ratio;
+  dt_tensor *random_samples;
+} T_fractional_max_pool2d_options;
+static inline T_fractional_max_pool2d_options T_fractional_max_pool2d_defaults(void) {
+  T_fractional_max_pool2d_options options = {{NULL, 0}, {NULL, 0}, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_fractional_max_pool2d(
+    dt_tensor *input, T_Dims kernel_size, const T_fractional_max_pool2d_options *options) {
+  dt_tensor *result = NULL;
+  int64_t kernel_size_room[2];
+  const T_Dims kernel_size_all = T_repeat_(kernel_size, 2, kernel_size_room);
+  int64_t output_size_room[2];
+  const T_Dims output_size_all = T_repeat_(options->output_size, 2, output_size_room);
+  if (T_stopped_()) return result;
+  T_check(dt_fractional_max_pool2d(
+    input, kernel_size_all.p, kernel_size_all.n, output_size_all.p, output_size_all.n,
+    options->output_ratio.p, options->output_ratio.n, options->random_samples, &result));
+  return T_own_tensor_(result);
+}
+#define T_fractional_max_pool2d(...) T_fractional_max_pool2d_with_(__VA_ARGS__, )
+#define T_fractional_max_pool2d_with_(input, kernel_size, ...) \
+  T_OPTIONS_(fractional_max_pool2d, \
+    T_do_fractional_max_pool2d(input, kernel_size, &T_fractional_max_pool2d_o), __VA_ARGS__)
+
+/** T_fractional_max_pool2d_with_indices(input: tensor, kernel_size: i64[2], .output_size: i64[2]? =
+ *     absent, .output_ratio: f64[1]? = absent, .random_samples: tensor? = absent, .indices: where
+ *     this result goes)
+ * fractional_max_pool2d, and where the maxima are, as max_pool2d_with_indices gives them. */
+typedef struct {
+  T_Dims output_size;
+  T_Reals output_ratio;
+  dt_tensor *random_samples;
+  dt_tensor **indices;
+} T_fractional_max_pool2d_with_indices_options;
+static inline T_fractional_max_pool2d_with_indices_options T_fractional_max_pool2d_with_indices_defaults(
+    void) {
+  T_fractional_max_pool2d_with_indices_options options = {{NULL, 0}, {NULL, 0}, NULL, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_fractional_max_pool2d_with_indices(
+    dt_tensor *input, T_Dims kernel_size,
+    const T_fractional_max_pool2d_with_indices_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *indices = NULL;
+  int64_t kernel_size_room[2];
+  const T_Dims kernel_size_all = T_repeat_(kernel_size, 2, kernel_size_room);
+  int64_t output_size_room[2];
+  const T_Dims output_size_all = T_repeat_(options->output_size, 2, output_size_room);
+  if (!T_stopped_()) T_check(dt_fractional_max_pool2d_with_indices(
+    input, kernel_size_all.p, kernel_size_all.n, output_size_all.p, output_size_all.n,
+    options->output_ratio.p, options->output_ratio.n, options->random_samples, &result, &indices));
+  if (options->indices) *options->indices = T_own_tensor_(indices);
+  else if (indices) dt_tensor_release(indices);
+  return T_own_tensor_(result);
+}
+#define T_fractional_max_pool2d_with_indices(...) T_fractional_max_pool2d_with_indices_with_(__VA_ARGS__, )
+#define T_fractional_max_pool2d_with_indices_with_(input, kernel_size, ...) \
+  T_OPTIONS_(fractional_max_pool2d_with_indices, \
+    T_do_fractional_max_pool2d_with_indices(input, kernel_size, &T_fractional_max_pool2d_with_indices_o), __VA_ARGS__)
+
+/** T_fractional_max_pool3d(input: tensor, kernel_size: i64[3], .output_size: i64[3]? = absent,
+ *     .output_ratio: f64[1]? = absent, .random_samples: tensor? = absent)
+ * Maximum of windows that lie at pseudo-random distances (Graham, arXiv:1412.6071): of n
+ * elements, m windows of k and a sample u the i-th begins at floor((i + u) * a) - floor(u * a),
+ * a = (n - k) / (m - 1), the last at n - k. */
+typedef struct {
+  T_Dims output_size;
+  T_Reals output_ratio;
+  dt_tensor *random_samples;
+} T_fractional_max_pool3d_options;
+static inline T_fractional_max_pool3d_options T_fractional_max_pool3d_defaults(void) {
+  T_fractional_max_pool3d_options options = {{NULL, 0}, {NULL, 0}, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_fractional_max_pool3d(
+    dt_tensor *input, T_Dims kernel_size, const T_fractional_max_pool3d_options *options) {
+  dt_tensor *result = NULL;
+  int64_t kernel_size_room[3];
+  const T_Dims kernel_size_all = T_repeat_(kernel_size, 3, kernel_size_room);
+  int64_t output_size_room[3];
+  const T_Dims output_size_all = T_repeat_(options->output_size, 3, output_size_room);
+  if (T_stopped_()) return result;
+  T_check(dt_fractional_max_pool3d(
+    input, kernel_size_all.p, kernel_size_all.n, output_size_all.p, output_size_all.n,
+    options->output_ratio.p, options->output_ratio.n, options->random_samples, &result));
+  return T_own_tensor_(result);
+}
+#define T_fractional_max_pool3d(...) T_fractional_max_pool3d_with_(__VA_ARGS__, )
+#define T_fractional_max_pool3d_with_(input, kernel_size, ...) \
+  T_OPTIONS_(fractional_max_pool3d, \
+    T_do_fractional_max_pool3d(input, kernel_size, &T_fractional_max_pool3d_o), __VA_ARGS__)
+
+/** T_fractional_max_pool3d_with_indices(input: tensor, kernel_size: i64[3], .output_size: i64[3]? =
+ *     absent, .output_ratio: f64[1]? = absent, .random_samples: tensor? = absent, .indices: where
+ *     this result goes)
+ * fractional_max_pool3d, and where the maxima are, as max_pool3d_with_indices gives them. */
+typedef struct {
+  T_Dims output_size;
+  T_Reals output_ratio;
+  dt_tensor *random_samples;
+  dt_tensor **indices;
+} T_fractional_max_pool3d_with_indices_options;
+static inline T_fractional_max_pool3d_with_indices_options T_fractional_max_pool3d_with_indices_defaults(
+    void) {
+  T_fractional_max_pool3d_with_indices_options options = {{NULL, 0}, {NULL, 0}, NULL, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_fractional_max_pool3d_with_indices(
+    dt_tensor *input, T_Dims kernel_size,
+    const T_fractional_max_pool3d_with_indices_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *indices = NULL;
+  int64_t kernel_size_room[3];
+  const T_Dims kernel_size_all = T_repeat_(kernel_size, 3, kernel_size_room);
+  int64_t output_size_room[3];
+  const T_Dims output_size_all = T_repeat_(options->output_size, 3, output_size_room);
+  if (!T_stopped_()) T_check(dt_fractional_max_pool3d_with_indices(
+    input, kernel_size_all.p, kernel_size_all.n, output_size_all.p, output_size_all.n,
+    options->output_ratio.p, options->output_ratio.n, options->random_samples, &result, &indices));
+  if (options->indices) *options->indices = T_own_tensor_(indices);
+  else if (indices) dt_tensor_release(indices);
+  return T_own_tensor_(result);
+}
+#define T_fractional_max_pool3d_with_indices(...) T_fractional_max_pool3d_with_indices_with_(__VA_ARGS__, )
+#define T_fractional_max_pool3d_with_indices_with_(input, kernel_size, ...) \
+  T_OPTIONS_(fractional_max_pool3d_with_indices, \
+    T_do_fractional_max_pool3d_with_indices(input, kernel_size, &T_fractional_max_pool3d_with_indices_o), __VA_ARGS__)
 
 /** T_rand(size: i64[], .generator: generator? = absent, .dtype: dtype? = absent, .device: device? =
  *     absent, .requires_grad: bool = false)
@@ -15819,6 +16253,57 @@ static inline dt_tensor *T_do_interpolate_aligned(
 #define T_interpolate_aligned_with_(input, ...) \
   T_OPTIONS_(interpolate_aligned, \
     T_do_interpolate_aligned(input, &T_interpolate_aligned_o), __VA_ARGS__)
+
+/** T_grid_sample(input: tensor, grid: tensor, .mode: str = bilinear, .padding_mode: str = zeros,
+ *     .align_corners: bool? = absent)
+ * The input at places between its elements: [batch, channels, ...] with the grid's sizes
+ * (Jaderberg et al., arXiv:1506.02025). */
+typedef struct {
+  const char *mode;
+  const char *padding_mode;
+  T_Flag align_corners;
+} T_grid_sample_options;
+static inline T_grid_sample_options T_grid_sample_defaults(void) {
+  T_grid_sample_options options = {"bilinear", "zeros", {0, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_grid_sample(
+    dt_tensor *input, dt_tensor *grid, const T_grid_sample_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_grid_sample(
+    input, grid, options->mode, options->padding_mode,
+    options->align_corners.given ? &options->align_corners.value : NULL, &result));
+  return T_own_tensor_(result);
+}
+#define T_grid_sample(...) T_grid_sample_with_(__VA_ARGS__, )
+#define T_grid_sample_with_(input, grid, ...) \
+  T_OPTIONS_(grid_sample, \
+    T_do_grid_sample(input, grid, &T_grid_sample_o), __VA_ARGS__)
+
+/** T_affine_grid(theta: tensor, size: i64[], .align_corners: bool? = absent)
+ * The grid that grid_sample takes for a map of the output's places to the input's: theta @ (x,
+ * y, 1) for each element. */
+typedef struct {
+  T_Flag align_corners;
+} T_affine_grid_options;
+static inline T_affine_grid_options T_affine_grid_defaults(void) {
+  T_affine_grid_options options = {{0, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_affine_grid(
+    dt_tensor *theta, T_Dims size, const T_affine_grid_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_affine_grid(
+    theta, size.p, size.n, options->align_corners.given ? &options->align_corners.value : NULL,
+    &result));
+  return T_own_tensor_(result);
+}
+#define T_affine_grid(...) T_affine_grid_with_(__VA_ARGS__, )
+#define T_affine_grid_with_(theta, size, ...) \
+  T_OPTIONS_(affine_grid, \
+    T_do_affine_grid(theta, size, &T_affine_grid_o), __VA_ARGS__)
 
 /** T_ger(input: tensor, vec2: tensor)
  * Another name of `outer`. */

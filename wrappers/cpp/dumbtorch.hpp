@@ -176,6 +176,8 @@ struct MaxPool3dWithIndicesResult;
 struct AdaptiveMaxPool1dWithIndicesResult;
 struct AdaptiveMaxPool2dWithIndicesResult;
 struct AdaptiveMaxPool3dWithIndicesResult;
+struct FractionalMaxPool2dWithIndicesResult;
+struct FractionalMaxPool3dWithIndicesResult;
 struct LstmResult;
 struct LstmPackedResult;
 struct GruResult;
@@ -1657,132 +1659,6 @@ struct NnConvTranspose3dOptions {
   std::optional<DType> dtype = std::nullopt;
 };
 
-// Named arguments of dt_nn_max_pool1d.
-struct NnMaxPool1dOptions {
-  // Step of the window; absent means its size.
-  std::optional<std::vector<int64_t>> stride = std::nullopt;
-  // Rows and columns added on each side: height, width.
-  std::vector<int64_t> padding = {0};
-  // Step between the window's points: height, width.
-  std::vector<int64_t> dilation = {1};
-  // Whether windows may hang over the end.
-  bool ceil_mode = false;
-};
-
-// Named arguments of dt_nn_max_pool2d.
-struct NnMaxPool2dOptions {
-  // Step of the window; absent means its size.
-  std::optional<std::vector<int64_t>> stride = std::nullopt;
-  // Rows and columns added on each side: height, width.
-  std::vector<int64_t> padding = {0, 0};
-  // Step between the window's points: height, width.
-  std::vector<int64_t> dilation = {1, 1};
-  // Whether windows may hang over the end.
-  bool ceil_mode = false;
-};
-
-// Named arguments of dt_nn_max_pool3d.
-struct NnMaxPool3dOptions {
-  // Step of the window; absent means its size.
-  std::optional<std::vector<int64_t>> stride = std::nullopt;
-  // Rows and columns added on each side: height, width.
-  std::vector<int64_t> padding = {0, 0, 0};
-  // Step between the window's points: height, width.
-  std::vector<int64_t> dilation = {1, 1, 1};
-  // Whether windows may hang over the end.
-  bool ceil_mode = false;
-};
-
-// Named arguments of dt_nn_avg_pool1d.
-struct NnAvgPool1dOptions {
-  // Step of the window; absent means its size.
-  std::optional<std::vector<int64_t>> stride = std::nullopt;
-  // Rows and columns added on each side: height, width.
-  std::vector<int64_t> padding = {0};
-  // Whether windows may hang over the end.
-  bool ceil_mode = false;
-  // Whether padding counts in the divisor.
-  bool count_include_pad = true;
-};
-
-// Named arguments of dt_nn_avg_pool2d.
-struct NnAvgPool2dOptions {
-  // Step of the window; absent means its size.
-  std::optional<std::vector<int64_t>> stride = std::nullopt;
-  // Rows and columns added on each side: height, width.
-  std::vector<int64_t> padding = {0, 0};
-  // Whether windows may hang over the end.
-  bool ceil_mode = false;
-  // Whether padding counts in the divisor.
-  bool count_include_pad = true;
-  // The divisor to use instead of the window's size.
-  std::optional<int64_t> divisor_override = std::nullopt;
-};
-
-// Named arguments of dt_nn_avg_pool3d.
-struct NnAvgPool3dOptions {
-  // Step of the window; absent means its size.
-  std::optional<std::vector<int64_t>> stride = std::nullopt;
-  // Rows and columns added on each side: height, width.
-  std::vector<int64_t> padding = {0, 0, 0};
-  // Whether windows may hang over the end.
-  bool ceil_mode = false;
-  // Whether padding counts in the divisor.
-  bool count_include_pad = true;
-  // The divisor to use instead of the window's size.
-  std::optional<int64_t> divisor_override = std::nullopt;
-};
-
-// Named arguments of dt_nn_lp_pool1d.
-struct NnLpPool1dOptions {
-  // Step of the window; absent means its size.
-  std::optional<std::vector<int64_t>> stride = std::nullopt;
-  // Whether windows may hang over the end.
-  bool ceil_mode = false;
-};
-
-// Named arguments of dt_nn_lp_pool2d.
-struct NnLpPool2dOptions {
-  // Step of the window; absent means its size.
-  std::optional<std::vector<int64_t>> stride = std::nullopt;
-  // Whether windows may hang over the end.
-  bool ceil_mode = false;
-};
-
-// Named arguments of dt_nn_lp_pool3d.
-struct NnLpPool3dOptions {
-  // Step of the window; absent means its size.
-  std::optional<std::vector<int64_t>> stride = std::nullopt;
-  // Whether windows may hang over the end.
-  bool ceil_mode = false;
-};
-
-// Named arguments of dt_nn_upsample.
-struct NnUpsampleOptions {
-  // The new spatial sizes; one number stands for all of them.
-  std::optional<std::vector<int64_t>> size = std::nullopt;
-  // Factors of the spatial sizes instead; one number stands for all of them.
-  std::optional<std::vector<double>> scale_factor = std::nullopt;
-  // How an element is made of elements of the input.
-  Interpolation mode = Interpolation::kNearest;
-};
-
-// Named arguments of dt_nn_upsampling_nearest2d.
-struct NnUpsamplingNearest2dOptions {
-  // The new height and width; one number stands for both.
-  std::optional<std::vector<int64_t>> size = std::nullopt;
-  // Factors of them instead; one number stands for both.
-  std::optional<std::vector<double>> scale_factor = std::nullopt;
-};
-
-// Named arguments of dt_nn_upsampling_bilinear2d.
-struct NnUpsamplingBilinear2dOptions {
-  // The new height and width; one number stands for both.
-  std::optional<std::vector<int64_t>> size = std::nullopt;
-  // Factors of them instead; one number stands for both.
-  std::optional<std::vector<double>> scale_factor = std::nullopt;
-};
-
 // Named arguments of dt_nn_batch_norm1d.
 struct NnBatchNorm1dOptions {
   // Added to the variance.
@@ -2007,6 +1883,28 @@ struct NnEmbeddingOptions {
   bool scale_grad_by_freq = false;
   // Must be false: there are no sparse gradients.
   bool sparse = false;
+  // Where its tensors are made.
+  std::optional<Device> device = std::nullopt;
+  // Element type of its tensors.
+  std::optional<DType> dtype = std::nullopt;
+};
+
+// Named arguments of dt_nn_embedding_bag.
+struct NnEmbeddingBagOptions {
+  // Rows that are looked up are first scaled down to this norm; absent for no limit.
+  std::optional<double> max_norm = std::nullopt;
+  // The p of that norm.
+  double norm_type = 2.0;
+  // Divide each row's gradient by how often it was looked up.
+  bool scale_grad_by_freq = false;
+  // What a bag becomes: sum, mean or max.
+  std::string mode = "mean";
+  // Must be false: there are no sparse gradients.
+  bool sparse = false;
+  // Whether the last of offsets is where the last bag ends.
+  bool include_last_offset = false;
+  // A row that is 0 at the start and that bags leave out; absent for none.
+  std::optional<int64_t> padding_idx = std::nullopt;
   // Where its tensors are made.
   std::optional<Device> device = std::nullopt;
   // Element type of its tensors.
@@ -2449,6 +2347,182 @@ struct NnMultiLabelSoftMarginLossOptions {
   Reduction reduction = Reduction::kMean;
 };
 
+// Named arguments of dt_nn_ctc_loss.
+struct NnCtcLossOptions {
+  // The class that stands between others.
+  int64_t blank = 0;
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+  // Whether a loss that is infinite becomes 0, as its gradient.
+  bool zero_infinity = false;
+};
+
+// Named arguments of dt_nn_max_pool1d.
+struct NnMaxPool1dOptions {
+  // Step of the window; absent means its size.
+  std::optional<std::vector<int64_t>> stride = std::nullopt;
+  // Rows and columns added on each side: height, width.
+  std::vector<int64_t> padding = {0};
+  // Step between the window's points: height, width.
+  std::vector<int64_t> dilation = {1};
+  // Whether windows may hang over the end.
+  bool ceil_mode = false;
+};
+
+// Named arguments of dt_nn_max_pool2d.
+struct NnMaxPool2dOptions {
+  // Step of the window; absent means its size.
+  std::optional<std::vector<int64_t>> stride = std::nullopt;
+  // Rows and columns added on each side: height, width.
+  std::vector<int64_t> padding = {0, 0};
+  // Step between the window's points: height, width.
+  std::vector<int64_t> dilation = {1, 1};
+  // Whether windows may hang over the end.
+  bool ceil_mode = false;
+};
+
+// Named arguments of dt_nn_max_pool3d.
+struct NnMaxPool3dOptions {
+  // Step of the window; absent means its size.
+  std::optional<std::vector<int64_t>> stride = std::nullopt;
+  // Rows and columns added on each side: height, width.
+  std::vector<int64_t> padding = {0, 0, 0};
+  // Step between the window's points: height, width.
+  std::vector<int64_t> dilation = {1, 1, 1};
+  // Whether windows may hang over the end.
+  bool ceil_mode = false;
+};
+
+// Named arguments of dt_nn_max_unpool1d.
+struct NnMaxUnpool1dOptions {
+  // Step of the window; absent means its size.
+  std::optional<std::vector<int64_t>> stride = std::nullopt;
+  // Rows and columns added on each side: height, width.
+  std::vector<int64_t> padding = {0};
+};
+
+// Named arguments of dt_nn_max_unpool2d.
+struct NnMaxUnpool2dOptions {
+  // Step of the window; absent means its size.
+  std::optional<std::vector<int64_t>> stride = std::nullopt;
+  // Rows and columns added on each side: height, width.
+  std::vector<int64_t> padding = {0, 0};
+};
+
+// Named arguments of dt_nn_max_unpool3d.
+struct NnMaxUnpool3dOptions {
+  // Step of the window; absent means its size.
+  std::optional<std::vector<int64_t>> stride = std::nullopt;
+  // Rows and columns added on each side: height, width.
+  std::vector<int64_t> padding = {0, 0, 0};
+};
+
+// Named arguments of dt_nn_fractional_max_pool2d.
+struct NnFractionalMaxPool2dOptions {
+  // How many windows there are, for each spatial dimension.
+  std::optional<std::vector<int64_t>> output_size = std::nullopt;
+  // The sizes of the result over those of the input, instead; one number stands for all of them.
+  std::optional<std::vector<double>> output_ratio = std::nullopt;
+};
+
+// Named arguments of dt_nn_fractional_max_pool3d.
+struct NnFractionalMaxPool3dOptions {
+  // How many windows there are, for each spatial dimension.
+  std::optional<std::vector<int64_t>> output_size = std::nullopt;
+  // The sizes of the result over those of the input, instead; one number stands for all of them.
+  std::optional<std::vector<double>> output_ratio = std::nullopt;
+};
+
+// Named arguments of dt_nn_avg_pool1d.
+struct NnAvgPool1dOptions {
+  // Step of the window; absent means its size.
+  std::optional<std::vector<int64_t>> stride = std::nullopt;
+  // Rows and columns added on each side: height, width.
+  std::vector<int64_t> padding = {0};
+  // Whether windows may hang over the end.
+  bool ceil_mode = false;
+  // Whether padding counts in the divisor.
+  bool count_include_pad = true;
+};
+
+// Named arguments of dt_nn_avg_pool2d.
+struct NnAvgPool2dOptions {
+  // Step of the window; absent means its size.
+  std::optional<std::vector<int64_t>> stride = std::nullopt;
+  // Rows and columns added on each side: height, width.
+  std::vector<int64_t> padding = {0, 0};
+  // Whether windows may hang over the end.
+  bool ceil_mode = false;
+  // Whether padding counts in the divisor.
+  bool count_include_pad = true;
+  // The divisor to use instead of the window's size.
+  std::optional<int64_t> divisor_override = std::nullopt;
+};
+
+// Named arguments of dt_nn_avg_pool3d.
+struct NnAvgPool3dOptions {
+  // Step of the window; absent means its size.
+  std::optional<std::vector<int64_t>> stride = std::nullopt;
+  // Rows and columns added on each side: height, width.
+  std::vector<int64_t> padding = {0, 0, 0};
+  // Whether windows may hang over the end.
+  bool ceil_mode = false;
+  // Whether padding counts in the divisor.
+  bool count_include_pad = true;
+  // The divisor to use instead of the window's size.
+  std::optional<int64_t> divisor_override = std::nullopt;
+};
+
+// Named arguments of dt_nn_lp_pool1d.
+struct NnLpPool1dOptions {
+  // Step of the window; absent means its size.
+  std::optional<std::vector<int64_t>> stride = std::nullopt;
+  // Whether windows may hang over the end.
+  bool ceil_mode = false;
+};
+
+// Named arguments of dt_nn_lp_pool2d.
+struct NnLpPool2dOptions {
+  // Step of the window; absent means its size.
+  std::optional<std::vector<int64_t>> stride = std::nullopt;
+  // Whether windows may hang over the end.
+  bool ceil_mode = false;
+};
+
+// Named arguments of dt_nn_lp_pool3d.
+struct NnLpPool3dOptions {
+  // Step of the window; absent means its size.
+  std::optional<std::vector<int64_t>> stride = std::nullopt;
+  // Whether windows may hang over the end.
+  bool ceil_mode = false;
+};
+
+// Named arguments of dt_nn_upsample.
+struct NnUpsampleOptions {
+  // The new spatial sizes; one number stands for all of them.
+  std::optional<std::vector<int64_t>> size = std::nullopt;
+  // Factors of the spatial sizes instead; one number stands for all of them.
+  std::optional<std::vector<double>> scale_factor = std::nullopt;
+  // How an element is made of elements of the input.
+  Interpolation mode = Interpolation::kNearest;
+};
+
+// Named arguments of dt_nn_upsampling_nearest2d.
+struct NnUpsamplingNearest2dOptions {
+  // The new height and width; one number stands for both.
+  std::optional<std::vector<int64_t>> size = std::nullopt;
+  // Factors of them instead; one number stands for both.
+  std::optional<std::vector<double>> scale_factor = std::nullopt;
+};
+
+// Named arguments of dt_nn_upsampling_bilinear2d.
+struct NnUpsamplingBilinear2dOptions {
+  // The new height and width; one number stands for both.
+  std::optional<std::vector<int64_t>> size = std::nullopt;
+  // Factors of them instead; one number stands for both.
+  std::optional<std::vector<double>> scale_factor = std::nullopt;
+};
+
 // Named arguments of dt_nn_rnn.
 struct NnRnnOptions {
   // How many layers there are, each of which is applied to the outputs of the one before.
@@ -2859,6 +2933,16 @@ struct AdaptiveMaxPool2dWithIndicesResult {
 };
 
 struct AdaptiveMaxPool3dWithIndicesResult {
+  Tensor values;
+  Tensor indices;
+};
+
+struct FractionalMaxPool2dWithIndicesResult {
+  Tensor values;
+  Tensor indices;
+};
+
+struct FractionalMaxPool3dWithIndicesResult {
   Tensor values;
   Tensor indices;
 };
@@ -6436,263 +6520,6 @@ inline Module ConvTranspose3d(
   return dumbtorch::Module(out);
 }
 
-// Maximum of each window of [batch, channels, length], or without the batch; functional.max_pool1d
-// has the output size. The module.
-inline Module MaxPool1d(const Ints& kernel_size, const NnMaxPool1dOptions& options = {}) {
-  dt_nn_max_pool1d_options options_c = DT_NN_MAX_POOL1D_OPTIONS_INIT;
-  const auto stride_all = options.stride ? Ints(*options.stride) : Ints(std::nullopt);
-  options_c.stride = stride_all.data();
-  options_c.stride_n = stride_all.size();
-  const auto padding_all = Ints(options.padding);
-  options_c.padding = padding_all.data();
-  options_c.padding_n = padding_all.size();
-  const auto dilation_all = Ints(options.dilation);
-  options_c.dilation = dilation_all.data();
-  options_c.dilation_n = dilation_all.size();
-  options_c.ceil_mode = options.ceil_mode;
-  dt_module* out = nullptr;
-  detail::check(dt_nn_max_pool1d(kernel_size.data(), kernel_size.size(), &options_c, &out));
-  return dumbtorch::Module(out);
-}
-
-// Maximum of each window of [batch, channels, height, width], or without the batch;
-// functional.max_pool2d has the output size. The module.
-inline Module MaxPool2d(const Ints& kernel_size, const NnMaxPool2dOptions& options = {}) {
-  const Ints kernel_size_all = Ints(kernel_size).repeated(2);
-  dt_nn_max_pool2d_options options_c = DT_NN_MAX_POOL2D_OPTIONS_INIT;
-  const auto stride_all = options.stride ? Ints(*options.stride).repeated(2) : Ints(std::nullopt);
-  options_c.stride = stride_all.data();
-  options_c.stride_n = stride_all.size();
-  const auto padding_all = Ints(options.padding).repeated(2);
-  options_c.padding = padding_all.data();
-  options_c.padding_n = padding_all.size();
-  const auto dilation_all = Ints(options.dilation).repeated(2);
-  options_c.dilation = dilation_all.data();
-  options_c.dilation_n = dilation_all.size();
-  options_c.ceil_mode = options.ceil_mode;
-  dt_module* out = nullptr;
-  detail::check(dt_nn_max_pool2d(kernel_size_all.data(), kernel_size_all.size(), &options_c, &out));
-  return dumbtorch::Module(out);
-}
-
-// Maximum of each window of [batch, channels, depth, height, width], or without the batch;
-// functional.max_pool3d has the output size. The module.
-inline Module MaxPool3d(const Ints& kernel_size, const NnMaxPool3dOptions& options = {}) {
-  const Ints kernel_size_all = Ints(kernel_size).repeated(3);
-  dt_nn_max_pool3d_options options_c = DT_NN_MAX_POOL3D_OPTIONS_INIT;
-  const auto stride_all = options.stride ? Ints(*options.stride).repeated(3) : Ints(std::nullopt);
-  options_c.stride = stride_all.data();
-  options_c.stride_n = stride_all.size();
-  const auto padding_all = Ints(options.padding).repeated(3);
-  options_c.padding = padding_all.data();
-  options_c.padding_n = padding_all.size();
-  const auto dilation_all = Ints(options.dilation).repeated(3);
-  options_c.dilation = dilation_all.data();
-  options_c.dilation_n = dilation_all.size();
-  options_c.ceil_mode = options.ceil_mode;
-  dt_module* out = nullptr;
-  detail::check(dt_nn_max_pool3d(kernel_size_all.data(), kernel_size_all.size(), &options_c, &out));
-  return dumbtorch::Module(out);
-}
-
-// Mean of each window of [batch, channels, length], or without the batch; functional.avg_pool1d has
-// the output size. The module.
-inline Module AvgPool1d(const Ints& kernel_size, const NnAvgPool1dOptions& options = {}) {
-  dt_nn_avg_pool1d_options options_c = DT_NN_AVG_POOL1D_OPTIONS_INIT;
-  const auto stride_all = options.stride ? Ints(*options.stride) : Ints(std::nullopt);
-  options_c.stride = stride_all.data();
-  options_c.stride_n = stride_all.size();
-  const auto padding_all = Ints(options.padding);
-  options_c.padding = padding_all.data();
-  options_c.padding_n = padding_all.size();
-  options_c.ceil_mode = options.ceil_mode;
-  options_c.count_include_pad = options.count_include_pad;
-  dt_module* out = nullptr;
-  detail::check(dt_nn_avg_pool1d(kernel_size.data(), kernel_size.size(), &options_c, &out));
-  return dumbtorch::Module(out);
-}
-
-// Mean of each window of [batch, channels, height, width], or without the batch;
-// functional.avg_pool2d has the output size. The module.
-inline Module AvgPool2d(const Ints& kernel_size, const NnAvgPool2dOptions& options = {}) {
-  const Ints kernel_size_all = Ints(kernel_size).repeated(2);
-  dt_nn_avg_pool2d_options options_c = DT_NN_AVG_POOL2D_OPTIONS_INIT;
-  const auto stride_all = options.stride ? Ints(*options.stride).repeated(2) : Ints(std::nullopt);
-  options_c.stride = stride_all.data();
-  options_c.stride_n = stride_all.size();
-  const auto padding_all = Ints(options.padding).repeated(2);
-  options_c.padding = padding_all.data();
-  options_c.padding_n = padding_all.size();
-  options_c.ceil_mode = options.ceil_mode;
-  options_c.count_include_pad = options.count_include_pad;
-  options_c.divisor_override = detail::pointer(options.divisor_override);
-  dt_module* out = nullptr;
-  detail::check(dt_nn_avg_pool2d(kernel_size_all.data(), kernel_size_all.size(), &options_c, &out));
-  return dumbtorch::Module(out);
-}
-
-// Mean of each window of [batch, channels, depth, height, width], or without the batch;
-// functional.avg_pool3d has the output size. The module.
-inline Module AvgPool3d(const Ints& kernel_size, const NnAvgPool3dOptions& options = {}) {
-  const Ints kernel_size_all = Ints(kernel_size).repeated(3);
-  dt_nn_avg_pool3d_options options_c = DT_NN_AVG_POOL3D_OPTIONS_INIT;
-  const auto stride_all = options.stride ? Ints(*options.stride).repeated(3) : Ints(std::nullopt);
-  options_c.stride = stride_all.data();
-  options_c.stride_n = stride_all.size();
-  const auto padding_all = Ints(options.padding).repeated(3);
-  options_c.padding = padding_all.data();
-  options_c.padding_n = padding_all.size();
-  options_c.ceil_mode = options.ceil_mode;
-  options_c.count_include_pad = options.count_include_pad;
-  options_c.divisor_override = detail::pointer(options.divisor_override);
-  dt_module* out = nullptr;
-  detail::check(dt_nn_avg_pool3d(kernel_size_all.data(), kernel_size_all.size(), &options_c, &out));
-  return dumbtorch::Module(out);
-}
-
-// Mean of windows that are as equal as can be, of [batch, channels, length], or without the batch.
-// The module.
-inline Module AdaptiveAvgPool1d(const Ints& output_size) {
-  dt_module* out = nullptr;
-  detail::check(dt_nn_adaptive_avg_pool1d(output_size.data(), output_size.size(), &out));
-  return dumbtorch::Module(out);
-}
-
-// Maximum of windows that are as equal as can be, of [batch, channels, length], or without the
-// batch. The module.
-inline Module AdaptiveMaxPool1d(const Ints& output_size) {
-  dt_module* out = nullptr;
-  detail::check(dt_nn_adaptive_max_pool1d(output_size.data(), output_size.size(), &out));
-  return dumbtorch::Module(out);
-}
-
-// (sum of x^p over each window)^(1/p), of [batch, channels, length], or without the batch. The
-// module.
-inline Module LPPool1d(
-    double norm_type, const Ints& kernel_size, const NnLpPool1dOptions& options = {}) {
-  dt_nn_lp_pool1d_options options_c = DT_NN_LP_POOL1D_OPTIONS_INIT;
-  const auto stride_all = options.stride ? Ints(*options.stride) : Ints(std::nullopt);
-  options_c.stride = stride_all.data();
-  options_c.stride_n = stride_all.size();
-  options_c.ceil_mode = options.ceil_mode;
-  dt_module* out = nullptr;
-  detail::check(dt_nn_lp_pool1d(norm_type, kernel_size.data(), kernel_size.size(), &options_c, &out));
-  return dumbtorch::Module(out);
-}
-
-// Mean of windows that are as equal as can be, of [batch, channels, height, width], or without the
-// batch. The module.
-inline Module AdaptiveAvgPool2d(const Ints& output_size) {
-  const Ints output_size_all = Ints(output_size).repeated(2);
-  dt_module* out = nullptr;
-  detail::check(dt_nn_adaptive_avg_pool2d(output_size_all.data(), output_size_all.size(), &out));
-  return dumbtorch::Module(out);
-}
-
-// Maximum of windows that are as equal as can be, of [batch, channels, height, width], or without
-// the batch. The module.
-inline Module AdaptiveMaxPool2d(const Ints& output_size) {
-  const Ints output_size_all = Ints(output_size).repeated(2);
-  dt_module* out = nullptr;
-  detail::check(dt_nn_adaptive_max_pool2d(output_size_all.data(), output_size_all.size(), &out));
-  return dumbtorch::Module(out);
-}
-
-// (sum of x^p over each window)^(1/p), of [batch, channels, height, width], or without the batch.
-// The module.
-inline Module LPPool2d(
-    double norm_type, const Ints& kernel_size, const NnLpPool2dOptions& options = {}) {
-  const Ints kernel_size_all = Ints(kernel_size).repeated(2);
-  dt_nn_lp_pool2d_options options_c = DT_NN_LP_POOL2D_OPTIONS_INIT;
-  const auto stride_all = options.stride ? Ints(*options.stride).repeated(2) : Ints(std::nullopt);
-  options_c.stride = stride_all.data();
-  options_c.stride_n = stride_all.size();
-  options_c.ceil_mode = options.ceil_mode;
-  dt_module* out = nullptr;
-  detail::check(dt_nn_lp_pool2d(
-    norm_type, kernel_size_all.data(), kernel_size_all.size(), &options_c, &out));
-  return dumbtorch::Module(out);
-}
-
-// Mean of windows that are as equal as can be, of [batch, channels, depth, height, width], or
-// without the batch. The module.
-inline Module AdaptiveAvgPool3d(const Ints& output_size) {
-  const Ints output_size_all = Ints(output_size).repeated(3);
-  dt_module* out = nullptr;
-  detail::check(dt_nn_adaptive_avg_pool3d(output_size_all.data(), output_size_all.size(), &out));
-  return dumbtorch::Module(out);
-}
-
-// Maximum of windows that are as equal as can be, of [batch, channels, depth, height, width], or
-// without the batch. The module.
-inline Module AdaptiveMaxPool3d(const Ints& output_size) {
-  const Ints output_size_all = Ints(output_size).repeated(3);
-  dt_module* out = nullptr;
-  detail::check(dt_nn_adaptive_max_pool3d(output_size_all.data(), output_size_all.size(), &out));
-  return dumbtorch::Module(out);
-}
-
-// (sum of x^p over each window)^(1/p), of [batch, channels, depth, height, width], or without the
-// batch. The module.
-inline Module LPPool3d(
-    double norm_type, const Ints& kernel_size, const NnLpPool3dOptions& options = {}) {
-  const Ints kernel_size_all = Ints(kernel_size).repeated(3);
-  dt_nn_lp_pool3d_options options_c = DT_NN_LP_POOL3D_OPTIONS_INIT;
-  const auto stride_all = options.stride ? Ints(*options.stride).repeated(3) : Ints(std::nullopt);
-  options_c.stride = stride_all.data();
-  options_c.stride_n = stride_all.size();
-  options_c.ceil_mode = options.ceil_mode;
-  dt_module* out = nullptr;
-  detail::check(dt_nn_lp_pool3d(
-    norm_type, kernel_size_all.data(), kernel_size_all.size(), &options_c, &out));
-  return dumbtorch::Module(out);
-}
-
-// Resizes images of [batch, channels, ...], as functional.interpolate. The module.
-inline Module Upsample(const NnUpsampleOptions& options = {}) {
-  dt_nn_upsample_options options_c = DT_NN_UPSAMPLE_OPTIONS_INIT;
-  const auto size_all = options.size ? Ints(*options.size) : Ints(std::nullopt);
-  options_c.size = size_all.data();
-  options_c.size_n = size_all.size();
-  const auto scale_factor_all = options.scale_factor ? Reals(*options.scale_factor) : Reals(std::nullopt);
-  options_c.scale_factor = scale_factor_all.data();
-  options_c.scale_factor_n = scale_factor_all.size();
-  options_c.mode = static_cast<dt_interpolation>(options.mode);
-  dt_module* out = nullptr;
-  detail::check(dt_nn_upsample(&options_c, &out));
-  return dumbtorch::Module(out);
-}
-
-// Resizes images of [batch, channels, height, width] by repeating or leaving out elements. The
-// module.
-inline Module UpsamplingNearest2d(const NnUpsamplingNearest2dOptions& options = {}) {
-  dt_nn_upsampling_nearest2d_options options_c = DT_NN_UPSAMPLING_NEAREST2D_OPTIONS_INIT;
-  const auto size_all = options.size ? Ints(*options.size) : Ints(std::nullopt);
-  options_c.size = size_all.data();
-  options_c.size_n = size_all.size();
-  const auto scale_factor_all = options.scale_factor ? Reals(*options.scale_factor) : Reals(std::nullopt);
-  options_c.scale_factor = scale_factor_all.data();
-  options_c.scale_factor_n = scale_factor_all.size();
-  dt_module* out = nullptr;
-  detail::check(dt_nn_upsampling_nearest2d(&options_c, &out));
-  return dumbtorch::Module(out);
-}
-
-// Resizes images of [batch, channels, height, width] linearly along both, the corners on each
-// other. The module.
-inline Module UpsamplingBilinear2d(const NnUpsamplingBilinear2dOptions& options = {}) {
-  dt_nn_upsampling_bilinear2d_options options_c = DT_NN_UPSAMPLING_BILINEAR2D_OPTIONS_INIT;
-  const auto size_all = options.size ? Ints(*options.size) : Ints(std::nullopt);
-  options_c.size = size_all.data();
-  options_c.size_n = size_all.size();
-  const auto scale_factor_all = options.scale_factor ? Reals(*options.scale_factor) : Reals(std::nullopt);
-  options_c.scale_factor = scale_factor_all.data();
-  options_c.scale_factor_n = scale_factor_all.size();
-  dt_module* out = nullptr;
-  detail::check(dt_nn_upsampling_bilinear2d(&options_c, &out));
-  return dumbtorch::Module(out);
-}
-
 // (input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch, channels] or [batch,
 // channels, length] (arXiv 1502.03167). In training, mean and var are those of the batch, in
 // evaluation the running ones. The module.
@@ -6942,6 +6769,25 @@ inline Module Embedding(
   options_c.dtype = detail::number(options.dtype);
   dt_module* out = nullptr;
   detail::check(dt_nn_embedding(num_embeddings, embedding_dim, &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// The sum, mean or maximum of each bag of rows of a table: [bags, embedding_dim]. The module.
+inline Module EmbeddingBag(
+    int64_t num_embeddings, int64_t embedding_dim, const NnEmbeddingBagOptions& options = {}) {
+  dt_nn_embedding_bag_options options_c = DT_NN_EMBEDDING_BAG_OPTIONS_INIT;
+  options_c.max_norm = detail::pointer(options.max_norm);
+  options_c.norm_type = options.norm_type;
+  options_c.scale_grad_by_freq = options.scale_grad_by_freq;
+  options_c.mode = detail::text(options.mode);
+  options_c.sparse = options.sparse;
+  options_c.include_last_offset = options.include_last_offset;
+  options_c.padding_idx = detail::pointer(options.padding_idx);
+  options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
+  options_c.device_index = options.device ? options.device->index : 0;
+  options_c.dtype = detail::number(options.dtype);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_embedding_bag(num_embeddings, embedding_dim, &options_c, &out));
   return dumbtorch::Module(out);
 }
 
@@ -7540,6 +7386,358 @@ inline Module MultiLabelSoftMarginLoss(const NnMultiLabelSoftMarginLossOptions& 
   options_c.reduction = static_cast<dt_reduction>(options.reduction);
   dt_module* out = nullptr;
   detail::check(dt_nn_multi_label_soft_margin_loss(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// -log of the probability of all paths through time that are the target after blanks and
+// repetitions are taken out. The module.
+inline Module CTCLoss(const NnCtcLossOptions& options = {}) {
+  dt_nn_ctc_loss_options options_c = DT_NN_CTC_LOSS_OPTIONS_INIT;
+  options_c.blank = options.blank;
+  options_c.reduction = static_cast<dt_reduction>(options.reduction);
+  options_c.zero_infinity = options.zero_infinity;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_ctc_loss(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// Maximum of each window of [batch, channels, length], or without the batch; functional.max_pool1d
+// has the output size. The module.
+inline Module MaxPool1d(const Ints& kernel_size, const NnMaxPool1dOptions& options = {}) {
+  dt_nn_max_pool1d_options options_c = DT_NN_MAX_POOL1D_OPTIONS_INIT;
+  const auto stride_all = options.stride ? Ints(*options.stride) : Ints(std::nullopt);
+  options_c.stride = stride_all.data();
+  options_c.stride_n = stride_all.size();
+  const auto padding_all = Ints(options.padding);
+  options_c.padding = padding_all.data();
+  options_c.padding_n = padding_all.size();
+  const auto dilation_all = Ints(options.dilation);
+  options_c.dilation = dilation_all.data();
+  options_c.dilation_n = dilation_all.size();
+  options_c.ceil_mode = options.ceil_mode;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_max_pool1d(kernel_size.data(), kernel_size.size(), &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// Maximum of each window of [batch, channels, height, width], or without the batch;
+// functional.max_pool2d has the output size. The module.
+inline Module MaxPool2d(const Ints& kernel_size, const NnMaxPool2dOptions& options = {}) {
+  const Ints kernel_size_all = Ints(kernel_size).repeated(2);
+  dt_nn_max_pool2d_options options_c = DT_NN_MAX_POOL2D_OPTIONS_INIT;
+  const auto stride_all = options.stride ? Ints(*options.stride).repeated(2) : Ints(std::nullopt);
+  options_c.stride = stride_all.data();
+  options_c.stride_n = stride_all.size();
+  const auto padding_all = Ints(options.padding).repeated(2);
+  options_c.padding = padding_all.data();
+  options_c.padding_n = padding_all.size();
+  const auto dilation_all = Ints(options.dilation).repeated(2);
+  options_c.dilation = dilation_all.data();
+  options_c.dilation_n = dilation_all.size();
+  options_c.ceil_mode = options.ceil_mode;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_max_pool2d(kernel_size_all.data(), kernel_size_all.size(), &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// Maximum of each window of [batch, channels, depth, height, width], or without the batch;
+// functional.max_pool3d has the output size. The module.
+inline Module MaxPool3d(const Ints& kernel_size, const NnMaxPool3dOptions& options = {}) {
+  const Ints kernel_size_all = Ints(kernel_size).repeated(3);
+  dt_nn_max_pool3d_options options_c = DT_NN_MAX_POOL3D_OPTIONS_INIT;
+  const auto stride_all = options.stride ? Ints(*options.stride).repeated(3) : Ints(std::nullopt);
+  options_c.stride = stride_all.data();
+  options_c.stride_n = stride_all.size();
+  const auto padding_all = Ints(options.padding).repeated(3);
+  options_c.padding = padding_all.data();
+  options_c.padding_n = padding_all.size();
+  const auto dilation_all = Ints(options.dilation).repeated(3);
+  options_c.dilation = dilation_all.data();
+  options_c.dilation_n = dilation_all.size();
+  options_c.ceil_mode = options.ceil_mode;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_max_pool3d(kernel_size_all.data(), kernel_size_all.size(), &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// The maxima of [batch, channels, length] where they were, among zeros: undoes MaxPool1d as far as
+// can be. The module.
+inline Module MaxUnpool1d(const Ints& kernel_size, const NnMaxUnpool1dOptions& options = {}) {
+  dt_nn_max_unpool1d_options options_c = DT_NN_MAX_UNPOOL1D_OPTIONS_INIT;
+  const auto stride_all = options.stride ? Ints(*options.stride) : Ints(std::nullopt);
+  options_c.stride = stride_all.data();
+  options_c.stride_n = stride_all.size();
+  const auto padding_all = Ints(options.padding);
+  options_c.padding = padding_all.data();
+  options_c.padding_n = padding_all.size();
+  dt_module* out = nullptr;
+  detail::check(dt_nn_max_unpool1d(kernel_size.data(), kernel_size.size(), &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// The maxima of [batch, channels, height, width] where they were, among zeros: undoes MaxPool2d as
+// far as can be. The module.
+inline Module MaxUnpool2d(const Ints& kernel_size, const NnMaxUnpool2dOptions& options = {}) {
+  const Ints kernel_size_all = Ints(kernel_size).repeated(2);
+  dt_nn_max_unpool2d_options options_c = DT_NN_MAX_UNPOOL2D_OPTIONS_INIT;
+  const auto stride_all = options.stride ? Ints(*options.stride).repeated(2) : Ints(std::nullopt);
+  options_c.stride = stride_all.data();
+  options_c.stride_n = stride_all.size();
+  const auto padding_all = Ints(options.padding).repeated(2);
+  options_c.padding = padding_all.data();
+  options_c.padding_n = padding_all.size();
+  dt_module* out = nullptr;
+  detail::check(dt_nn_max_unpool2d(kernel_size_all.data(), kernel_size_all.size(), &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// The maxima of [batch, channels, depth, height, width] where they were, among zeros: undoes
+// MaxPool3d as far as can be. The module.
+inline Module MaxUnpool3d(const Ints& kernel_size, const NnMaxUnpool3dOptions& options = {}) {
+  const Ints kernel_size_all = Ints(kernel_size).repeated(3);
+  dt_nn_max_unpool3d_options options_c = DT_NN_MAX_UNPOOL3D_OPTIONS_INIT;
+  const auto stride_all = options.stride ? Ints(*options.stride).repeated(3) : Ints(std::nullopt);
+  options_c.stride = stride_all.data();
+  options_c.stride_n = stride_all.size();
+  const auto padding_all = Ints(options.padding).repeated(3);
+  options_c.padding = padding_all.data();
+  options_c.padding_n = padding_all.size();
+  dt_module* out = nullptr;
+  detail::check(dt_nn_max_unpool3d(kernel_size_all.data(), kernel_size_all.size(), &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// Maximum of windows at pseudo-random distances of [batch, channels, height, width], or without the
+// batch. The module.
+inline Module FractionalMaxPool2d(
+    const Ints& kernel_size, const NnFractionalMaxPool2dOptions& options = {}) {
+  const Ints kernel_size_all = Ints(kernel_size).repeated(2);
+  dt_nn_fractional_max_pool2d_options options_c = DT_NN_FRACTIONAL_MAX_POOL2D_OPTIONS_INIT;
+  const auto output_size_all = options.output_size ? Ints(*options.output_size).repeated(2) : Ints(std::nullopt);
+  options_c.output_size = output_size_all.data();
+  options_c.output_size_n = output_size_all.size();
+  const auto output_ratio_all = options.output_ratio ? Reals(*options.output_ratio) : Reals(std::nullopt);
+  options_c.output_ratio = output_ratio_all.data();
+  options_c.output_ratio_n = output_ratio_all.size();
+  dt_module* out = nullptr;
+  detail::check(dt_nn_fractional_max_pool2d(
+    kernel_size_all.data(), kernel_size_all.size(), &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// Maximum of windows at pseudo-random distances of [batch, channels, depth, height, width], or
+// without the batch. The module.
+inline Module FractionalMaxPool3d(
+    const Ints& kernel_size, const NnFractionalMaxPool3dOptions& options = {}) {
+  const Ints kernel_size_all = Ints(kernel_size).repeated(3);
+  dt_nn_fractional_max_pool3d_options options_c = DT_NN_FRACTIONAL_MAX_POOL3D_OPTIONS_INIT;
+  const auto output_size_all = options.output_size ? Ints(*options.output_size).repeated(3) : Ints(std::nullopt);
+  options_c.output_size = output_size_all.data();
+  options_c.output_size_n = output_size_all.size();
+  const auto output_ratio_all = options.output_ratio ? Reals(*options.output_ratio) : Reals(std::nullopt);
+  options_c.output_ratio = output_ratio_all.data();
+  options_c.output_ratio_n = output_ratio_all.size();
+  dt_module* out = nullptr;
+  detail::check(dt_nn_fractional_max_pool3d(
+    kernel_size_all.data(), kernel_size_all.size(), &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// Mean of each window of [batch, channels, length], or without the batch; functional.avg_pool1d has
+// the output size. The module.
+inline Module AvgPool1d(const Ints& kernel_size, const NnAvgPool1dOptions& options = {}) {
+  dt_nn_avg_pool1d_options options_c = DT_NN_AVG_POOL1D_OPTIONS_INIT;
+  const auto stride_all = options.stride ? Ints(*options.stride) : Ints(std::nullopt);
+  options_c.stride = stride_all.data();
+  options_c.stride_n = stride_all.size();
+  const auto padding_all = Ints(options.padding);
+  options_c.padding = padding_all.data();
+  options_c.padding_n = padding_all.size();
+  options_c.ceil_mode = options.ceil_mode;
+  options_c.count_include_pad = options.count_include_pad;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_avg_pool1d(kernel_size.data(), kernel_size.size(), &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// Mean of each window of [batch, channels, height, width], or without the batch;
+// functional.avg_pool2d has the output size. The module.
+inline Module AvgPool2d(const Ints& kernel_size, const NnAvgPool2dOptions& options = {}) {
+  const Ints kernel_size_all = Ints(kernel_size).repeated(2);
+  dt_nn_avg_pool2d_options options_c = DT_NN_AVG_POOL2D_OPTIONS_INIT;
+  const auto stride_all = options.stride ? Ints(*options.stride).repeated(2) : Ints(std::nullopt);
+  options_c.stride = stride_all.data();
+  options_c.stride_n = stride_all.size();
+  const auto padding_all = Ints(options.padding).repeated(2);
+  options_c.padding = padding_all.data();
+  options_c.padding_n = padding_all.size();
+  options_c.ceil_mode = options.ceil_mode;
+  options_c.count_include_pad = options.count_include_pad;
+  options_c.divisor_override = detail::pointer(options.divisor_override);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_avg_pool2d(kernel_size_all.data(), kernel_size_all.size(), &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// Mean of each window of [batch, channels, depth, height, width], or without the batch;
+// functional.avg_pool3d has the output size. The module.
+inline Module AvgPool3d(const Ints& kernel_size, const NnAvgPool3dOptions& options = {}) {
+  const Ints kernel_size_all = Ints(kernel_size).repeated(3);
+  dt_nn_avg_pool3d_options options_c = DT_NN_AVG_POOL3D_OPTIONS_INIT;
+  const auto stride_all = options.stride ? Ints(*options.stride).repeated(3) : Ints(std::nullopt);
+  options_c.stride = stride_all.data();
+  options_c.stride_n = stride_all.size();
+  const auto padding_all = Ints(options.padding).repeated(3);
+  options_c.padding = padding_all.data();
+  options_c.padding_n = padding_all.size();
+  options_c.ceil_mode = options.ceil_mode;
+  options_c.count_include_pad = options.count_include_pad;
+  options_c.divisor_override = detail::pointer(options.divisor_override);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_avg_pool3d(kernel_size_all.data(), kernel_size_all.size(), &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// Mean of windows that are as equal as can be, of [batch, channels, length], or without the batch.
+// The module.
+inline Module AdaptiveAvgPool1d(const Ints& output_size) {
+  dt_module* out = nullptr;
+  detail::check(dt_nn_adaptive_avg_pool1d(output_size.data(), output_size.size(), &out));
+  return dumbtorch::Module(out);
+}
+
+// Maximum of windows that are as equal as can be, of [batch, channels, length], or without the
+// batch. The module.
+inline Module AdaptiveMaxPool1d(const Ints& output_size) {
+  dt_module* out = nullptr;
+  detail::check(dt_nn_adaptive_max_pool1d(output_size.data(), output_size.size(), &out));
+  return dumbtorch::Module(out);
+}
+
+// (sum of x^p over each window)^(1/p), of [batch, channels, length], or without the batch. The
+// module.
+inline Module LPPool1d(
+    double norm_type, const Ints& kernel_size, const NnLpPool1dOptions& options = {}) {
+  dt_nn_lp_pool1d_options options_c = DT_NN_LP_POOL1D_OPTIONS_INIT;
+  const auto stride_all = options.stride ? Ints(*options.stride) : Ints(std::nullopt);
+  options_c.stride = stride_all.data();
+  options_c.stride_n = stride_all.size();
+  options_c.ceil_mode = options.ceil_mode;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_lp_pool1d(norm_type, kernel_size.data(), kernel_size.size(), &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// Mean of windows that are as equal as can be, of [batch, channels, height, width], or without the
+// batch. The module.
+inline Module AdaptiveAvgPool2d(const Ints& output_size) {
+  const Ints output_size_all = Ints(output_size).repeated(2);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_adaptive_avg_pool2d(output_size_all.data(), output_size_all.size(), &out));
+  return dumbtorch::Module(out);
+}
+
+// Maximum of windows that are as equal as can be, of [batch, channels, height, width], or without
+// the batch. The module.
+inline Module AdaptiveMaxPool2d(const Ints& output_size) {
+  const Ints output_size_all = Ints(output_size).repeated(2);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_adaptive_max_pool2d(output_size_all.data(), output_size_all.size(), &out));
+  return dumbtorch::Module(out);
+}
+
+// (sum of x^p over each window)^(1/p), of [batch, channels, height, width], or without the batch.
+// The module.
+inline Module LPPool2d(
+    double norm_type, const Ints& kernel_size, const NnLpPool2dOptions& options = {}) {
+  const Ints kernel_size_all = Ints(kernel_size).repeated(2);
+  dt_nn_lp_pool2d_options options_c = DT_NN_LP_POOL2D_OPTIONS_INIT;
+  const auto stride_all = options.stride ? Ints(*options.stride).repeated(2) : Ints(std::nullopt);
+  options_c.stride = stride_all.data();
+  options_c.stride_n = stride_all.size();
+  options_c.ceil_mode = options.ceil_mode;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_lp_pool2d(
+    norm_type, kernel_size_all.data(), kernel_size_all.size(), &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// Mean of windows that are as equal as can be, of [batch, channels, depth, height, width], or
+// without the batch. The module.
+inline Module AdaptiveAvgPool3d(const Ints& output_size) {
+  const Ints output_size_all = Ints(output_size).repeated(3);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_adaptive_avg_pool3d(output_size_all.data(), output_size_all.size(), &out));
+  return dumbtorch::Module(out);
+}
+
+// Maximum of windows that are as equal as can be, of [batch, channels, depth, height, width], or
+// without the batch. The module.
+inline Module AdaptiveMaxPool3d(const Ints& output_size) {
+  const Ints output_size_all = Ints(output_size).repeated(3);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_adaptive_max_pool3d(output_size_all.data(), output_size_all.size(), &out));
+  return dumbtorch::Module(out);
+}
+
+// (sum of x^p over each window)^(1/p), of [batch, channels, depth, height, width], or without the
+// batch. The module.
+inline Module LPPool3d(
+    double norm_type, const Ints& kernel_size, const NnLpPool3dOptions& options = {}) {
+  const Ints kernel_size_all = Ints(kernel_size).repeated(3);
+  dt_nn_lp_pool3d_options options_c = DT_NN_LP_POOL3D_OPTIONS_INIT;
+  const auto stride_all = options.stride ? Ints(*options.stride).repeated(3) : Ints(std::nullopt);
+  options_c.stride = stride_all.data();
+  options_c.stride_n = stride_all.size();
+  options_c.ceil_mode = options.ceil_mode;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_lp_pool3d(
+    norm_type, kernel_size_all.data(), kernel_size_all.size(), &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// Resizes images of [batch, channels, ...], as functional.interpolate. The module.
+inline Module Upsample(const NnUpsampleOptions& options = {}) {
+  dt_nn_upsample_options options_c = DT_NN_UPSAMPLE_OPTIONS_INIT;
+  const auto size_all = options.size ? Ints(*options.size) : Ints(std::nullopt);
+  options_c.size = size_all.data();
+  options_c.size_n = size_all.size();
+  const auto scale_factor_all = options.scale_factor ? Reals(*options.scale_factor) : Reals(std::nullopt);
+  options_c.scale_factor = scale_factor_all.data();
+  options_c.scale_factor_n = scale_factor_all.size();
+  options_c.mode = static_cast<dt_interpolation>(options.mode);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_upsample(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// Resizes images of [batch, channels, height, width] by repeating or leaving out elements. The
+// module.
+inline Module UpsamplingNearest2d(const NnUpsamplingNearest2dOptions& options = {}) {
+  dt_nn_upsampling_nearest2d_options options_c = DT_NN_UPSAMPLING_NEAREST2D_OPTIONS_INIT;
+  const auto size_all = options.size ? Ints(*options.size) : Ints(std::nullopt);
+  options_c.size = size_all.data();
+  options_c.size_n = size_all.size();
+  const auto scale_factor_all = options.scale_factor ? Reals(*options.scale_factor) : Reals(std::nullopt);
+  options_c.scale_factor = scale_factor_all.data();
+  options_c.scale_factor_n = scale_factor_all.size();
+  dt_module* out = nullptr;
+  detail::check(dt_nn_upsampling_nearest2d(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// Resizes images of [batch, channels, height, width] linearly along both, the corners on each
+// other. The module.
+inline Module UpsamplingBilinear2d(const NnUpsamplingBilinear2dOptions& options = {}) {
+  dt_nn_upsampling_bilinear2d_options options_c = DT_NN_UPSAMPLING_BILINEAR2D_OPTIONS_INIT;
+  const auto size_all = options.size ? Ints(*options.size) : Ints(std::nullopt);
+  options_c.size = size_all.data();
+  options_c.size_n = size_all.size();
+  const auto scale_factor_all = options.scale_factor ? Reals(*options.scale_factor) : Reals(std::nullopt);
+  options_c.scale_factor = scale_factor_all.data();
+  options_c.scale_factor_n = scale_factor_all.size();
+  dt_module* out = nullptr;
+  detail::check(dt_nn_upsampling_bilinear2d(&options_c, &out));
   return dumbtorch::Module(out);
 }
 
@@ -8457,6 +8655,20 @@ inline Tensor nll_loss(
   return Tensor(out);
 }
 
+// -log of the probability of all paths through [time, classes] that are the target after blanks and
+// repetitions are taken out (Graves et al., ICML 2006). The mean is of each loss over its target's
+// length. As in PyTorch the gradient is by the argument of the log_softmax that made log_probs.
+inline Tensor ctc_loss(
+    const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
+    const Tensor& target_lengths, int64_t blank = 0, Reduction reduction = Reduction::kMean,
+    bool zero_infinity = false) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_ctc_loss(
+    log_probs.handle(), targets.handle(), input_lengths.handle(), target_lengths.handle(), blank,
+    static_cast<dt_reduction>(reduction), zero_infinity, &out));
+  return Tensor(out);
+}
+
 // Negative log-likelihood of log_softmax(input) over dimension 1.
 inline Tensor cross_entropy(
     const Tensor& input, const Tensor& target, const Tensor& weight = {},
@@ -8655,6 +8867,21 @@ inline Tensor embedding(
   detail::check(dt_embedding(
     input.handle(), weight.handle(), detail::pointer(padding_idx), detail::pointer(max_norm),
     norm_type, scale_grad_by_freq, sparse, &out));
+  return Tensor(out);
+}
+
+// The sum, mean or maximum of each bag of rows of a table: [bags, size]. An empty bag is 0.
+inline Tensor embedding_bag(
+    const Tensor& input, const Tensor& weight, const Tensor& offsets = {},
+    std::optional<double> max_norm = std::nullopt, double norm_type = 2.0,
+    bool scale_grad_by_freq = false, const std::string& mode = "mean", bool sparse = false,
+    const Tensor& per_sample_weights = {}, bool include_last_offset = false,
+    std::optional<int64_t> padding_idx = std::nullopt) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_embedding_bag(
+    input.handle(), weight.handle(), offsets.handle(), detail::pointer(max_norm), norm_type,
+    scale_grad_by_freq, detail::text(mode), sparse, per_sample_weights.handle(),
+    include_last_offset, detail::pointer(padding_idx), &out));
   return Tensor(out);
 }
 
@@ -9085,6 +9312,68 @@ inline Tensor max_unpool3d(
   return Tensor(out);
 }
 
+// Maximum of windows that lie at pseudo-random distances (Graham, arXiv:1412.6071): of n elements,
+// m windows of k and a sample u the i-th begins at floor((i + u) * a) - floor(u * a), a = (n - k) /
+// (m - 1), the last at n - k.
+inline Tensor fractional_max_pool2d(
+    const Tensor& input, const Ints& kernel_size, const Ints& output_size = std::nullopt,
+    const Reals& output_ratio = std::nullopt, const Tensor& random_samples = {}) {
+  const Ints kernel_size_all = Ints(kernel_size).repeated(2);
+  const Ints output_size_all = Ints(output_size).repeated(2);
+  dt_tensor* out = nullptr;
+  detail::check(dt_fractional_max_pool2d(
+    input.handle(), kernel_size_all.data(), kernel_size_all.size(), output_size_all.data(),
+    output_size_all.size(), output_ratio.data(), output_ratio.size(), random_samples.handle(),
+    &out));
+  return Tensor(out);
+}
+
+// fractional_max_pool2d, and where the maxima are, as max_pool2d_with_indices gives them.
+inline FractionalMaxPool2dWithIndicesResult fractional_max_pool2d_with_indices(
+    const Tensor& input, const Ints& kernel_size, const Ints& output_size = std::nullopt,
+    const Reals& output_ratio = std::nullopt, const Tensor& random_samples = {}) {
+  const Ints kernel_size_all = Ints(kernel_size).repeated(2);
+  const Ints output_size_all = Ints(output_size).repeated(2);
+  dt_tensor* values = nullptr;
+  dt_tensor* indices = nullptr;
+  detail::check(dt_fractional_max_pool2d_with_indices(
+    input.handle(), kernel_size_all.data(), kernel_size_all.size(), output_size_all.data(),
+    output_size_all.size(), output_ratio.data(), output_ratio.size(), random_samples.handle(),
+    &values, &indices));
+  return {Tensor(values), Tensor(indices)};
+}
+
+// Maximum of windows that lie at pseudo-random distances (Graham, arXiv:1412.6071): of n elements,
+// m windows of k and a sample u the i-th begins at floor((i + u) * a) - floor(u * a), a = (n - k) /
+// (m - 1), the last at n - k.
+inline Tensor fractional_max_pool3d(
+    const Tensor& input, const Ints& kernel_size, const Ints& output_size = std::nullopt,
+    const Reals& output_ratio = std::nullopt, const Tensor& random_samples = {}) {
+  const Ints kernel_size_all = Ints(kernel_size).repeated(3);
+  const Ints output_size_all = Ints(output_size).repeated(3);
+  dt_tensor* out = nullptr;
+  detail::check(dt_fractional_max_pool3d(
+    input.handle(), kernel_size_all.data(), kernel_size_all.size(), output_size_all.data(),
+    output_size_all.size(), output_ratio.data(), output_ratio.size(), random_samples.handle(),
+    &out));
+  return Tensor(out);
+}
+
+// fractional_max_pool3d, and where the maxima are, as max_pool3d_with_indices gives them.
+inline FractionalMaxPool3dWithIndicesResult fractional_max_pool3d_with_indices(
+    const Tensor& input, const Ints& kernel_size, const Ints& output_size = std::nullopt,
+    const Reals& output_ratio = std::nullopt, const Tensor& random_samples = {}) {
+  const Ints kernel_size_all = Ints(kernel_size).repeated(3);
+  const Ints output_size_all = Ints(output_size).repeated(3);
+  dt_tensor* values = nullptr;
+  dt_tensor* indices = nullptr;
+  detail::check(dt_fractional_max_pool3d_with_indices(
+    input.handle(), kernel_size_all.data(), kernel_size_all.size(), output_size_all.data(),
+    output_size_all.size(), output_ratio.data(), output_ratio.size(), random_samples.handle(),
+    &values, &indices));
+  return {Tensor(values), Tensor(indices)};
+}
+
 // Adds elements around the input. The modes other than constant pad the last one, two or three
 // dimensions of an input that has one or two more.
 inline Tensor pad(
@@ -9154,6 +9443,28 @@ inline Tensor interpolate_aligned(
     input.handle(), size.data(), size.size(), scale_factor.data(), scale_factor.size(),
     static_cast<dt_interpolation>(mode), detail::Flag(align_corners).get(),
     detail::Flag(recompute_scale_factor).get(), antialias, &out));
+  return Tensor(out);
+}
+
+// The input at places between its elements: [batch, channels, ...] with the grid's sizes (Jaderberg
+// et al., arXiv:1506.02025).
+inline Tensor grid_sample(
+    const Tensor& input, const Tensor& grid, const std::string& mode = "bilinear",
+    const std::string& padding_mode = "zeros", std::optional<bool> align_corners = std::nullopt) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_grid_sample(
+    input.handle(), grid.handle(), detail::text(mode), detail::text(padding_mode),
+    detail::Flag(align_corners).get(), &out));
+  return Tensor(out);
+}
+
+// The grid that grid_sample takes for a map of the output's places to the input's: theta @ (x, y,
+// 1) for each element.
+inline Tensor affine_grid(
+    const Tensor& theta, const Ints& size, std::optional<bool> align_corners = std::nullopt) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_affine_grid(
+    theta.handle(), size.data(), size.size(), detail::Flag(align_corners).get(), &out));
   return Tensor(out);
 }
 

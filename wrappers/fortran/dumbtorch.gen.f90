@@ -448,96 +448,6 @@ module dumbtorch_functions
     procedure dt_nn_conv_transpose3d
   end interface
 
-  public :: nn_max_pool1d
-  interface nn_max_pool1d
-    procedure dt_nn_max_pool1d
-  end interface
-
-  public :: nn_max_pool2d
-  interface nn_max_pool2d
-    procedure dt_nn_max_pool2d
-  end interface
-
-  public :: nn_max_pool3d
-  interface nn_max_pool3d
-    procedure dt_nn_max_pool3d
-  end interface
-
-  public :: nn_avg_pool1d
-  interface nn_avg_pool1d
-    procedure dt_nn_avg_pool1d
-  end interface
-
-  public :: nn_avg_pool2d
-  interface nn_avg_pool2d
-    procedure dt_nn_avg_pool2d
-  end interface
-
-  public :: nn_avg_pool3d
-  interface nn_avg_pool3d
-    procedure dt_nn_avg_pool3d
-  end interface
-
-  public :: nn_adaptive_avg_pool1d
-  interface nn_adaptive_avg_pool1d
-    procedure dt_nn_adaptive_avg_pool1d
-  end interface
-
-  public :: nn_adaptive_max_pool1d
-  interface nn_adaptive_max_pool1d
-    procedure dt_nn_adaptive_max_pool1d
-  end interface
-
-  public :: nn_lp_pool1d
-  interface nn_lp_pool1d
-    procedure dt_nn_lp_pool1d
-  end interface
-
-  public :: nn_adaptive_avg_pool2d
-  interface nn_adaptive_avg_pool2d
-    procedure dt_nn_adaptive_avg_pool2d
-  end interface
-
-  public :: nn_adaptive_max_pool2d
-  interface nn_adaptive_max_pool2d
-    procedure dt_nn_adaptive_max_pool2d
-  end interface
-
-  public :: nn_lp_pool2d
-  interface nn_lp_pool2d
-    procedure dt_nn_lp_pool2d
-  end interface
-
-  public :: nn_adaptive_avg_pool3d
-  interface nn_adaptive_avg_pool3d
-    procedure dt_nn_adaptive_avg_pool3d
-  end interface
-
-  public :: nn_adaptive_max_pool3d
-  interface nn_adaptive_max_pool3d
-    procedure dt_nn_adaptive_max_pool3d
-  end interface
-
-  public :: nn_lp_pool3d
-  interface nn_lp_pool3d
-    procedure dt_nn_lp_pool3d
-  end interface
-
-  public :: nn_upsample
-  interface nn_upsample
-    procedure dt_nn_upsample
-  end interface
-
-  public :: nn_upsampling_nearest2d
-  interface nn_upsampling_nearest2d
-    procedure dt_nn_upsampling_nearest2d
-  end interface
-
-  public :: nn_upsampling_bilinear2d
-  interface nn_upsampling_bilinear2d
-    procedure dt_nn_upsampling_bilinear2d
-  end interface
-
   public :: nn_batch_norm1d
   interface nn_batch_norm1d
     procedure dt_nn_batch_norm1d
@@ -621,6 +531,11 @@ module dumbtorch_functions
   public :: nn_embedding
   interface nn_embedding
     procedure dt_nn_embedding
+  end interface
+
+  public :: nn_embedding_bag
+  interface nn_embedding_bag
+    procedure dt_nn_embedding_bag
   end interface
 
   public :: nn_flatten
@@ -901,6 +816,126 @@ module dumbtorch_functions
   public :: nn_multi_label_soft_margin_loss
   interface nn_multi_label_soft_margin_loss
     procedure dt_nn_multi_label_soft_margin_loss
+  end interface
+
+  public :: nn_ctc_loss
+  interface nn_ctc_loss
+    procedure dt_nn_ctc_loss
+  end interface
+
+  public :: nn_max_pool1d
+  interface nn_max_pool1d
+    procedure dt_nn_max_pool1d
+  end interface
+
+  public :: nn_max_pool2d
+  interface nn_max_pool2d
+    procedure dt_nn_max_pool2d
+  end interface
+
+  public :: nn_max_pool3d
+  interface nn_max_pool3d
+    procedure dt_nn_max_pool3d
+  end interface
+
+  public :: nn_max_unpool1d
+  interface nn_max_unpool1d
+    procedure dt_nn_max_unpool1d
+  end interface
+
+  public :: nn_max_unpool2d
+  interface nn_max_unpool2d
+    procedure dt_nn_max_unpool2d
+  end interface
+
+  public :: nn_max_unpool3d
+  interface nn_max_unpool3d
+    procedure dt_nn_max_unpool3d
+  end interface
+
+  public :: nn_fractional_max_pool2d
+  interface nn_fractional_max_pool2d
+    procedure dt_nn_fractional_max_pool2d
+  end interface
+
+  public :: nn_fractional_max_pool3d
+  interface nn_fractional_max_pool3d
+    procedure dt_nn_fractional_max_pool3d
+  end interface
+
+  public :: nn_avg_pool1d
+  interface nn_avg_pool1d
+    procedure dt_nn_avg_pool1d
+  end interface
+
+  public :: nn_avg_pool2d
+  interface nn_avg_pool2d
+    procedure dt_nn_avg_pool2d
+  end interface
+
+  public :: nn_avg_pool3d
+  interface nn_avg_pool3d
+    procedure dt_nn_avg_pool3d
+  end interface
+
+  public :: nn_adaptive_avg_pool1d
+  interface nn_adaptive_avg_pool1d
+    procedure dt_nn_adaptive_avg_pool1d
+  end interface
+
+  public :: nn_adaptive_max_pool1d
+  interface nn_adaptive_max_pool1d
+    procedure dt_nn_adaptive_max_pool1d
+  end interface
+
+  public :: nn_lp_pool1d
+  interface nn_lp_pool1d
+    procedure dt_nn_lp_pool1d
+  end interface
+
+  public :: nn_adaptive_avg_pool2d
+  interface nn_adaptive_avg_pool2d
+    procedure dt_nn_adaptive_avg_pool2d
+  end interface
+
+  public :: nn_adaptive_max_pool2d
+  interface nn_adaptive_max_pool2d
+    procedure dt_nn_adaptive_max_pool2d
+  end interface
+
+  public :: nn_lp_pool2d
+  interface nn_lp_pool2d
+    procedure dt_nn_lp_pool2d
+  end interface
+
+  public :: nn_adaptive_avg_pool3d
+  interface nn_adaptive_avg_pool3d
+    procedure dt_nn_adaptive_avg_pool3d
+  end interface
+
+  public :: nn_adaptive_max_pool3d
+  interface nn_adaptive_max_pool3d
+    procedure dt_nn_adaptive_max_pool3d
+  end interface
+
+  public :: nn_lp_pool3d
+  interface nn_lp_pool3d
+    procedure dt_nn_lp_pool3d
+  end interface
+
+  public :: nn_upsample
+  interface nn_upsample
+    procedure dt_nn_upsample
+  end interface
+
+  public :: nn_upsampling_nearest2d
+  interface nn_upsampling_nearest2d
+    procedure dt_nn_upsampling_nearest2d
+  end interface
+
+  public :: nn_upsampling_bilinear2d
+  interface nn_upsampling_bilinear2d
+    procedure dt_nn_upsampling_bilinear2d
   end interface
 
   public :: nn_rnn
@@ -2018,6 +2053,11 @@ module dumbtorch_functions
     procedure dt_nll_loss
   end interface
 
+  public :: ctc_loss
+  interface ctc_loss
+    procedure dt_ctc_loss
+  end interface
+
   public :: cross_entropy
   interface cross_entropy
     procedure dt_cross_entropy
@@ -2171,6 +2211,11 @@ module dumbtorch_functions
   public :: embedding
   interface embedding
     procedure dt_embedding
+  end interface
+
+  public :: embedding_bag
+  interface embedding_bag
+    procedure dt_embedding_bag
   end interface
 
   public :: clip_grad_norm_
@@ -3348,6 +3393,26 @@ module dumbtorch_functions
     procedure dt_max_unpool3d
   end interface
 
+  public :: fractional_max_pool2d
+  interface fractional_max_pool2d
+    procedure dt_fractional_max_pool2d
+  end interface
+
+  public :: fractional_max_pool2d_with_indices
+  interface fractional_max_pool2d_with_indices
+    procedure dt_fractional_max_pool2d_with_indices
+  end interface
+
+  public :: fractional_max_pool3d
+  interface fractional_max_pool3d
+    procedure dt_fractional_max_pool3d
+  end interface
+
+  public :: fractional_max_pool3d_with_indices
+  interface fractional_max_pool3d_with_indices
+    procedure dt_fractional_max_pool3d_with_indices
+  end interface
+
   public :: rand
   interface rand
     procedure dt_rand
@@ -4306,6 +4371,16 @@ module dumbtorch_functions
   public :: interpolate_aligned
   interface interpolate_aligned
     procedure dt_interpolate_aligned
+  end interface
+
+  public :: grid_sample
+  interface grid_sample
+    procedure dt_grid_sample
+  end interface
+
+  public :: affine_grid
+  interface affine_grid
+    procedure dt_affine_grid
   end interface
 
   public :: ger
@@ -5683,359 +5758,6 @@ contains
     call dtf_end(f)
   end function
 
-  ! nn_max_pool1d: Maximum of each window of [batch, channels, length], or without the batch;
-  ! functional.max_pool1d has the output size. The module.
-  function dt_nn_max_pool1d(kernel_size, stride, padding, dilation, ceil_mode, stat, &
-      errmsg) result(out)
-    class(*), intent(in) :: kernel_size(:)
-    class(*), intent(in), optional :: stride(:)
-    class(*), intent(in), optional :: padding(:)
-    class(*), intent(in), optional :: dilation(:)
-    logical, intent(in), optional :: ceil_mode
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_module) :: out
-    type(frame) :: f
-    call dtf_begin(f, 7)
-    call give_list(f, 0, kernel_size)
-    if (present(stride)) call give_list(f, 1, stride)
-    if (present(padding)) call give_list(f, 2, padding)
-    if (present(dilation)) call give_list(f, 3, dilation)
-    if (present(ceil_mode)) call give(f, 4, ceil_mode)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! nn_max_pool2d: Maximum of each window of [batch, channels, height, width], or without the
-  ! batch; functional.max_pool2d has the output size. The module.
-  function dt_nn_max_pool2d(kernel_size, stride, padding, dilation, ceil_mode, stat, &
-      errmsg) result(out)
-    class(*), intent(in) :: kernel_size(:)
-    class(*), intent(in), optional :: stride(:)
-    class(*), intent(in), optional :: padding(:)
-    class(*), intent(in), optional :: dilation(:)
-    logical, intent(in), optional :: ceil_mode
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_module) :: out
-    type(frame) :: f
-    call dtf_begin(f, 8)
-    call give_list(f, 0, kernel_size)
-    if (present(stride)) call give_list(f, 1, stride)
-    if (present(padding)) call give_list(f, 2, padding)
-    if (present(dilation)) call give_list(f, 3, dilation)
-    if (present(ceil_mode)) call give(f, 4, ceil_mode)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! nn_max_pool3d: Maximum of each window of [batch, channels, depth, height, width], or without
-  ! the batch; functional.max_pool3d has the output size. The module.
-  function dt_nn_max_pool3d(kernel_size, stride, padding, dilation, ceil_mode, stat, &
-      errmsg) result(out)
-    class(*), intent(in) :: kernel_size(:)
-    class(*), intent(in), optional :: stride(:)
-    class(*), intent(in), optional :: padding(:)
-    class(*), intent(in), optional :: dilation(:)
-    logical, intent(in), optional :: ceil_mode
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_module) :: out
-    type(frame) :: f
-    call dtf_begin(f, 9)
-    call give_list(f, 0, kernel_size)
-    if (present(stride)) call give_list(f, 1, stride)
-    if (present(padding)) call give_list(f, 2, padding)
-    if (present(dilation)) call give_list(f, 3, dilation)
-    if (present(ceil_mode)) call give(f, 4, ceil_mode)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! nn_avg_pool1d: Mean of each window of [batch, channels, length], or without the batch;
-  ! functional.avg_pool1d has the output size. The module.
-  function dt_nn_avg_pool1d(kernel_size, stride, padding, ceil_mode, count_include_pad, stat, &
-      errmsg) result(out)
-    class(*), intent(in) :: kernel_size(:)
-    class(*), intent(in), optional :: stride(:)
-    class(*), intent(in), optional :: padding(:)
-    logical, intent(in), optional :: ceil_mode
-    logical, intent(in), optional :: count_include_pad
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_module) :: out
-    type(frame) :: f
-    call dtf_begin(f, 10)
-    call give_list(f, 0, kernel_size)
-    if (present(stride)) call give_list(f, 1, stride)
-    if (present(padding)) call give_list(f, 2, padding)
-    if (present(ceil_mode)) call give(f, 3, ceil_mode)
-    if (present(count_include_pad)) call give(f, 4, count_include_pad)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! nn_avg_pool2d: Mean of each window of [batch, channels, height, width], or without the batch;
-  ! functional.avg_pool2d has the output size. The module.
-  function dt_nn_avg_pool2d(kernel_size, stride, padding, ceil_mode, count_include_pad, &
-      divisor_override, stat, errmsg) result(out)
-    class(*), intent(in) :: kernel_size(:)
-    class(*), intent(in), optional :: stride(:)
-    class(*), intent(in), optional :: padding(:)
-    logical, intent(in), optional :: ceil_mode
-    logical, intent(in), optional :: count_include_pad
-    class(*), intent(in), optional :: divisor_override
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_module) :: out
-    type(frame) :: f
-    call dtf_begin(f, 11)
-    call give_list(f, 0, kernel_size)
-    if (present(stride)) call give_list(f, 1, stride)
-    if (present(padding)) call give_list(f, 2, padding)
-    if (present(ceil_mode)) call give(f, 3, ceil_mode)
-    if (present(count_include_pad)) call give(f, 4, count_include_pad)
-    if (present(divisor_override)) call give(f, 5, divisor_override)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! nn_avg_pool3d: Mean of each window of [batch, channels, depth, height, width], or without the
-  ! batch; functional.avg_pool3d has the output size. The module.
-  function dt_nn_avg_pool3d(kernel_size, stride, padding, ceil_mode, count_include_pad, &
-      divisor_override, stat, errmsg) result(out)
-    class(*), intent(in) :: kernel_size(:)
-    class(*), intent(in), optional :: stride(:)
-    class(*), intent(in), optional :: padding(:)
-    logical, intent(in), optional :: ceil_mode
-    logical, intent(in), optional :: count_include_pad
-    class(*), intent(in), optional :: divisor_override
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_module) :: out
-    type(frame) :: f
-    call dtf_begin(f, 12)
-    call give_list(f, 0, kernel_size)
-    if (present(stride)) call give_list(f, 1, stride)
-    if (present(padding)) call give_list(f, 2, padding)
-    if (present(ceil_mode)) call give(f, 3, ceil_mode)
-    if (present(count_include_pad)) call give(f, 4, count_include_pad)
-    if (present(divisor_override)) call give(f, 5, divisor_override)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! nn_adaptive_avg_pool1d: Mean of windows that are as equal as can be, of [batch, channels,
-  ! length], or without the batch. The module.
-  function dt_nn_adaptive_avg_pool1d(output_size, stat, errmsg) result(out)
-    class(*), intent(in) :: output_size(:)
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_module) :: out
-    type(frame) :: f
-    call dtf_begin(f, 13)
-    call give_list(f, 0, output_size)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! nn_adaptive_max_pool1d: Maximum of windows that are as equal as can be, of [batch, channels,
-  ! length], or without the batch. The module.
-  function dt_nn_adaptive_max_pool1d(output_size, stat, errmsg) result(out)
-    class(*), intent(in) :: output_size(:)
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_module) :: out
-    type(frame) :: f
-    call dtf_begin(f, 14)
-    call give_list(f, 0, output_size)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! nn_lp_pool1d: (sum of x^p over each window)^(1/p), of [batch, channels, length], or without
-  ! the batch. The module.
-  function dt_nn_lp_pool1d(norm_type, kernel_size, stride, ceil_mode, stat, errmsg) result(out)
-    real(real64), intent(in) :: norm_type
-    class(*), intent(in) :: kernel_size(:)
-    class(*), intent(in), optional :: stride(:)
-    logical, intent(in), optional :: ceil_mode
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_module) :: out
-    type(frame) :: f
-    call dtf_begin(f, 15)
-    call give(f, 0, norm_type)
-    call give_list(f, 1, kernel_size)
-    if (present(stride)) call give_list(f, 2, stride)
-    if (present(ceil_mode)) call give(f, 3, ceil_mode)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! nn_adaptive_avg_pool2d: Mean of windows that are as equal as can be, of [batch, channels,
-  ! height, width], or without the batch. The module.
-  function dt_nn_adaptive_avg_pool2d(output_size, stat, errmsg) result(out)
-    class(*), intent(in) :: output_size(:)
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_module) :: out
-    type(frame) :: f
-    call dtf_begin(f, 16)
-    call give_list(f, 0, output_size)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! nn_adaptive_max_pool2d: Maximum of windows that are as equal as can be, of [batch, channels,
-  ! height, width], or without the batch. The module.
-  function dt_nn_adaptive_max_pool2d(output_size, stat, errmsg) result(out)
-    class(*), intent(in) :: output_size(:)
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_module) :: out
-    type(frame) :: f
-    call dtf_begin(f, 17)
-    call give_list(f, 0, output_size)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! nn_lp_pool2d: (sum of x^p over each window)^(1/p), of [batch, channels, height, width], or
-  ! without the batch. The module.
-  function dt_nn_lp_pool2d(norm_type, kernel_size, stride, ceil_mode, stat, errmsg) result(out)
-    real(real64), intent(in) :: norm_type
-    class(*), intent(in) :: kernel_size(:)
-    class(*), intent(in), optional :: stride(:)
-    logical, intent(in), optional :: ceil_mode
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_module) :: out
-    type(frame) :: f
-    call dtf_begin(f, 18)
-    call give(f, 0, norm_type)
-    call give_list(f, 1, kernel_size)
-    if (present(stride)) call give_list(f, 2, stride)
-    if (present(ceil_mode)) call give(f, 3, ceil_mode)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! nn_adaptive_avg_pool3d: Mean of windows that are as equal as can be, of [batch, channels,
-  ! depth, height, width], or without the batch. The module.
-  function dt_nn_adaptive_avg_pool3d(output_size, stat, errmsg) result(out)
-    class(*), intent(in) :: output_size(:)
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_module) :: out
-    type(frame) :: f
-    call dtf_begin(f, 19)
-    call give_list(f, 0, output_size)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! nn_adaptive_max_pool3d: Maximum of windows that are as equal as can be, of [batch, channels,
-  ! depth, height, width], or without the batch. The module.
-  function dt_nn_adaptive_max_pool3d(output_size, stat, errmsg) result(out)
-    class(*), intent(in) :: output_size(:)
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_module) :: out
-    type(frame) :: f
-    call dtf_begin(f, 20)
-    call give_list(f, 0, output_size)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! nn_lp_pool3d: (sum of x^p over each window)^(1/p), of [batch, channels, depth, height, width],
-  ! or without the batch. The module.
-  function dt_nn_lp_pool3d(norm_type, kernel_size, stride, ceil_mode, stat, errmsg) result(out)
-    real(real64), intent(in) :: norm_type
-    class(*), intent(in) :: kernel_size(:)
-    class(*), intent(in), optional :: stride(:)
-    logical, intent(in), optional :: ceil_mode
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_module) :: out
-    type(frame) :: f
-    call dtf_begin(f, 21)
-    call give(f, 0, norm_type)
-    call give_list(f, 1, kernel_size)
-    if (present(stride)) call give_list(f, 2, stride)
-    if (present(ceil_mode)) call give(f, 3, ceil_mode)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! nn_upsample: Resizes images of [batch, channels, ...], as functional.interpolate. The module.
-  function dt_nn_upsample(size, scale_factor, mode, stat, errmsg) result(out)
-    class(*), intent(in), optional :: size(:)
-    real(real64), intent(in), optional :: scale_factor(:)
-    integer, intent(in), optional :: mode
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_module) :: out
-    type(frame) :: f
-    call dtf_begin(f, 22)
-    if (present(size)) call give_list(f, 0, size)
-    if (present(scale_factor)) call give_list(f, 1, scale_factor)
-    if (present(mode)) call give(f, 2, mode)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! nn_upsampling_nearest2d: Resizes images of [batch, channels, height, width] by repeating or
-  ! leaving out elements. The module.
-  function dt_nn_upsampling_nearest2d(size, scale_factor, stat, errmsg) result(out)
-    class(*), intent(in), optional :: size(:)
-    real(real64), intent(in), optional :: scale_factor(:)
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_module) :: out
-    type(frame) :: f
-    call dtf_begin(f, 23)
-    if (present(size)) call give_list(f, 0, size)
-    if (present(scale_factor)) call give_list(f, 1, scale_factor)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! nn_upsampling_bilinear2d: Resizes images of [batch, channels, height, width] linearly along
-  ! both, the corners on each other. The module.
-  function dt_nn_upsampling_bilinear2d(size, scale_factor, stat, errmsg) result(out)
-    class(*), intent(in), optional :: size(:)
-    real(real64), intent(in), optional :: scale_factor(:)
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_module) :: out
-    type(frame) :: f
-    call dtf_begin(f, 24)
-    if (present(size)) call give_list(f, 0, size)
-    if (present(scale_factor)) call give_list(f, 1, scale_factor)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
   ! nn_batch_norm1d: (input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch,
   ! channels] or [batch, channels, length] (arXiv 1502.03167). In training, mean and var are those
   ! of the batch, in evaluation the running ones. The module.
@@ -6053,7 +5775,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 25)
+    call dtf_begin(f, 7)
     call give(f, 0, num_features)
     if (present(eps)) call give(f, 1, eps)
     if (present(momentum)) call give(f, 2, momentum)
@@ -6084,7 +5806,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 26)
+    call dtf_begin(f, 8)
     call give(f, 0, num_features)
     if (present(eps)) call give(f, 1, eps)
     if (present(momentum)) call give(f, 2, momentum)
@@ -6115,7 +5837,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 27)
+    call dtf_begin(f, 9)
     call give(f, 0, num_features)
     if (present(eps)) call give(f, 1, eps)
     if (present(momentum)) call give(f, 2, momentum)
@@ -6145,7 +5867,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 28)
+    call dtf_begin(f, 10)
     call give(f, 0, num_features)
     if (present(eps)) call give(f, 1, eps)
     if (present(momentum)) call give(f, 2, momentum)
@@ -6175,7 +5897,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 29)
+    call dtf_begin(f, 11)
     call give(f, 0, num_features)
     if (present(eps)) call give(f, 1, eps)
     if (present(momentum)) call give(f, 2, momentum)
@@ -6205,7 +5927,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 30)
+    call dtf_begin(f, 12)
     call give(f, 0, num_features)
     if (present(eps)) call give(f, 1, eps)
     if (present(momentum)) call give(f, 2, momentum)
@@ -6234,7 +5956,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 31)
+    call dtf_begin(f, 13)
     call give(f, 0, num_groups)
     call give(f, 1, num_channels)
     if (present(eps)) call give(f, 2, eps)
@@ -6260,7 +5982,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 32)
+    call dtf_begin(f, 14)
     call give_list(f, 0, normalized_shape)
     if (present(eps)) call give(f, 1, eps)
     if (present(elementwise_affine)) call give(f, 2, elementwise_affine)
@@ -6282,7 +6004,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 33)
+    call dtf_begin(f, 15)
     call give(f, 0, size)
     if (present(alpha)) call give(f, 1, alpha)
     if (present(beta)) call give(f, 2, beta)
@@ -6306,7 +6028,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 34)
+    call dtf_begin(f, 16)
     call give_list(f, 0, normalized_shape)
     if (present(eps)) call give(f, 1, eps)
     if (present(elementwise_affine)) call give(f, 2, elementwise_affine)
@@ -6327,7 +6049,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 35)
+    call dtf_begin(f, 17)
     if (present(p)) call give(f, 0, p)
     if (present(inplace)) call give(f, 1, inplace)
     call finish(f, stat, errmsg)
@@ -6344,7 +6066,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 36)
+    call dtf_begin(f, 18)
     if (present(p)) call give(f, 0, p)
     if (present(inplace)) call give(f, 1, inplace)
     call finish(f, stat, errmsg)
@@ -6360,7 +6082,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 37)
+    call dtf_begin(f, 19)
     if (present(p)) call give(f, 0, p)
     if (present(inplace)) call give(f, 1, inplace)
     call finish(f, stat, errmsg)
@@ -6377,7 +6099,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 38)
+    call dtf_begin(f, 20)
     if (present(p)) call give(f, 0, p)
     if (present(inplace)) call give(f, 1, inplace)
     call finish(f, stat, errmsg)
@@ -6394,7 +6116,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 39)
+    call dtf_begin(f, 21)
     if (present(p)) call give(f, 0, p)
     if (present(inplace)) call give(f, 1, inplace)
     call finish(f, stat, errmsg)
@@ -6410,7 +6132,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 40)
+    call dtf_begin(f, 22)
     if (present(p)) call give(f, 0, p)
     if (present(inplace)) call give(f, 1, inplace)
     call finish(f, stat, errmsg)
@@ -6435,7 +6157,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 41)
+    call dtf_begin(f, 23)
     call give(f, 0, num_embeddings)
     call give(f, 1, embedding_dim)
     if (present(padding_idx)) call give(f, 2, padding_idx)
@@ -6450,6 +6172,43 @@ contains
     call dtf_end(f)
   end function
 
+  ! nn_embedding_bag: The sum, mean or maximum of each bag of rows of a table: [bags,
+  ! embedding_dim]. The module.
+  function dt_nn_embedding_bag(num_embeddings, embedding_dim, max_norm, norm_type, &
+      scale_grad_by_freq, mode, sparse, include_last_offset, padding_idx, device, dtype, stat, &
+      errmsg) result(out)
+    class(*), intent(in) :: num_embeddings
+    class(*), intent(in) :: embedding_dim
+    real(real64), intent(in), optional :: max_norm
+    real(real64), intent(in), optional :: norm_type
+    logical, intent(in), optional :: scale_grad_by_freq
+    character(*), intent(in), optional :: mode
+    logical, intent(in), optional :: sparse
+    logical, intent(in), optional :: include_last_offset
+    class(*), intent(in), optional :: padding_idx
+    character(*), intent(in), optional :: device
+    integer, intent(in), optional :: dtype
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 24)
+    call give(f, 0, num_embeddings)
+    call give(f, 1, embedding_dim)
+    if (present(max_norm)) call give(f, 2, max_norm)
+    if (present(norm_type)) call give(f, 3, norm_type)
+    if (present(scale_grad_by_freq)) call give(f, 4, scale_grad_by_freq)
+    if (present(mode)) call give(f, 5, mode)
+    if (present(sparse)) call give(f, 6, sparse)
+    if (present(include_last_offset)) call give(f, 7, include_last_offset)
+    if (present(padding_idx)) call give(f, 8, padding_idx)
+    if (present(device)) call give(f, 9, device)
+    if (present(dtype)) call give(f, 10, dtype)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
   ! nn_flatten: Joins neighbouring dimensions into one. The module.
   function dt_nn_flatten(start_dim, end_dim, stat, errmsg) result(out)
     class(*), intent(in), optional :: start_dim
@@ -6458,7 +6217,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 42)
+    call dtf_begin(f, 25)
     if (present(start_dim)) call give(f, 0, start_dim)
     if (present(end_dim)) call give(f, 1, end_dim)
     call finish(f, stat, errmsg)
@@ -6472,7 +6231,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 43)
+    call dtf_begin(f, 26)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
@@ -6486,7 +6245,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 44)
+    call dtf_begin(f, 27)
     if (present(dim)) call give(f, 0, dim)
     if (present(eps)) call give(f, 1, eps)
     call finish(f, stat, errmsg)
@@ -6503,7 +6262,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 45)
+    call dtf_begin(f, 28)
     if (present(p)) call give(f, 0, p)
     if (present(eps)) call give(f, 1, eps)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -6525,7 +6284,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 46)
+    call dtf_begin(f, 29)
     call give(f, 0, in1_features)
     call give(f, 1, in2_features)
     call give(f, 2, out_features)
@@ -6544,7 +6303,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 47)
+    call dtf_begin(f, 30)
     if (present(inplace)) call give(f, 0, inplace)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -6559,7 +6318,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 48)
+    call dtf_begin(f, 31)
     if (present(negative_slope)) call give(f, 0, negative_slope)
     if (present(inplace)) call give(f, 1, inplace)
     call finish(f, stat, errmsg)
@@ -6575,7 +6334,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 49)
+    call dtf_begin(f, 32)
     if (present(alpha)) call give(f, 0, alpha)
     if (present(inplace)) call give(f, 1, inplace)
     call finish(f, stat, errmsg)
@@ -6592,7 +6351,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 50)
+    call dtf_begin(f, 33)
     if (present(beta)) call give(f, 0, beta)
     if (present(threshold)) call give(f, 1, threshold)
     call finish(f, stat, errmsg)
@@ -6607,7 +6366,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 51)
+    call dtf_begin(f, 34)
     if (present(approximate)) call give(f, 0, approximate)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -6621,7 +6380,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 52)
+    call dtf_begin(f, 35)
     if (present(inplace)) call give(f, 0, inplace)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -6634,7 +6393,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 53)
+    call dtf_begin(f, 36)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
@@ -6646,7 +6405,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 54)
+    call dtf_begin(f, 37)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
@@ -6658,7 +6417,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 55)
+    call dtf_begin(f, 38)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
@@ -6673,7 +6432,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 56)
+    call dtf_begin(f, 39)
     if (present(min_val)) call give(f, 0, min_val)
     if (present(max_val)) call give(f, 1, max_val)
     if (present(inplace)) call give(f, 2, inplace)
@@ -6689,7 +6448,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 57)
+    call dtf_begin(f, 40)
     if (present(inplace)) call give(f, 0, inplace)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -6703,7 +6462,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 58)
+    call dtf_begin(f, 41)
     if (present(inplace)) call give(f, 0, inplace)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -6717,7 +6476,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 59)
+    call dtf_begin(f, 42)
     if (present(inplace)) call give(f, 0, inplace)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -6731,7 +6490,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 60)
+    call dtf_begin(f, 43)
     if (present(lambd)) call give(f, 0, lambd)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -6745,7 +6504,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 61)
+    call dtf_begin(f, 44)
     if (present(lambd)) call give(f, 0, lambd)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -6758,7 +6517,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 62)
+    call dtf_begin(f, 45)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
@@ -6773,7 +6532,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 63)
+    call dtf_begin(f, 46)
     call give(f, 0, threshold)
     call give(f, 1, value)
     if (present(inplace)) call give(f, 2, inplace)
@@ -6788,7 +6547,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 64)
+    call dtf_begin(f, 47)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
@@ -6801,7 +6560,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 65)
+    call dtf_begin(f, 48)
     if (present(inplace)) call give(f, 0, inplace)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -6816,7 +6575,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 66)
+    call dtf_begin(f, 49)
     if (present(alpha)) call give(f, 0, alpha)
     if (present(inplace)) call give(f, 1, inplace)
     call finish(f, stat, errmsg)
@@ -6831,7 +6590,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 67)
+    call dtf_begin(f, 50)
     if (present(inplace)) call give(f, 0, inplace)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -6845,7 +6604,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 68)
+    call dtf_begin(f, 51)
     if (present(dim)) call give(f, 0, dim)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -6862,7 +6621,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 69)
+    call dtf_begin(f, 52)
     if (present(num_parameters)) call give(f, 0, num_parameters)
     if (present(init)) call give(f, 1, init)
     if (present(device)) call give(f, 2, device)
@@ -6882,7 +6641,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 70)
+    call dtf_begin(f, 53)
     if (present(lower)) call give(f, 0, lower)
     if (present(upper)) call give(f, 1, upper)
     if (present(inplace)) call give(f, 2, inplace)
@@ -6898,7 +6657,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 71)
+    call dtf_begin(f, 54)
     call give(f, 0, dim)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -6912,7 +6671,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 72)
+    call dtf_begin(f, 55)
     call give(f, 0, dim)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -6926,7 +6685,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 73)
+    call dtf_begin(f, 56)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
@@ -6939,7 +6698,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 74)
+    call dtf_begin(f, 57)
     call give(f, 0, dim)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -6968,7 +6727,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 75)
+    call dtf_begin(f, 58)
     call give(f, 0, embed_dim)
     call give(f, 1, num_heads)
     if (present(dropout)) call give(f, 2, dropout)
@@ -7006,7 +6765,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 76)
+    call dtf_begin(f, 59)
     call give(f, 0, d_model)
     call give(f, 1, nhead)
     if (present(dim_feedforward)) call give(f, 2, dim_feedforward)
@@ -7044,7 +6803,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 77)
+    call dtf_begin(f, 60)
     call give(f, 0, d_model)
     call give(f, 1, nhead)
     if (present(dim_feedforward)) call give(f, 2, dim_feedforward)
@@ -7085,7 +6844,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 78)
+    call dtf_begin(f, 61)
     if (present(d_model)) call give(f, 0, d_model)
     if (present(nhead)) call give(f, 1, nhead)
     if (present(num_encoder_layers)) call give(f, 2, num_encoder_layers)
@@ -7111,7 +6870,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 79)
+    call dtf_begin(f, 62)
     if (present(reduction)) call give(f, 0, reduction)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -7125,7 +6884,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 80)
+    call dtf_begin(f, 63)
     if (present(reduction)) call give(f, 0, reduction)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -7142,7 +6901,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 81)
+    call dtf_begin(f, 64)
     if (present(weight)) call give(f, 0, weight)
     if (present(ignore_index)) call give(f, 1, ignore_index)
     if (present(reduction)) call give(f, 2, reduction)
@@ -7163,7 +6922,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 82)
+    call dtf_begin(f, 65)
     if (present(weight)) call give(f, 0, weight)
     if (present(ignore_index)) call give(f, 1, ignore_index)
     if (present(reduction)) call give(f, 2, reduction)
@@ -7182,7 +6941,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 83)
+    call dtf_begin(f, 66)
     if (present(weight)) call give(f, 0, weight)
     if (present(reduction)) call give(f, 1, reduction)
     call finish(f, stat, errmsg)
@@ -7199,7 +6958,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 84)
+    call dtf_begin(f, 67)
     if (present(weight)) call give(f, 0, weight)
     if (present(reduction)) call give(f, 1, reduction)
     if (present(pos_weight)) call give(f, 2, pos_weight)
@@ -7217,7 +6976,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 85)
+    call dtf_begin(f, 68)
     if (present(reduction)) call give(f, 0, reduction)
     if (present(beta)) call give(f, 1, beta)
     call finish(f, stat, errmsg)
@@ -7234,7 +6993,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 86)
+    call dtf_begin(f, 69)
     if (present(reduction)) call give(f, 0, reduction)
     if (present(delta)) call give(f, 1, delta)
     call finish(f, stat, errmsg)
@@ -7251,7 +7010,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 87)
+    call dtf_begin(f, 70)
     if (present(reduction)) call give(f, 0, reduction)
     if (present(log_target)) call give(f, 1, log_target)
     call finish(f, stat, errmsg)
@@ -7270,7 +7029,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 88)
+    call dtf_begin(f, 71)
     if (present(log_input)) call give(f, 0, log_input)
     if (present(full)) call give(f, 1, full)
     if (present(eps)) call give(f, 2, eps)
@@ -7290,7 +7049,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 89)
+    call dtf_begin(f, 72)
     if (present(full)) call give(f, 0, full)
     if (present(eps)) call give(f, 1, eps)
     if (present(reduction)) call give(f, 2, reduction)
@@ -7306,7 +7065,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 90)
+    call dtf_begin(f, 73)
     if (present(reduction)) call give(f, 0, reduction)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -7322,7 +7081,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 91)
+    call dtf_begin(f, 74)
     if (present(margin)) call give(f, 0, margin)
     if (present(reduction)) call give(f, 1, reduction)
     call finish(f, stat, errmsg)
@@ -7339,7 +7098,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 92)
+    call dtf_begin(f, 75)
     if (present(margin)) call give(f, 0, margin)
     if (present(reduction)) call give(f, 1, reduction)
     call finish(f, stat, errmsg)
@@ -7356,7 +7115,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 93)
+    call dtf_begin(f, 76)
     if (present(margin)) call give(f, 0, margin)
     if (present(reduction)) call give(f, 1, reduction)
     call finish(f, stat, errmsg)
@@ -7376,7 +7135,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 94)
+    call dtf_begin(f, 77)
     if (present(margin)) call give(f, 0, margin)
     if (present(p)) call give(f, 1, p)
     if (present(eps)) call give(f, 2, eps)
@@ -7398,7 +7157,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 95)
+    call dtf_begin(f, 78)
     if (present(p)) call give(f, 0, p)
     if (present(margin)) call give(f, 1, margin)
     if (present(weight)) call give(f, 2, weight)
@@ -7416,7 +7175,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 96)
+    call dtf_begin(f, 79)
     if (present(reduction)) call give(f, 0, reduction)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -7432,9 +7191,478 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 97)
+    call dtf_begin(f, 80)
     if (present(weight)) call give(f, 0, weight)
     if (present(reduction)) call give(f, 1, reduction)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_ctc_loss: -log of the probability of all paths through time that are the target after
+  ! blanks and repetitions are taken out. The module.
+  function dt_nn_ctc_loss(blank, reduction, zero_infinity, stat, errmsg) result(out)
+    class(*), intent(in), optional :: blank
+    integer, intent(in), optional :: reduction
+    logical, intent(in), optional :: zero_infinity
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 81)
+    if (present(blank)) call give(f, 0, blank)
+    if (present(reduction)) call give(f, 1, reduction)
+    if (present(zero_infinity)) call give(f, 2, zero_infinity)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_max_pool1d: Maximum of each window of [batch, channels, length], or without the batch;
+  ! functional.max_pool1d has the output size. The module.
+  function dt_nn_max_pool1d(kernel_size, stride, padding, dilation, ceil_mode, stat, &
+      errmsg) result(out)
+    class(*), intent(in) :: kernel_size(:)
+    class(*), intent(in), optional :: stride(:)
+    class(*), intent(in), optional :: padding(:)
+    class(*), intent(in), optional :: dilation(:)
+    logical, intent(in), optional :: ceil_mode
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 82)
+    call give_list(f, 0, kernel_size)
+    if (present(stride)) call give_list(f, 1, stride)
+    if (present(padding)) call give_list(f, 2, padding)
+    if (present(dilation)) call give_list(f, 3, dilation)
+    if (present(ceil_mode)) call give(f, 4, ceil_mode)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_max_pool2d: Maximum of each window of [batch, channels, height, width], or without the
+  ! batch; functional.max_pool2d has the output size. The module.
+  function dt_nn_max_pool2d(kernel_size, stride, padding, dilation, ceil_mode, stat, &
+      errmsg) result(out)
+    class(*), intent(in) :: kernel_size(:)
+    class(*), intent(in), optional :: stride(:)
+    class(*), intent(in), optional :: padding(:)
+    class(*), intent(in), optional :: dilation(:)
+    logical, intent(in), optional :: ceil_mode
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 83)
+    call give_list(f, 0, kernel_size)
+    if (present(stride)) call give_list(f, 1, stride)
+    if (present(padding)) call give_list(f, 2, padding)
+    if (present(dilation)) call give_list(f, 3, dilation)
+    if (present(ceil_mode)) call give(f, 4, ceil_mode)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_max_pool3d: Maximum of each window of [batch, channels, depth, height, width], or without
+  ! the batch; functional.max_pool3d has the output size. The module.
+  function dt_nn_max_pool3d(kernel_size, stride, padding, dilation, ceil_mode, stat, &
+      errmsg) result(out)
+    class(*), intent(in) :: kernel_size(:)
+    class(*), intent(in), optional :: stride(:)
+    class(*), intent(in), optional :: padding(:)
+    class(*), intent(in), optional :: dilation(:)
+    logical, intent(in), optional :: ceil_mode
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 84)
+    call give_list(f, 0, kernel_size)
+    if (present(stride)) call give_list(f, 1, stride)
+    if (present(padding)) call give_list(f, 2, padding)
+    if (present(dilation)) call give_list(f, 3, dilation)
+    if (present(ceil_mode)) call give(f, 4, ceil_mode)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_max_unpool1d: The maxima of [batch, channels, length] where they were, among zeros: undoes
+  ! MaxPool1d as far as can be. The module.
+  function dt_nn_max_unpool1d(kernel_size, stride, padding, stat, errmsg) result(out)
+    class(*), intent(in) :: kernel_size(:)
+    class(*), intent(in), optional :: stride(:)
+    class(*), intent(in), optional :: padding(:)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 85)
+    call give_list(f, 0, kernel_size)
+    if (present(stride)) call give_list(f, 1, stride)
+    if (present(padding)) call give_list(f, 2, padding)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_max_unpool2d: The maxima of [batch, channels, height, width] where they were, among zeros:
+  ! undoes MaxPool2d as far as can be. The module.
+  function dt_nn_max_unpool2d(kernel_size, stride, padding, stat, errmsg) result(out)
+    class(*), intent(in) :: kernel_size(:)
+    class(*), intent(in), optional :: stride(:)
+    class(*), intent(in), optional :: padding(:)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 86)
+    call give_list(f, 0, kernel_size)
+    if (present(stride)) call give_list(f, 1, stride)
+    if (present(padding)) call give_list(f, 2, padding)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_max_unpool3d: The maxima of [batch, channels, depth, height, width] where they were, among
+  ! zeros: undoes MaxPool3d as far as can be. The module.
+  function dt_nn_max_unpool3d(kernel_size, stride, padding, stat, errmsg) result(out)
+    class(*), intent(in) :: kernel_size(:)
+    class(*), intent(in), optional :: stride(:)
+    class(*), intent(in), optional :: padding(:)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 87)
+    call give_list(f, 0, kernel_size)
+    if (present(stride)) call give_list(f, 1, stride)
+    if (present(padding)) call give_list(f, 2, padding)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_fractional_max_pool2d: Maximum of windows at pseudo-random distances of [batch, channels,
+  ! height, width], or without the batch. The module.
+  function dt_nn_fractional_max_pool2d(kernel_size, output_size, output_ratio, stat, &
+      errmsg) result(out)
+    class(*), intent(in) :: kernel_size(:)
+    class(*), intent(in), optional :: output_size(:)
+    real(real64), intent(in), optional :: output_ratio(:)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 88)
+    call give_list(f, 0, kernel_size)
+    if (present(output_size)) call give_list(f, 1, output_size)
+    if (present(output_ratio)) call give_list(f, 2, output_ratio)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_fractional_max_pool3d: Maximum of windows at pseudo-random distances of [batch, channels,
+  ! depth, height, width], or without the batch. The module.
+  function dt_nn_fractional_max_pool3d(kernel_size, output_size, output_ratio, stat, &
+      errmsg) result(out)
+    class(*), intent(in) :: kernel_size(:)
+    class(*), intent(in), optional :: output_size(:)
+    real(real64), intent(in), optional :: output_ratio(:)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 89)
+    call give_list(f, 0, kernel_size)
+    if (present(output_size)) call give_list(f, 1, output_size)
+    if (present(output_ratio)) call give_list(f, 2, output_ratio)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_avg_pool1d: Mean of each window of [batch, channels, length], or without the batch;
+  ! functional.avg_pool1d has the output size. The module.
+  function dt_nn_avg_pool1d(kernel_size, stride, padding, ceil_mode, count_include_pad, stat, &
+      errmsg) result(out)
+    class(*), intent(in) :: kernel_size(:)
+    class(*), intent(in), optional :: stride(:)
+    class(*), intent(in), optional :: padding(:)
+    logical, intent(in), optional :: ceil_mode
+    logical, intent(in), optional :: count_include_pad
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 90)
+    call give_list(f, 0, kernel_size)
+    if (present(stride)) call give_list(f, 1, stride)
+    if (present(padding)) call give_list(f, 2, padding)
+    if (present(ceil_mode)) call give(f, 3, ceil_mode)
+    if (present(count_include_pad)) call give(f, 4, count_include_pad)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_avg_pool2d: Mean of each window of [batch, channels, height, width], or without the batch;
+  ! functional.avg_pool2d has the output size. The module.
+  function dt_nn_avg_pool2d(kernel_size, stride, padding, ceil_mode, count_include_pad, &
+      divisor_override, stat, errmsg) result(out)
+    class(*), intent(in) :: kernel_size(:)
+    class(*), intent(in), optional :: stride(:)
+    class(*), intent(in), optional :: padding(:)
+    logical, intent(in), optional :: ceil_mode
+    logical, intent(in), optional :: count_include_pad
+    class(*), intent(in), optional :: divisor_override
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 91)
+    call give_list(f, 0, kernel_size)
+    if (present(stride)) call give_list(f, 1, stride)
+    if (present(padding)) call give_list(f, 2, padding)
+    if (present(ceil_mode)) call give(f, 3, ceil_mode)
+    if (present(count_include_pad)) call give(f, 4, count_include_pad)
+    if (present(divisor_override)) call give(f, 5, divisor_override)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_avg_pool3d: Mean of each window of [batch, channels, depth, height, width], or without the
+  ! batch; functional.avg_pool3d has the output size. The module.
+  function dt_nn_avg_pool3d(kernel_size, stride, padding, ceil_mode, count_include_pad, &
+      divisor_override, stat, errmsg) result(out)
+    class(*), intent(in) :: kernel_size(:)
+    class(*), intent(in), optional :: stride(:)
+    class(*), intent(in), optional :: padding(:)
+    logical, intent(in), optional :: ceil_mode
+    logical, intent(in), optional :: count_include_pad
+    class(*), intent(in), optional :: divisor_override
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 92)
+    call give_list(f, 0, kernel_size)
+    if (present(stride)) call give_list(f, 1, stride)
+    if (present(padding)) call give_list(f, 2, padding)
+    if (present(ceil_mode)) call give(f, 3, ceil_mode)
+    if (present(count_include_pad)) call give(f, 4, count_include_pad)
+    if (present(divisor_override)) call give(f, 5, divisor_override)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_adaptive_avg_pool1d: Mean of windows that are as equal as can be, of [batch, channels,
+  ! length], or without the batch. The module.
+  function dt_nn_adaptive_avg_pool1d(output_size, stat, errmsg) result(out)
+    class(*), intent(in) :: output_size(:)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 93)
+    call give_list(f, 0, output_size)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_adaptive_max_pool1d: Maximum of windows that are as equal as can be, of [batch, channels,
+  ! length], or without the batch. The module.
+  function dt_nn_adaptive_max_pool1d(output_size, stat, errmsg) result(out)
+    class(*), intent(in) :: output_size(:)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 94)
+    call give_list(f, 0, output_size)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_lp_pool1d: (sum of x^p over each window)^(1/p), of [batch, channels, length], or without
+  ! the batch. The module.
+  function dt_nn_lp_pool1d(norm_type, kernel_size, stride, ceil_mode, stat, errmsg) result(out)
+    real(real64), intent(in) :: norm_type
+    class(*), intent(in) :: kernel_size(:)
+    class(*), intent(in), optional :: stride(:)
+    logical, intent(in), optional :: ceil_mode
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 95)
+    call give(f, 0, norm_type)
+    call give_list(f, 1, kernel_size)
+    if (present(stride)) call give_list(f, 2, stride)
+    if (present(ceil_mode)) call give(f, 3, ceil_mode)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_adaptive_avg_pool2d: Mean of windows that are as equal as can be, of [batch, channels,
+  ! height, width], or without the batch. The module.
+  function dt_nn_adaptive_avg_pool2d(output_size, stat, errmsg) result(out)
+    class(*), intent(in) :: output_size(:)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 96)
+    call give_list(f, 0, output_size)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_adaptive_max_pool2d: Maximum of windows that are as equal as can be, of [batch, channels,
+  ! height, width], or without the batch. The module.
+  function dt_nn_adaptive_max_pool2d(output_size, stat, errmsg) result(out)
+    class(*), intent(in) :: output_size(:)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 97)
+    call give_list(f, 0, output_size)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_lp_pool2d: (sum of x^p over each window)^(1/p), of [batch, channels, height, width], or
+  ! without the batch. The module.
+  function dt_nn_lp_pool2d(norm_type, kernel_size, stride, ceil_mode, stat, errmsg) result(out)
+    real(real64), intent(in) :: norm_type
+    class(*), intent(in) :: kernel_size(:)
+    class(*), intent(in), optional :: stride(:)
+    logical, intent(in), optional :: ceil_mode
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 98)
+    call give(f, 0, norm_type)
+    call give_list(f, 1, kernel_size)
+    if (present(stride)) call give_list(f, 2, stride)
+    if (present(ceil_mode)) call give(f, 3, ceil_mode)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_adaptive_avg_pool3d: Mean of windows that are as equal as can be, of [batch, channels,
+  ! depth, height, width], or without the batch. The module.
+  function dt_nn_adaptive_avg_pool3d(output_size, stat, errmsg) result(out)
+    class(*), intent(in) :: output_size(:)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 99)
+    call give_list(f, 0, output_size)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_adaptive_max_pool3d: Maximum of windows that are as equal as can be, of [batch, channels,
+  ! depth, height, width], or without the batch. The module.
+  function dt_nn_adaptive_max_pool3d(output_size, stat, errmsg) result(out)
+    class(*), intent(in) :: output_size(:)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 100)
+    call give_list(f, 0, output_size)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_lp_pool3d: (sum of x^p over each window)^(1/p), of [batch, channels, depth, height, width],
+  ! or without the batch. The module.
+  function dt_nn_lp_pool3d(norm_type, kernel_size, stride, ceil_mode, stat, errmsg) result(out)
+    real(real64), intent(in) :: norm_type
+    class(*), intent(in) :: kernel_size(:)
+    class(*), intent(in), optional :: stride(:)
+    logical, intent(in), optional :: ceil_mode
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 101)
+    call give(f, 0, norm_type)
+    call give_list(f, 1, kernel_size)
+    if (present(stride)) call give_list(f, 2, stride)
+    if (present(ceil_mode)) call give(f, 3, ceil_mode)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_upsample: Resizes images of [batch, channels, ...], as functional.interpolate. The module.
+  function dt_nn_upsample(size, scale_factor, mode, stat, errmsg) result(out)
+    class(*), intent(in), optional :: size(:)
+    real(real64), intent(in), optional :: scale_factor(:)
+    integer, intent(in), optional :: mode
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 102)
+    if (present(size)) call give_list(f, 0, size)
+    if (present(scale_factor)) call give_list(f, 1, scale_factor)
+    if (present(mode)) call give(f, 2, mode)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_upsampling_nearest2d: Resizes images of [batch, channels, height, width] by repeating or
+  ! leaving out elements. The module.
+  function dt_nn_upsampling_nearest2d(size, scale_factor, stat, errmsg) result(out)
+    class(*), intent(in), optional :: size(:)
+    real(real64), intent(in), optional :: scale_factor(:)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 103)
+    if (present(size)) call give_list(f, 0, size)
+    if (present(scale_factor)) call give_list(f, 1, scale_factor)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_upsampling_bilinear2d: Resizes images of [batch, channels, height, width] linearly along
+  ! both, the corners on each other. The module.
+  function dt_nn_upsampling_bilinear2d(size, scale_factor, stat, errmsg) result(out)
+    class(*), intent(in), optional :: size(:)
+    real(real64), intent(in), optional :: scale_factor(:)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 104)
+    if (present(size)) call give_list(f, 0, size)
+    if (present(scale_factor)) call give_list(f, 1, scale_factor)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
@@ -7462,7 +7690,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 98)
+    call dtf_begin(f, 105)
     call give(f, 0, input_size)
     call give(f, 1, hidden_size)
     if (present(num_layers)) call give(f, 2, num_layers)
@@ -7500,7 +7728,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 99)
+    call dtf_begin(f, 106)
     call give(f, 0, input_size)
     call give(f, 1, hidden_size)
     if (present(num_layers)) call give(f, 2, num_layers)
@@ -7537,7 +7765,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 100)
+    call dtf_begin(f, 107)
     call give(f, 0, input_size)
     call give(f, 1, hidden_size)
     if (present(num_layers)) call give(f, 2, num_layers)
@@ -7565,7 +7793,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 101)
+    call dtf_begin(f, 108)
     call give(f, 0, input_size)
     call give(f, 1, hidden_size)
     if (present(bias)) call give(f, 2, bias)
@@ -7589,7 +7817,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 102)
+    call dtf_begin(f, 109)
     call give(f, 0, input_size)
     call give(f, 1, hidden_size)
     if (present(bias)) call give(f, 2, bias)
@@ -7612,7 +7840,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 103)
+    call dtf_begin(f, 110)
     call give(f, 0, input_size)
     call give(f, 1, hidden_size)
     if (present(bias)) call give(f, 2, bias)
@@ -7631,7 +7859,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 104)
+    call dtf_begin(f, 111)
     call give(f, 0, dim)
     call give_list(f, 1, unflattened_size)
     call finish(f, stat, errmsg)
@@ -7651,7 +7879,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 105)
+    call dtf_begin(f, 112)
     call give_list(f, 0, output_size)
     call give_list(f, 1, kernel_size)
     if (present(dilation)) call give_list(f, 2, dilation)
@@ -7672,7 +7900,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 106)
+    call dtf_begin(f, 113)
     call give_list(f, 0, kernel_size)
     if (present(dilation)) call give_list(f, 1, dilation)
     if (present(padding)) call give_list(f, 2, padding)
@@ -7689,7 +7917,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 107)
+    call dtf_begin(f, 114)
     call give(f, 0, upscale_factor)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -7703,7 +7931,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 108)
+    call dtf_begin(f, 115)
     call give(f, 0, downscale_factor)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -7718,7 +7946,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 109)
+    call dtf_begin(f, 116)
     call give(f, 0, groups)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -7732,7 +7960,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 110)
+    call dtf_begin(f, 117)
     call give_list(f, 0, padding)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -7746,7 +7974,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 111)
+    call dtf_begin(f, 118)
     call give_list(f, 0, padding)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -7760,7 +7988,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 112)
+    call dtf_begin(f, 119)
     call give_list(f, 0, padding)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -7775,7 +8003,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 113)
+    call dtf_begin(f, 120)
     call give_list(f, 0, padding)
     call give(f, 1, value)
     call finish(f, stat, errmsg)
@@ -7791,7 +8019,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 114)
+    call dtf_begin(f, 121)
     call give_list(f, 0, padding)
     call give(f, 1, value)
     call finish(f, stat, errmsg)
@@ -7807,7 +8035,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 115)
+    call dtf_begin(f, 122)
     call give_list(f, 0, padding)
     call give(f, 1, value)
     call finish(f, stat, errmsg)
@@ -7823,7 +8051,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 116)
+    call dtf_begin(f, 123)
     call give_list(f, 0, padding)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -7838,7 +8066,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 117)
+    call dtf_begin(f, 124)
     call give_list(f, 0, padding)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -7853,7 +8081,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 118)
+    call dtf_begin(f, 125)
     call give_list(f, 0, padding)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -7867,7 +8095,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 119)
+    call dtf_begin(f, 126)
     call give_list(f, 0, padding)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -7881,7 +8109,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 120)
+    call dtf_begin(f, 127)
     call give_list(f, 0, padding)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -7895,7 +8123,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 121)
+    call dtf_begin(f, 128)
     call give_list(f, 0, padding)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -7910,7 +8138,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 122)
+    call dtf_begin(f, 129)
     call give_list(f, 0, padding)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -7925,7 +8153,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 123)
+    call dtf_begin(f, 130)
     call give_list(f, 0, padding)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -7940,7 +8168,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 124)
+    call dtf_begin(f, 131)
     call give_list(f, 0, padding)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -7961,7 +8189,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 125)
+    call dtf_begin(f, 132)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(momentum)) call give(f, 2, momentum)
@@ -7990,7 +8218,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 126)
+    call dtf_begin(f, 133)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(beta1)) call give(f, 2, beta1)
@@ -8020,7 +8248,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 127)
+    call dtf_begin(f, 134)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(beta1)) call give(f, 2, beta1)
@@ -8050,7 +8278,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 128)
+    call dtf_begin(f, 135)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(alpha)) call give(f, 2, alpha)
@@ -8078,7 +8306,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 129)
+    call dtf_begin(f, 136)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(lr_decay)) call give(f, 2, lr_decay)
@@ -8104,7 +8332,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 130)
+    call dtf_begin(f, 137)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(rho)) call give(f, 2, rho)
@@ -8130,7 +8358,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 131)
+    call dtf_begin(f, 138)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(beta1)) call give(f, 2, beta1)
@@ -8159,7 +8387,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 132)
+    call dtf_begin(f, 139)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(beta1)) call give(f, 2, beta1)
@@ -8189,7 +8417,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 133)
+    call dtf_begin(f, 140)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(beta1)) call give(f, 2, beta1)
@@ -8218,7 +8446,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 134)
+    call dtf_begin(f, 141)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(lambd)) call give(f, 2, lambd)
@@ -8245,7 +8473,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 135)
+    call dtf_begin(f, 142)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(etaminus)) call give(f, 2, etaminus)
@@ -8267,7 +8495,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_lr_scheduler) :: out
     type(frame) :: f
-    call dtf_begin(f, 136)
+    call dtf_begin(f, 143)
     call give(f, 0, optimizer)
     call give(f, 1, step_size)
     if (present(gamma)) call give(f, 2, gamma)
@@ -8285,7 +8513,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_lr_scheduler) :: out
     type(frame) :: f
-    call dtf_begin(f, 137)
+    call dtf_begin(f, 144)
     call give(f, 0, optimizer)
     call give_list(f, 1, milestones)
     if (present(gamma)) call give(f, 2, gamma)
@@ -8303,7 +8531,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_lr_scheduler) :: out
     type(frame) :: f
-    call dtf_begin(f, 138)
+    call dtf_begin(f, 145)
     call give(f, 0, optimizer)
     if (present(factor)) call give(f, 1, factor)
     if (present(total_iters)) call give(f, 2, total_iters)
@@ -8323,7 +8551,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_lr_scheduler) :: out
     type(frame) :: f
-    call dtf_begin(f, 139)
+    call dtf_begin(f, 146)
     call give(f, 0, optimizer)
     if (present(start_factor)) call give(f, 1, start_factor)
     if (present(end_factor)) call give(f, 2, end_factor)
@@ -8341,7 +8569,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_lr_scheduler) :: out
     type(frame) :: f
-    call dtf_begin(f, 140)
+    call dtf_begin(f, 147)
     call give(f, 0, optimizer)
     call give(f, 1, gamma)
     call finish(f, stat, errmsg)
@@ -8358,7 +8586,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_lr_scheduler) :: out
     type(frame) :: f
-    call dtf_begin(f, 141)
+    call dtf_begin(f, 148)
     call give(f, 0, optimizer)
     if (present(total_iters)) call give(f, 1, total_iters)
     if (present(power)) call give(f, 2, power)
@@ -8376,7 +8604,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_lr_scheduler) :: out
     type(frame) :: f
-    call dtf_begin(f, 142)
+    call dtf_begin(f, 149)
     call give(f, 0, optimizer)
     call give(f, 1, t_max)
     if (present(eta_min)) call give(f, 2, eta_min)
@@ -8402,7 +8630,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 143)
+    call dtf_begin(f, 150)
     call give(f, 0, query)
     call give(f, 1, key)
     call give(f, 2, value)
@@ -8455,7 +8683,7 @@ contains
     type(dt_tensor), intent(inout) :: output
     type(dt_tensor), intent(inout) :: weights
     type(frame) :: f
-    call dtf_begin(f, 144)
+    call dtf_begin(f, 151)
     call give(f, 0, query)
     call give(f, 1, key)
     call give(f, 2, value)
@@ -8499,7 +8727,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 145)
+    call dtf_begin(f, 152)
     call give(f, 0, input)
     if (present(gradient)) call give(f, 1, gradient)
     if (present(retain_graph)) call give(f, 2, retain_graph)
@@ -8520,7 +8748,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 146)
+    call dtf_begin(f, 153)
     call give_list(f, 0, tensors)
     if (present(grad_tensors)) call give_list(f, 1, grad_tensors)
     if (present(retain_graph)) call give(f, 2, retain_graph)
@@ -8544,7 +8772,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 147)
+    call dtf_begin(f, 154)
     call give_list(f, 0, outputs)
     call give_list(f, 1, inputs)
     if (present(grad_outputs)) call give_list(f, 2, grad_outputs)
@@ -8564,7 +8792,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_hook) :: out
     type(frame) :: f
-    call dtf_begin(f, 148)
+    call dtf_begin(f, 155)
     call give(f, 0, input)
     call give_procedure(f, 1, c_funloc(hook))
     call finish(f, stat, errmsg)
@@ -8581,7 +8809,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_hook) :: out
     type(frame) :: f
-    call dtf_begin(f, 149)
+    call dtf_begin(f, 156)
     call give(f, 0, input)
     call give_procedure(f, 1, c_funloc(hook))
     call finish(f, stat, errmsg)
@@ -8595,7 +8823,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 150)
+    call dtf_begin(f, 157)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -8615,7 +8843,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 151)
+    call dtf_begin(f, 158)
     if (present(name)) call give(f, 0, name)
     call give_list(f, 1, inputs)
     call give_list(f, 2, outputs)
@@ -8643,7 +8871,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 152)
+    call dtf_begin(f, 159)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -8670,7 +8898,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 153)
+    call dtf_begin(f, 160)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -8700,7 +8928,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 154)
+    call dtf_begin(f, 161)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -8730,7 +8958,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 155)
+    call dtf_begin(f, 162)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -8757,7 +8985,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 156)
+    call dtf_begin(f, 163)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -8788,7 +9016,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 157)
+    call dtf_begin(f, 164)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -8818,7 +9046,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 158)
+    call dtf_begin(f, 165)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -8845,7 +9073,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 159)
+    call dtf_begin(f, 166)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -8876,7 +9104,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 160)
+    call dtf_begin(f, 167)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -8901,7 +9129,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 161)
+    call dtf_begin(f, 168)
     call give_list(f, 0, size)
     if (present(dtype)) call give(f, 1, dtype)
     if (present(device)) call give(f, 2, device)
@@ -8924,7 +9152,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 162)
+    call dtf_begin(f, 169)
     call give_list(f, 0, size)
     call give_list(f, 1, stride)
     if (present(dtype)) call give(f, 2, dtype)
@@ -8949,7 +9177,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 163)
+    call dtf_begin(f, 170)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call give_list(f, 2, stride)
@@ -8971,7 +9199,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 164)
+    call dtf_begin(f, 171)
     call give_list(f, 0, size)
     if (present(dtype)) call give(f, 1, dtype)
     if (present(device)) call give(f, 2, device)
@@ -8991,7 +9219,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 165)
+    call dtf_begin(f, 172)
     call give_list(f, 0, size)
     if (present(dtype)) call give(f, 1, dtype)
     if (present(device)) call give(f, 2, device)
@@ -9012,7 +9240,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 166)
+    call dtf_begin(f, 173)
     call give_list(f, 0, size)
     call give(f, 1, fill_value)
     if (present(dtype)) call give(f, 2, dtype)
@@ -9035,7 +9263,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 167)
+    call dtf_begin(f, 174)
     call give(f, 0, start)
     call give(f, 1, end)
     if (present(step)) call give(f, 2, step)
@@ -9060,7 +9288,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 168)
+    call dtf_begin(f, 175)
     call give(f, 0, start)
     call give(f, 1, end)
     call give(f, 2, steps)
@@ -9086,7 +9314,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 169)
+    call dtf_begin(f, 176)
     call give(f, 0, start)
     call give(f, 1, end)
     call give(f, 2, steps)
@@ -9110,7 +9338,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 170)
+    call dtf_begin(f, 177)
     call give(f, 0, n)
     if (present(m)) call give(f, 1, m)
     if (present(dtype)) call give(f, 2, dtype)
@@ -9131,7 +9359,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 171)
+    call dtf_begin(f, 178)
     call give(f, 0, s)
     if (present(dtype)) call give(f, 1, dtype)
     if (present(device)) call give(f, 2, device)
@@ -9153,7 +9381,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 172)
+    call dtf_begin(f, 179)
     call give(f, 0, input)
     if (present(dtype)) call give(f, 1, dtype)
     if (present(device)) call give(f, 2, device)
@@ -9176,7 +9404,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 173)
+    call dtf_begin(f, 180)
     call give(f, 0, input)
     if (present(dtype)) call give(f, 1, dtype)
     if (present(device)) call give(f, 2, device)
@@ -9199,7 +9427,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 174)
+    call dtf_begin(f, 181)
     call give(f, 0, input)
     if (present(dtype)) call give(f, 1, dtype)
     if (present(device)) call give(f, 2, device)
@@ -9223,7 +9451,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 175)
+    call dtf_begin(f, 182)
     call give(f, 0, input)
     call give(f, 1, fill_value)
     if (present(dtype)) call give(f, 2, dtype)
@@ -9246,7 +9474,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 176)
+    call dtf_begin(f, 183)
     call give(f, 0, input)
     call give_list(f, 1, size)
     if (present(dtype)) call give(f, 2, dtype)
@@ -9268,7 +9496,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 177)
+    call dtf_begin(f, 184)
     call give(f, 0, input)
     call give_list(f, 1, size)
     if (present(dtype)) call give(f, 2, dtype)
@@ -9290,7 +9518,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 178)
+    call dtf_begin(f, 185)
     call give(f, 0, input)
     call give_list(f, 1, size)
     if (present(dtype)) call give(f, 2, dtype)
@@ -9314,7 +9542,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 179)
+    call dtf_begin(f, 186)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call give(f, 2, fill_value)
@@ -9337,7 +9565,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 180)
+    call dtf_begin(f, 187)
     call give_list(f, 0, data)
     if (present(size)) call give_list(f, 1, size)
     if (present(dtype)) call give(f, 2, dtype)
@@ -9357,7 +9585,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 181)
+    call dtf_begin(f, 188)
     call give_list(f, 0, data)
     if (present(size)) call give_list(f, 1, size)
     if (present(device)) call give(f, 2, device)
@@ -9377,7 +9605,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 182)
+    call dtf_begin(f, 189)
     call give_list(f, 0, data)
     if (present(size)) call give_list(f, 1, size)
     if (present(dtype)) call give(f, 2, dtype)
@@ -9396,7 +9624,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 183)
+    call dtf_begin(f, 190)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_integers(f, 0, out)
@@ -9411,7 +9639,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     real(real64), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 184)
+    call dtf_begin(f, 191)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_reals(f, 0, out)
@@ -9426,7 +9654,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 185)
+    call dtf_begin(f, 192)
     call give(f, 0, input)
     if (present(memory_format)) call give(f, 1, memory_format)
     call finish(f, stat, errmsg)
@@ -9447,7 +9675,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 186)
+    call dtf_begin(f, 193)
     call give(f, 0, input)
     if (present(device)) call give(f, 1, device)
     if (present(dtype)) call give(f, 2, dtype)
@@ -9467,7 +9695,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 187)
+    call dtf_begin(f, 194)
     call give(f, 0, input)
     if (present(memory_format)) call give(f, 1, memory_format)
     call finish(f, stat, errmsg)
@@ -9485,7 +9713,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 188)
+    call dtf_begin(f, 195)
     call give(f, 0, input)
     if (present(device)) call give(f, 1, device)
     if (present(non_blocking)) call give(f, 2, non_blocking)
@@ -9503,7 +9731,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 189)
+    call dtf_begin(f, 196)
     call give(f, 0, input)
     if (present(memory_format)) call give(f, 1, memory_format)
     call finish(f, stat, errmsg)
@@ -9519,7 +9747,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 190)
+    call dtf_begin(f, 197)
     call give(f, 0, input)
     call give(f, 1, src)
     if (present(non_blocking)) call give(f, 2, non_blocking)
@@ -9534,7 +9762,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 191)
+    call dtf_begin(f, 198)
     call give(f, 0, input)
     call give(f, 1, value)
     call finish(f, stat, errmsg)
@@ -9547,7 +9775,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 192)
+    call dtf_begin(f, 199)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -9560,7 +9788,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_dataset) :: out
     type(frame) :: f
-    call dtf_begin(f, 193)
+    call dtf_begin(f, 200)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -9574,7 +9802,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 194)
+    call dtf_begin(f, 201)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -9595,7 +9823,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_data_loader) :: out
     type(frame) :: f
-    call dtf_begin(f, 195)
+    call dtf_begin(f, 202)
     call give(f, 0, dataset)
     if (present(batch_size)) call give(f, 1, batch_size)
     if (present(shuffle)) call give(f, 2, shuffle)
@@ -9615,7 +9843,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 196)
+    call dtf_begin(f, 203)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -9628,7 +9856,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 197)
+    call dtf_begin(f, 204)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -9642,7 +9870,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 198)
+    call dtf_begin(f, 205)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_tensors(f, 0, out)
@@ -9657,7 +9885,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 199)
+    call dtf_begin(f, 206)
     call give(f, 0, path)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -9673,7 +9901,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 200)
+    call dtf_begin(f, 207)
     call give(f, 0, path)
     call give_texts(f, 1, names)
     call give_list(f, 2, tensors)
@@ -9691,7 +9919,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
     type(frame) :: f
-    call dtf_begin(f, 201)
+    call dtf_begin(f, 208)
     call give(f, 0, data)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, names)
@@ -9710,7 +9938,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
     type(frame) :: f
-    call dtf_begin(f, 202)
+    call dtf_begin(f, 209)
     call give(f, 0, path)
     if (present(only)) call give_texts(f, 1, only)
     if (present(progress)) call give_procedure(f, 3, c_funloc(progress))
@@ -9727,7 +9955,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 203)
+    call dtf_begin(f, 210)
     call give(f, 0, path)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, out)
@@ -9744,7 +9972,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 204)
+    call dtf_begin(f, 211)
     call give(f, 0, path)
     call give_texts(f, 1, names)
     call give_list(f, 2, tensors)
@@ -9764,7 +9992,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
     type(frame) :: f
-    call dtf_begin(f, 205)
+    call dtf_begin(f, 212)
     call give(f, 0, path)
     if (present(only)) call give_texts(f, 1, only)
     if (present(progress)) call give_procedure(f, 3, c_funloc(progress))
@@ -9781,7 +10009,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 206)
+    call dtf_begin(f, 213)
     call give(f, 0, path)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, out)
@@ -9796,7 +10024,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 207)
+    call dtf_begin(f, 214)
     call give(f, 0, path)
     call give_texts(f, 1, names)
     call give_list(f, 2, records)
@@ -9812,7 +10040,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 208)
+    call dtf_begin(f, 215)
     call give_texts(f, 0, names)
     call give_list(f, 1, records)
     call finish(f, stat, errmsg)
@@ -9829,7 +10057,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: records
     type(frame) :: f
-    call dtf_begin(f, 209)
+    call dtf_begin(f, 216)
     call give(f, 0, path)
     if (present(mmap)) call give(f, 1, mmap)
     call finish(f, stat, errmsg)
@@ -9846,7 +10074,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: records
     type(frame) :: f
-    call dtf_begin(f, 210)
+    call dtf_begin(f, 217)
     call give(f, 0, data)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, names)
@@ -9861,7 +10089,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 211)
+    call dtf_begin(f, 218)
     call give(f, 0, path)
     call give(f, 1, array)
     call finish(f, stat, errmsg)
@@ -9875,7 +10103,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 212)
+    call dtf_begin(f, 219)
     call give(f, 0, path)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -9890,7 +10118,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 213)
+    call dtf_begin(f, 220)
     call give(f, 0, path)
     call give_texts(f, 1, names)
     call give_list(f, 2, arrays)
@@ -9907,7 +10135,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: arrays
     type(frame) :: f
-    call dtf_begin(f, 214)
+    call dtf_begin(f, 221)
     call give(f, 0, path)
     if (present(only)) call give_texts(f, 1, only)
     call finish(f, stat, errmsg)
@@ -9934,7 +10162,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     character(:), allocatable, dimension(:), intent(out) :: labels
     type(frame) :: f
-    call dtf_begin(f, 215)
+    call dtf_begin(f, 222)
     call give(f, 0, path)
     if (present(columns)) call give_texts(f, 1, columns)
     if (present(delimiter)) call give(f, 2, delimiter)
@@ -9955,7 +10183,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 216)
+    call dtf_begin(f, 223)
     call finish(f, stat, errmsg)
     out = f%results(0)
     call dtf_end(f)
@@ -9968,7 +10196,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 217)
+    call dtf_begin(f, 224)
     call finish(f, stat, errmsg)
     call take_text(f, 0, out)
     call dtf_end(f)
@@ -9980,7 +10208,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 218)
+    call dtf_begin(f, 225)
     call finish(f, stat, errmsg)
     out = f%results(0)
     call dtf_end(f)
@@ -9992,7 +10220,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 219)
+    call dtf_begin(f, 226)
     call give(f, 0, index)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -10006,7 +10234,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 220)
+    call dtf_begin(f, 227)
     call give(f, 0, text)
     call finish(f, stat, errmsg)
     call take_device(f, 0, out)
@@ -10020,7 +10248,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 221)
+    call dtf_begin(f, 228)
     call give(f, 0, device)
     call finish(f, stat, errmsg)
     call take_text(f, 0, out)
@@ -10035,7 +10263,7 @@ contains
     integer(int64), intent(out) :: major
     integer(int64), intent(out) :: minor
     type(frame) :: f
-    call dtf_begin(f, 222)
+    call dtf_begin(f, 229)
     call give(f, 0, device)
     call finish(f, stat, errmsg)
     major = f%results(0)
@@ -10056,7 +10284,7 @@ contains
     integer(int64), intent(out) :: multi_processor_count
     integer(int64), intent(out) :: total_memory
     type(frame) :: f
-    call dtf_begin(f, 223)
+    call dtf_begin(f, 230)
     call give(f, 0, device)
     call finish(f, stat, errmsg)
     call take_text(f, 0, name)
@@ -10079,7 +10307,7 @@ contains
     integer(int64), intent(out) :: peak_allocated
     integer(int64), intent(out) :: peak_reserved
     type(frame) :: f
-    call dtf_begin(f, 224)
+    call dtf_begin(f, 231)
     call give(f, 0, device)
     call finish(f, stat, errmsg)
     free = f%results(0)
@@ -10096,7 +10324,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 225)
+    call dtf_begin(f, 232)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -10110,7 +10338,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 226)
+    call dtf_begin(f, 233)
     call give(f, 0, matmul)
     call give(f, 1, convolution)
     call finish(f, stat, errmsg)
@@ -10124,7 +10352,7 @@ contains
     logical, intent(out) :: matmul
     logical, intent(out) :: convolution
     type(frame) :: f
-    call dtf_begin(f, 227)
+    call dtf_begin(f, 234)
     call finish(f, stat, errmsg)
     matmul = f%results(0) /= 0
     convolution = f%results(1) /= 0
@@ -10138,7 +10366,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 228)
+    call dtf_begin(f, 235)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -10152,7 +10380,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 229)
+    call dtf_begin(f, 236)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -10167,7 +10395,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_stream) :: out
     type(frame) :: f
-    call dtf_begin(f, 230)
+    call dtf_begin(f, 237)
     if (present(device)) call give(f, 0, device)
     if (present(priority)) call give(f, 1, priority)
     call finish(f, stat, errmsg)
@@ -10183,7 +10411,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_stream) :: out
     type(frame) :: f
-    call dtf_begin(f, 231)
+    call dtf_begin(f, 238)
     call give(f, 0, device)
     call give(f, 1, native)
     call finish(f, stat, errmsg)
@@ -10198,7 +10426,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_stream) :: out
     type(frame) :: f
-    call dtf_begin(f, 232)
+    call dtf_begin(f, 239)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -10212,7 +10440,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_stream) :: out
     type(frame) :: f
-    call dtf_begin(f, 233)
+    call dtf_begin(f, 240)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -10226,7 +10454,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 234)
+    call dtf_begin(f, 241)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_device(f, 0, out)
@@ -10241,7 +10469,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 235)
+    call dtf_begin(f, 242)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -10255,7 +10483,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 236)
+    call dtf_begin(f, 243)
     call give(f, 0, device)
     if (present(stream)) call give(f, 1, stream)
     call finish(f, stat, errmsg)
@@ -10268,7 +10496,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 237)
+    call dtf_begin(f, 244)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -10281,7 +10509,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 238)
+    call dtf_begin(f, 245)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -10296,7 +10524,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 239)
+    call dtf_begin(f, 246)
     call give(f, 0, input)
     call give(f, 1, stream)
     call finish(f, stat, errmsg)
@@ -10311,7 +10539,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_event) :: out
     type(frame) :: f
-    call dtf_begin(f, 240)
+    call dtf_begin(f, 247)
     if (present(device)) call give(f, 0, device)
     if (present(timing)) call give(f, 1, timing)
     call finish(f, stat, errmsg)
@@ -10326,7 +10554,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 241)
+    call dtf_begin(f, 248)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_device(f, 0, out)
@@ -10340,7 +10568,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 242)
+    call dtf_begin(f, 249)
     call give(f, 0, self)
     if (present(stream)) call give(f, 1, stream)
     call finish(f, stat, errmsg)
@@ -10354,7 +10582,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 243)
+    call dtf_begin(f, 250)
     call give(f, 0, self)
     if (present(device)) call give(f, 1, device)
     call finish(f, stat, errmsg)
@@ -10367,7 +10595,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 244)
+    call dtf_begin(f, 251)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -10380,7 +10608,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 245)
+    call dtf_begin(f, 252)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -10395,7 +10623,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     real(real64) :: out
     type(frame) :: f
-    call dtf_begin(f, 246)
+    call dtf_begin(f, 253)
     call give(f, 0, self)
     call give(f, 1, end)
     call finish(f, stat, errmsg)
@@ -10410,7 +10638,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_graph) :: out
     type(frame) :: f
-    call dtf_begin(f, 247)
+    call dtf_begin(f, 254)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -10425,7 +10653,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 248)
+    call dtf_begin(f, 255)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -10437,7 +10665,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 249)
+    call dtf_begin(f, 256)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -10449,7 +10677,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 250)
+    call dtf_begin(f, 257)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -10462,7 +10690,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 251)
+    call dtf_begin(f, 258)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -10474,7 +10702,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 252)
+    call dtf_begin(f, 259)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
     call dtf_end(f)
@@ -10489,7 +10717,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 253)
+    call dtf_begin(f, 260)
     call give(f, 0, input)
     call give_list(f, 1, indices)
     call finish(f, stat, errmsg)
@@ -10507,7 +10735,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 254)
+    call dtf_begin(f, 261)
     call give(f, 0, input)
     call give_list(f, 1, indices)
     call give(f, 2, values)
@@ -10526,7 +10754,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 255)
+    call dtf_begin(f, 262)
     call give(f, 0, input)
     call give_list(f, 1, indices)
     call give(f, 2, values)
@@ -10544,7 +10772,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 256)
+    call dtf_begin(f, 263)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -10564,7 +10792,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 257)
+    call dtf_begin(f, 264)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -10585,7 +10813,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 258)
+    call dtf_begin(f, 265)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -10605,7 +10833,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 259)
+    call dtf_begin(f, 266)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -10626,7 +10854,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 260)
+    call dtf_begin(f, 267)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -10645,7 +10873,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 261)
+    call dtf_begin(f, 268)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -10664,7 +10892,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 262)
+    call dtf_begin(f, 269)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -10683,7 +10911,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 263)
+    call dtf_begin(f, 270)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -10706,7 +10934,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 264)
+    call dtf_begin(f, 271)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -10729,7 +10957,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 265)
+    call dtf_begin(f, 272)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -10753,7 +10981,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 266)
+    call dtf_begin(f, 273)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -10776,7 +11004,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 267)
+    call dtf_begin(f, 274)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -10797,7 +11025,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 268)
+    call dtf_begin(f, 275)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -10816,7 +11044,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 269)
+    call dtf_begin(f, 276)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -10835,7 +11063,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 270)
+    call dtf_begin(f, 277)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -10854,7 +11082,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 271)
+    call dtf_begin(f, 278)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -10873,7 +11101,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 272)
+    call dtf_begin(f, 279)
     call give(f, 0, input)
     call give(f, 1, mask)
     call give(f, 2, source)
@@ -10890,7 +11118,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 273)
+    call dtf_begin(f, 280)
     call give(f, 0, input)
     call give(f, 1, mask)
     call give(f, 2, source)
@@ -10906,7 +11134,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 274)
+    call dtf_begin(f, 281)
     call give(f, 0, input)
     call give(f, 1, index)
     call finish(f, stat, errmsg)
@@ -10923,7 +11151,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 275)
+    call dtf_begin(f, 282)
     call give(f, 0, input)
     call give(f, 1, indices)
     if (present(dim)) call give(f, 2, dim)
@@ -10942,7 +11170,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 276)
+    call dtf_begin(f, 283)
     call give(f, 0, input)
     call give(f, 1, index)
     call give(f, 2, source)
@@ -10961,7 +11189,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 277)
+    call dtf_begin(f, 284)
     call give(f, 0, input)
     call give(f, 1, index)
     call give(f, 2, source)
@@ -10980,7 +11208,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 278)
+    call dtf_begin(f, 285)
     call give(f, 0, input)
     call give(f, 1, size)
     if (present(fill_value)) call give(f, 2, fill_value)
@@ -10997,7 +11225,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 279)
+    call dtf_begin(f, 286)
     call give(f, 0, input)
     call give(f, 1, mask)
     call finish(f, stat, errmsg)
@@ -11012,7 +11240,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 280)
+    call dtf_begin(f, 287)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11027,7 +11255,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 281)
+    call dtf_begin(f, 288)
     call give(f, 0, input)
     if (present(num_classes)) call give(f, 1, num_classes)
     call finish(f, stat, errmsg)
@@ -11043,7 +11271,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 282)
+    call dtf_begin(f, 289)
     call give(f, 0, input)
     if (present(diagonal)) call give(f, 1, diagonal)
     call finish(f, stat, errmsg)
@@ -11058,7 +11286,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 283)
+    call dtf_begin(f, 290)
     call give(f, 0, input)
     if (present(diagonal)) call give(f, 1, diagonal)
     call finish(f, stat, errmsg)
@@ -11073,7 +11301,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 284)
+    call dtf_begin(f, 291)
     call give(f, 0, input)
     if (present(diagonal)) call give(f, 1, diagonal)
     call finish(f, stat, errmsg)
@@ -11088,7 +11316,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 285)
+    call dtf_begin(f, 292)
     call give(f, 0, input)
     if (present(diagonal)) call give(f, 1, diagonal)
     call finish(f, stat, errmsg)
@@ -11104,7 +11332,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 286)
+    call dtf_begin(f, 293)
     call give(f, 0, input)
     call give(f, 1, index)
     if (present(tensors)) call give_list(f, 2, tensors)
@@ -11122,7 +11350,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 287)
+    call dtf_begin(f, 294)
     call give(f, 0, input)
     call give(f, 1, index)
     call give(f, 2, value)
@@ -11139,7 +11367,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 288)
+    call dtf_begin(f, 295)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -11155,7 +11383,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 289)
+    call dtf_begin(f, 296)
     call give(f, 0, input)
     call give(f, 1, mat2)
     call finish(f, stat, errmsg)
@@ -11171,7 +11399,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 290)
+    call dtf_begin(f, 297)
     call give(f, 0, input)
     call give(f, 1, mat2)
     call finish(f, stat, errmsg)
@@ -11190,7 +11418,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 291)
+    call dtf_begin(f, 298)
     call give(f, 0, input)
     call give(f, 1, batch1)
     call give(f, 2, batch2)
@@ -11211,7 +11439,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 292)
+    call dtf_begin(f, 299)
     call give(f, 0, input)
     call give(f, 1, batch1)
     call give(f, 2, batch2)
@@ -11232,7 +11460,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 293)
+    call dtf_begin(f, 300)
     call give(f, 0, input)
     call give(f, 1, batch1)
     call give(f, 2, batch2)
@@ -11253,7 +11481,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 294)
+    call dtf_begin(f, 301)
     call give(f, 0, input)
     call give(f, 1, batch1)
     call give(f, 2, batch2)
@@ -11271,7 +11499,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 295)
+    call dtf_begin(f, 302)
     call give(f, 0, input)
     call give(f, 1, vec)
     call finish(f, stat, errmsg)
@@ -11290,7 +11518,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 296)
+    call dtf_begin(f, 303)
     call give(f, 0, input)
     call give(f, 1, mat)
     call give(f, 2, vec)
@@ -11311,7 +11539,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 297)
+    call dtf_begin(f, 304)
     call give(f, 0, input)
     call give(f, 1, mat)
     call give(f, 2, vec)
@@ -11329,7 +11557,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 298)
+    call dtf_begin(f, 305)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -11345,7 +11573,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 299)
+    call dtf_begin(f, 306)
     call give(f, 0, input)
     call give(f, 1, tensor)
     call finish(f, stat, errmsg)
@@ -11364,7 +11592,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 300)
+    call dtf_begin(f, 307)
     call give(f, 0, input)
     call give(f, 1, mat1)
     call give(f, 2, mat2)
@@ -11385,7 +11613,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 301)
+    call dtf_begin(f, 308)
     call give(f, 0, input)
     call give(f, 1, mat1)
     call give(f, 2, mat2)
@@ -11403,7 +11631,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 302)
+    call dtf_begin(f, 309)
     call give(f, 0, input)
     call give(f, 1, vec2)
     call finish(f, stat, errmsg)
@@ -11422,7 +11650,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 303)
+    call dtf_begin(f, 310)
     call give(f, 0, input)
     call give(f, 1, vec1)
     call give(f, 2, vec2)
@@ -11443,7 +11671,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 304)
+    call dtf_begin(f, 311)
     call give(f, 0, input)
     call give(f, 1, vec1)
     call give(f, 2, vec2)
@@ -11462,7 +11690,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 305)
+    call dtf_begin(f, 312)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -11479,7 +11707,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 306)
+    call dtf_begin(f, 313)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(dim)) call give(f, 2, dim)
@@ -11496,7 +11724,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 307)
+    call dtf_begin(f, 314)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -11513,7 +11741,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 308)
+    call dtf_begin(f, 315)
     call give(f, 0, equation)
     call give_list(f, 1, operands)
     call finish(f, stat, errmsg)
@@ -11530,7 +11758,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 309)
+    call dtf_begin(f, 316)
     call give(f, 0, a)
     call give(f, 1, b)
     if (present(dims)) call give(f, 2, dims)
@@ -11549,7 +11777,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 310)
+    call dtf_begin(f, 317)
     call give(f, 0, a)
     call give(f, 1, b)
     call give_list(f, 2, dims_a)
@@ -11569,7 +11797,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 311)
+    call dtf_begin(f, 318)
     call give(f, 0, input1)
     call give(f, 1, input2)
     call give(f, 2, weight)
@@ -11587,7 +11815,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 312)
+    call dtf_begin(f, 319)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -11603,7 +11831,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 313)
+    call dtf_begin(f, 320)
     call give(f, 0, input)
     call give(f, 1, n)
     call finish(f, stat, errmsg)
@@ -11619,7 +11847,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 314)
+    call dtf_begin(f, 321)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11633,7 +11861,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 315)
+    call dtf_begin(f, 322)
     call give_list(f, 0, matrices)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11647,7 +11875,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 316)
+    call dtf_begin(f, 323)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11664,7 +11892,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 317)
+    call dtf_begin(f, 324)
     call give(f, 0, input)
     if (present(offset)) call give(f, 1, offset)
     if (present(dim1)) call give(f, 2, dim1)
@@ -11683,7 +11911,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 318)
+    call dtf_begin(f, 325)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(dim)) call give(f, 2, dim)
@@ -11701,7 +11929,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 319)
+    call dtf_begin(f, 326)
     call give(f, 0, x)
     call give(f, 1, y)
     if (present(dim)) call give(f, 2, dim)
@@ -11721,7 +11949,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 320)
+    call dtf_begin(f, 327)
     call give(f, 0, input)
     if (present(ord)) call give(f, 1, ord)
     if (present(dim)) call give_list(f, 2, dim)
@@ -11744,7 +11972,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 321)
+    call dtf_begin(f, 328)
     call give(f, 0, input)
     if (present(ord)) call give(f, 1, ord)
     if (present(dim)) call give_list(f, 2, dim)
@@ -11766,7 +11994,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 322)
+    call dtf_begin(f, 329)
     call give(f, 0, input)
     if (present(ord)) call give(f, 1, ord)
     if (present(dim)) call give_list(f, 2, dim)
@@ -11787,7 +12015,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 323)
+    call dtf_begin(f, 330)
     call give(f, 0, x1)
     call give(f, 1, x2)
     if (present(dim)) call give(f, 2, dim)
@@ -11808,7 +12036,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 324)
+    call dtf_begin(f, 331)
     call give(f, 0, x1)
     call give(f, 1, x2)
     if (present(p)) call give(f, 2, p)
@@ -11828,7 +12056,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 325)
+    call dtf_begin(f, 332)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(p)) call give(f, 2, p)
@@ -11847,7 +12075,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 326)
+    call dtf_begin(f, 333)
     call give(f, 0, x1)
     call give(f, 1, x2)
     if (present(p)) call give(f, 2, p)
@@ -11866,7 +12094,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 327)
+    call dtf_begin(f, 334)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     call finish(f, stat, errmsg)
@@ -11884,7 +12112,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 328)
+    call dtf_begin(f, 335)
     call give(f, 0, input)
     call give(f, 1, p)
     call give(f, 2, dim)
@@ -11903,7 +12131,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 329)
+    call dtf_begin(f, 336)
     call give(f, 0, input)
     call give(f, 1, p)
     call give(f, 2, dim)
@@ -11922,7 +12150,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 330)
+    call dtf_begin(f, 337)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(reduction)) call give(f, 2, reduction)
@@ -11942,7 +12170,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 331)
+    call dtf_begin(f, 338)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(reduction)) call give(f, 2, reduction)
@@ -11963,7 +12191,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 332)
+    call dtf_begin(f, 339)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(reduction)) call give(f, 2, reduction)
@@ -11985,7 +12213,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 333)
+    call dtf_begin(f, 340)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(reduction)) call give(f, 2, reduction)
@@ -12006,7 +12234,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 334)
+    call dtf_begin(f, 341)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(reduction)) call give(f, 2, reduction)
@@ -12030,7 +12258,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 335)
+    call dtf_begin(f, 342)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(log_input)) call give(f, 2, log_input)
@@ -12056,7 +12284,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 336)
+    call dtf_begin(f, 343)
     call give(f, 0, input)
     call give(f, 1, target)
     call give(f, 2, var)
@@ -12077,7 +12305,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 337)
+    call dtf_begin(f, 344)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(reduction)) call give(f, 2, reduction)
@@ -12097,7 +12325,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 338)
+    call dtf_begin(f, 345)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(margin)) call give(f, 2, margin)
@@ -12119,7 +12347,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 339)
+    call dtf_begin(f, 346)
     call give(f, 0, input1)
     call give(f, 1, input2)
     call give(f, 2, target)
@@ -12143,7 +12371,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 340)
+    call dtf_begin(f, 347)
     call give(f, 0, input1)
     call give(f, 1, input2)
     call give(f, 2, target)
@@ -12169,7 +12397,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 341)
+    call dtf_begin(f, 348)
     call give(f, 0, anchor)
     call give(f, 1, positive)
     call give(f, 2, negative)
@@ -12197,7 +12425,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 342)
+    call dtf_begin(f, 349)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(p)) call give(f, 2, p)
@@ -12219,7 +12447,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 343)
+    call dtf_begin(f, 350)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(reduction)) call give(f, 2, reduction)
@@ -12239,7 +12467,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 344)
+    call dtf_begin(f, 351)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(weight)) call give(f, 2, weight)
@@ -12260,12 +12488,42 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 345)
+    call dtf_begin(f, 352)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(weight)) call give(f, 2, weight)
     if (present(ignore_index)) call give(f, 3, ignore_index)
     if (present(reduction)) call give(f, 4, reduction)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! ctc_loss: -log of the probability of all paths through [time, classes] that are the target
+  ! after blanks and repetitions are taken out (Graves et al., ICML 2006). The mean is of each
+  ! loss over its target's length. As in PyTorch the gradient is by the argument of the
+  ! log_softmax that made log_probs.
+  function dt_ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction, &
+      zero_infinity, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: log_probs
+    type(dt_tensor), intent(in) :: targets
+    type(dt_tensor), intent(in) :: input_lengths
+    type(dt_tensor), intent(in) :: target_lengths
+    class(*), intent(in), optional :: blank
+    integer, intent(in), optional :: reduction
+    logical, intent(in), optional :: zero_infinity
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 353)
+    call give(f, 0, log_probs)
+    call give(f, 1, targets)
+    call give(f, 2, input_lengths)
+    call give(f, 3, target_lengths)
+    if (present(blank)) call give(f, 4, blank)
+    if (present(reduction)) call give(f, 5, reduction)
+    if (present(zero_infinity)) call give(f, 6, zero_infinity)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
@@ -12284,7 +12542,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 346)
+    call dtf_begin(f, 354)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(weight)) call give(f, 2, weight)
@@ -12307,7 +12565,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 347)
+    call dtf_begin(f, 355)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(weight)) call give(f, 2, weight)
@@ -12329,7 +12587,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 348)
+    call dtf_begin(f, 356)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(weight)) call give(f, 2, weight)
@@ -12349,7 +12607,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 349)
+    call dtf_begin(f, 357)
     call give(f, 0, self)
     call give(f, 1, input)
     if (present(target)) call give(f, 2, target)
@@ -12367,7 +12625,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 350)
+    call dtf_begin(f, 358)
     call give(f, 0, self)
     call give_list(f, 1, inputs)
     call finish(f, stat, errmsg)
@@ -12385,7 +12643,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 351)
+    call dtf_begin(f, 359)
     call give(f, 0, self)
     call give_list(f, 1, inputs)
     call finish(f, stat, errmsg)
@@ -12400,7 +12658,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 352)
+    call dtf_begin(f, 360)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_text(f, 0, out)
@@ -12415,7 +12673,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 353)
+    call dtf_begin(f, 361)
     call give(f, 0, self)
     if (present(mode)) call give(f, 1, mode)
     call finish(f, stat, errmsg)
@@ -12429,7 +12687,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 354)
+    call dtf_begin(f, 362)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -12444,7 +12702,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 355)
+    call dtf_begin(f, 363)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_tensors(f, 0, out)
@@ -12460,7 +12718,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
     type(frame) :: f
-    call dtf_begin(f, 356)
+    call dtf_begin(f, 364)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, names)
@@ -12476,7 +12734,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
     type(frame) :: f
-    call dtf_begin(f, 357)
+    call dtf_begin(f, 365)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, names)
@@ -12493,7 +12751,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
     type(frame) :: f
-    call dtf_begin(f, 358)
+    call dtf_begin(f, 366)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, names)
@@ -12510,7 +12768,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 359)
+    call dtf_begin(f, 367)
     call give(f, 0, self)
     call give_texts(f, 1, names)
     call give_list(f, 2, tensors)
@@ -12526,7 +12784,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 360)
+    call dtf_begin(f, 368)
     call give(f, 0, self)
     call give(f, 1, path)
     call finish(f, stat, errmsg)
@@ -12541,7 +12799,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 361)
+    call dtf_begin(f, 369)
     call give(f, 0, self)
     call give(f, 1, path)
     if (present(strict)) call give(f, 2, strict)
@@ -12558,7 +12816,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 362)
+    call dtf_begin(f, 370)
     call give(f, 0, self)
     if (present(device)) call give(f, 1, device)
     if (present(dtype)) call give(f, 2, dtype)
@@ -12572,7 +12830,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 363)
+    call dtf_begin(f, 371)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12585,7 +12843,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 364)
+    call dtf_begin(f, 372)
     call give(f, 0, self)
     if (present(device)) call give(f, 1, device)
     call finish(f, stat, errmsg)
@@ -12599,7 +12857,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 365)
+    call dtf_begin(f, 373)
     call give(f, 0, self)
     if (present(set_to_none)) call give(f, 1, set_to_none)
     call finish(f, stat, errmsg)
@@ -12613,7 +12871,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 366)
+    call dtf_begin(f, 374)
     call give(f, 0, self)
     if (present(requires_grad)) call give(f, 1, requires_grad)
     call finish(f, stat, errmsg)
@@ -12627,7 +12885,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 367)
+    call dtf_begin(f, 375)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -12642,7 +12900,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 368)
+    call dtf_begin(f, 376)
     call give(f, 0, self)
     call give(f, 1, index)
     call finish(f, stat, errmsg)
@@ -12658,7 +12916,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 369)
+    call dtf_begin(f, 377)
     call give(f, 0, kind)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12673,7 +12931,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 370)
+    call dtf_begin(f, 378)
     call give(f, 0, self)
     call give(f, 1, name)
     call give(f, 2, param)
@@ -12689,7 +12947,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 371)
+    call dtf_begin(f, 379)
     call give(f, 0, self)
     call give(f, 1, name)
     call give(f, 2, buffer)
@@ -12705,7 +12963,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 372)
+    call dtf_begin(f, 380)
     call give(f, 0, self)
     call give(f, 1, name)
     call give(f, 2, child)
@@ -12719,7 +12977,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 373)
+    call dtf_begin(f, 381)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
@@ -12732,7 +12990,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 374)
+    call dtf_begin(f, 382)
     call give(f, 0, self)
     call give(f, 1, child)
     call finish(f, stat, errmsg)
@@ -12748,7 +13006,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 375)
+    call dtf_begin(f, 383)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -12770,7 +13028,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 376)
+    call dtf_begin(f, 384)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -12797,7 +13055,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 377)
+    call dtf_begin(f, 385)
     call give(f, 0, input)
     if (present(running_mean)) call give(f, 1, running_mean)
     if (present(running_var)) call give(f, 2, running_var)
@@ -12823,7 +13081,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 378)
+    call dtf_begin(f, 386)
     call give(f, 0, input)
     call give_list(f, 1, normalized_shape)
     if (present(weight)) call give(f, 2, weight)
@@ -12845,7 +13103,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 379)
+    call dtf_begin(f, 387)
     call give(f, 0, input)
     call give_list(f, 1, normalized_shape)
     if (present(weight)) call give(f, 2, weight)
@@ -12867,7 +13125,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 380)
+    call dtf_begin(f, 388)
     call give(f, 0, input)
     call give(f, 1, num_groups)
     if (present(weight)) call give(f, 2, weight)
@@ -12893,7 +13151,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 381)
+    call dtf_begin(f, 389)
     call give(f, 0, input)
     if (present(running_mean)) call give(f, 1, running_mean)
     if (present(running_var)) call give(f, 2, running_var)
@@ -12919,7 +13177,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 382)
+    call dtf_begin(f, 390)
     call give(f, 0, input)
     call give(f, 1, size)
     if (present(alpha)) call give(f, 2, alpha)
@@ -12939,7 +13197,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 383)
+    call dtf_begin(f, 391)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(dtype)) call give(f, 2, dtype)
@@ -12957,7 +13215,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 384)
+    call dtf_begin(f, 392)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(dtype)) call give(f, 2, dtype)
@@ -12975,7 +13233,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 385)
+    call dtf_begin(f, 393)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(training)) call give(f, 2, training)
@@ -12992,7 +13250,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 386)
+    call dtf_begin(f, 394)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(training)) call give(f, 2, training)
@@ -13009,7 +13267,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 387)
+    call dtf_begin(f, 395)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(training)) call give(f, 2, training)
@@ -13026,7 +13284,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 388)
+    call dtf_begin(f, 396)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(training)) call give(f, 2, training)
@@ -13043,7 +13301,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 389)
+    call dtf_begin(f, 397)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(training)) call give(f, 2, training)
@@ -13060,7 +13318,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 390)
+    call dtf_begin(f, 398)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(training)) call give(f, 2, training)
@@ -13078,7 +13336,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 391)
+    call dtf_begin(f, 399)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(training)) call give(f, 2, training)
@@ -13095,7 +13353,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 392)
+    call dtf_begin(f, 400)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(training)) call give(f, 2, training)
@@ -13113,7 +13371,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 393)
+    call dtf_begin(f, 401)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(training)) call give(f, 2, training)
@@ -13130,7 +13388,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 394)
+    call dtf_begin(f, 402)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(training)) call give(f, 2, training)
@@ -13147,7 +13405,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 395)
+    call dtf_begin(f, 403)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(training)) call give(f, 2, training)
@@ -13164,7 +13422,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 396)
+    call dtf_begin(f, 404)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(training)) call give(f, 2, training)
@@ -13182,7 +13440,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 397)
+    call dtf_begin(f, 405)
     call give(f, 0, input)
     if (present(lower)) call give(f, 1, lower)
     if (present(upper)) call give(f, 2, upper)
@@ -13201,7 +13459,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 398)
+    call dtf_begin(f, 406)
     call give(f, 0, input)
     if (present(lower)) call give(f, 1, lower)
     if (present(upper)) call give(f, 2, upper)
@@ -13222,7 +13480,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 399)
+    call dtf_begin(f, 407)
     call give(f, 0, logits)
     if (present(tau)) call give(f, 1, tau)
     if (present(hard)) call give(f, 2, hard)
@@ -13247,7 +13505,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 400)
+    call dtf_begin(f, 408)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(padding_idx)) call give(f, 2, padding_idx)
@@ -13260,6 +13518,43 @@ contains
     call dtf_end(f)
   end function
 
+  ! embedding_bag: The sum, mean or maximum of each bag of rows of a table: [bags, size]. An empty
+  ! bag is 0.
+  function dt_embedding_bag(input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, &
+      mode, sparse, per_sample_weights, include_last_offset, padding_idx, stat, &
+      errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: weight
+    type(dt_tensor), intent(in), optional :: offsets
+    real(real64), intent(in), optional :: max_norm
+    real(real64), intent(in), optional :: norm_type
+    logical, intent(in), optional :: scale_grad_by_freq
+    character(*), intent(in), optional :: mode
+    logical, intent(in), optional :: sparse
+    type(dt_tensor), intent(in), optional :: per_sample_weights
+    logical, intent(in), optional :: include_last_offset
+    class(*), intent(in), optional :: padding_idx
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 409)
+    call give(f, 0, input)
+    call give(f, 1, weight)
+    if (present(offsets)) call give(f, 2, offsets)
+    if (present(max_norm)) call give(f, 3, max_norm)
+    if (present(norm_type)) call give(f, 4, norm_type)
+    if (present(scale_grad_by_freq)) call give(f, 5, scale_grad_by_freq)
+    if (present(mode)) call give(f, 6, mode)
+    if (present(sparse)) call give(f, 7, sparse)
+    if (present(per_sample_weights)) call give(f, 8, per_sample_weights)
+    if (present(include_last_offset)) call give(f, 9, include_last_offset)
+    if (present(padding_idx)) call give(f, 10, padding_idx)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
   ! optimizer_step: Updates every parameter that has a gradient. After an error earlier groups are
   ! updated, later ones are not.
   subroutine dt_optimizer_step(self, stat, errmsg)
@@ -13267,7 +13562,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 401)
+    call dtf_begin(f, 410)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13280,7 +13575,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 402)
+    call dtf_begin(f, 411)
     call give(f, 0, self)
     if (present(set_to_none)) call give(f, 1, set_to_none)
     call finish(f, stat, errmsg)
@@ -13295,7 +13590,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 403)
+    call dtf_begin(f, 412)
     call give(f, 0, self)
     call give_list(f, 1, params)
     call finish(f, stat, errmsg)
@@ -13309,7 +13604,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 404)
+    call dtf_begin(f, 413)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -13325,7 +13620,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     real(real64) :: out
     type(frame) :: f
-    call dtf_begin(f, 405)
+    call dtf_begin(f, 414)
     call give(f, 0, self)
     call give(f, 1, name)
     if (present(group)) call give(f, 2, group)
@@ -13343,7 +13638,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 406)
+    call dtf_begin(f, 415)
     call give(f, 0, self)
     call give(f, 1, name)
     call give(f, 2, value)
@@ -13361,7 +13656,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
     type(frame) :: f
-    call dtf_begin(f, 407)
+    call dtf_begin(f, 416)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, names)
@@ -13378,7 +13673,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 408)
+    call dtf_begin(f, 417)
     call give(f, 0, self)
     call give_texts(f, 1, names)
     call give_list(f, 2, tensors)
@@ -13392,7 +13687,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 409)
+    call dtf_begin(f, 418)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13405,7 +13700,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 410)
+    call dtf_begin(f, 419)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -13420,7 +13715,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     real(real64), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 411)
+    call dtf_begin(f, 420)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_reals(f, 0, out)
@@ -13439,7 +13734,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 412)
+    call dtf_begin(f, 421)
     call give_list(f, 0, params)
     call give(f, 1, max_norm)
     if (present(norm_type)) call give(f, 2, norm_type)
@@ -13463,7 +13758,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 413)
+    call dtf_begin(f, 422)
     call give(f, 0, optimizer)
     call give_list(f, 1, params)
     call give_list(f, 2, grads)
@@ -13482,7 +13777,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 414)
+    call dtf_begin(f, 423)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13495,7 +13790,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 415)
+    call dtf_begin(f, 424)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13508,7 +13803,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 416)
+    call dtf_begin(f, 425)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13521,7 +13816,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 417)
+    call dtf_begin(f, 426)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13534,7 +13829,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 418)
+    call dtf_begin(f, 427)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13547,7 +13842,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 419)
+    call dtf_begin(f, 428)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13560,7 +13855,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 420)
+    call dtf_begin(f, 429)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13573,7 +13868,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 421)
+    call dtf_begin(f, 430)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13586,7 +13881,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 422)
+    call dtf_begin(f, 431)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13599,7 +13894,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 423)
+    call dtf_begin(f, 432)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13612,7 +13907,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 424)
+    call dtf_begin(f, 433)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13625,7 +13920,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 425)
+    call dtf_begin(f, 434)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13638,7 +13933,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 426)
+    call dtf_begin(f, 435)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13651,7 +13946,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 427)
+    call dtf_begin(f, 436)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13664,7 +13959,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 428)
+    call dtf_begin(f, 437)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13677,7 +13972,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 429)
+    call dtf_begin(f, 438)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13690,7 +13985,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 430)
+    call dtf_begin(f, 439)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13703,7 +13998,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 431)
+    call dtf_begin(f, 440)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13716,7 +14011,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 432)
+    call dtf_begin(f, 441)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13729,7 +14024,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 433)
+    call dtf_begin(f, 442)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13742,7 +14037,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 434)
+    call dtf_begin(f, 443)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13755,7 +14050,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 435)
+    call dtf_begin(f, 444)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13768,7 +14063,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 436)
+    call dtf_begin(f, 445)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13781,7 +14076,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 437)
+    call dtf_begin(f, 446)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13794,7 +14089,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 438)
+    call dtf_begin(f, 447)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13807,7 +14102,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 439)
+    call dtf_begin(f, 448)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13820,7 +14115,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 440)
+    call dtf_begin(f, 449)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13833,7 +14128,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 441)
+    call dtf_begin(f, 450)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13846,7 +14141,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 442)
+    call dtf_begin(f, 451)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13859,7 +14154,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 443)
+    call dtf_begin(f, 452)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13872,7 +14167,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 444)
+    call dtf_begin(f, 453)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13885,7 +14180,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 445)
+    call dtf_begin(f, 454)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13898,7 +14193,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 446)
+    call dtf_begin(f, 455)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13911,7 +14206,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 447)
+    call dtf_begin(f, 456)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13924,7 +14219,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 448)
+    call dtf_begin(f, 457)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13937,7 +14232,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 449)
+    call dtf_begin(f, 458)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13950,7 +14245,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 450)
+    call dtf_begin(f, 459)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13963,7 +14258,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 451)
+    call dtf_begin(f, 460)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13976,7 +14271,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 452)
+    call dtf_begin(f, 461)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13989,7 +14284,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 453)
+    call dtf_begin(f, 462)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -14003,7 +14298,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 454)
+    call dtf_begin(f, 463)
     call give(f, 0, input)
     if (present(negative_slope)) call give(f, 1, negative_slope)
     call finish(f, stat, errmsg)
@@ -14018,7 +14313,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 455)
+    call dtf_begin(f, 464)
     call give(f, 0, input)
     if (present(negative_slope)) call give(f, 1, negative_slope)
     call finish(f, stat, errmsg)
@@ -14033,7 +14328,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 456)
+    call dtf_begin(f, 465)
     call give(f, 0, input)
     if (present(alpha)) call give(f, 1, alpha)
     call finish(f, stat, errmsg)
@@ -14048,7 +14343,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 457)
+    call dtf_begin(f, 466)
     call give(f, 0, input)
     if (present(alpha)) call give(f, 1, alpha)
     call finish(f, stat, errmsg)
@@ -14064,7 +14359,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 458)
+    call dtf_begin(f, 467)
     call give(f, 0, input)
     if (present(beta)) call give(f, 1, beta)
     if (present(threshold)) call give(f, 2, threshold)
@@ -14080,7 +14375,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 459)
+    call dtf_begin(f, 468)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14094,7 +14389,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 460)
+    call dtf_begin(f, 469)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14107,7 +14402,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 461)
+    call dtf_begin(f, 470)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -14121,7 +14416,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 462)
+    call dtf_begin(f, 471)
     call give(f, 0, input)
     if (present(approximate)) call give(f, 1, approximate)
     call finish(f, stat, errmsg)
@@ -14137,7 +14432,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 463)
+    call dtf_begin(f, 472)
     call give(f, 0, input)
     call give(f, 1, min)
     call finish(f, stat, errmsg)
@@ -14152,7 +14447,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 464)
+    call dtf_begin(f, 473)
     call give(f, 0, input)
     call give(f, 1, min)
     call finish(f, stat, errmsg)
@@ -14167,7 +14462,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 465)
+    call dtf_begin(f, 474)
     call give(f, 0, input)
     call give(f, 1, max)
     call finish(f, stat, errmsg)
@@ -14182,7 +14477,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 466)
+    call dtf_begin(f, 475)
     call give(f, 0, input)
     call give(f, 1, max)
     call finish(f, stat, errmsg)
@@ -14199,7 +14494,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 467)
+    call dtf_begin(f, 476)
     call give(f, 0, input)
     if (present(min)) call give(f, 1, min)
     if (present(max)) call give(f, 2, max)
@@ -14216,7 +14511,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 468)
+    call dtf_begin(f, 477)
     call give(f, 0, input)
     if (present(min)) call give(f, 1, min)
     if (present(max)) call give(f, 2, max)
@@ -14233,7 +14528,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 469)
+    call dtf_begin(f, 478)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
@@ -14250,7 +14545,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 470)
+    call dtf_begin(f, 479)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
@@ -14267,7 +14562,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 471)
+    call dtf_begin(f, 480)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
@@ -14284,7 +14579,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 472)
+    call dtf_begin(f, 481)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
@@ -14301,7 +14596,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 473)
+    call dtf_begin(f, 482)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
@@ -14318,7 +14613,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 474)
+    call dtf_begin(f, 483)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14333,7 +14628,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 475)
+    call dtf_begin(f, 484)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14348,7 +14643,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 476)
+    call dtf_begin(f, 485)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14363,7 +14658,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 477)
+    call dtf_begin(f, 486)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14379,7 +14674,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 478)
+    call dtf_begin(f, 487)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(rounding_mode)) call give(f, 2, rounding_mode)
@@ -14396,7 +14691,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 479)
+    call dtf_begin(f, 488)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(rounding_mode)) call give(f, 2, rounding_mode)
@@ -14412,7 +14707,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 480)
+    call dtf_begin(f, 489)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14427,7 +14722,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 481)
+    call dtf_begin(f, 490)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14442,7 +14737,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 482)
+    call dtf_begin(f, 491)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14457,7 +14752,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 483)
+    call dtf_begin(f, 492)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14472,7 +14767,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 484)
+    call dtf_begin(f, 493)
     call give(f, 0, input)
     call give(f, 1, exponent)
     call finish(f, stat, errmsg)
@@ -14487,7 +14782,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 485)
+    call dtf_begin(f, 494)
     call give(f, 0, input)
     call give(f, 1, exponent)
     call finish(f, stat, errmsg)
@@ -14502,7 +14797,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 486)
+    call dtf_begin(f, 495)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14518,7 +14813,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 487)
+    call dtf_begin(f, 496)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14535,7 +14830,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 488)
+    call dtf_begin(f, 497)
     call give(f, 0, input)
     if (present(min_val)) call give(f, 1, min_val)
     if (present(max_val)) call give(f, 2, max_val)
@@ -14552,7 +14847,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 489)
+    call dtf_begin(f, 498)
     call give(f, 0, input)
     if (present(min_val)) call give(f, 1, min_val)
     if (present(max_val)) call give(f, 2, max_val)
@@ -14567,7 +14862,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 490)
+    call dtf_begin(f, 499)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14580,7 +14875,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 491)
+    call dtf_begin(f, 500)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -14593,7 +14888,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 492)
+    call dtf_begin(f, 501)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14606,7 +14901,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 493)
+    call dtf_begin(f, 502)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -14619,7 +14914,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 494)
+    call dtf_begin(f, 503)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14632,7 +14927,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 495)
+    call dtf_begin(f, 504)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -14646,7 +14941,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 496)
+    call dtf_begin(f, 505)
     call give(f, 0, input)
     if (present(lambd)) call give(f, 1, lambd)
     call finish(f, stat, errmsg)
@@ -14662,7 +14957,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 497)
+    call dtf_begin(f, 506)
     call give(f, 0, input)
     if (present(lambd)) call give(f, 1, lambd)
     call finish(f, stat, errmsg)
@@ -14677,7 +14972,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 498)
+    call dtf_begin(f, 507)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14693,7 +14988,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 499)
+    call dtf_begin(f, 508)
     call give(f, 0, input)
     call give(f, 1, threshold)
     call give(f, 2, value)
@@ -14710,7 +15005,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 500)
+    call dtf_begin(f, 509)
     call give(f, 0, input)
     call give(f, 1, threshold)
     call give(f, 2, value)
@@ -14725,7 +15020,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 501)
+    call dtf_begin(f, 510)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14739,7 +15034,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 502)
+    call dtf_begin(f, 511)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14752,7 +15047,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 503)
+    call dtf_begin(f, 512)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -14766,7 +15061,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 504)
+    call dtf_begin(f, 513)
     call give(f, 0, input)
     if (present(alpha)) call give(f, 1, alpha)
     call finish(f, stat, errmsg)
@@ -14781,7 +15076,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 505)
+    call dtf_begin(f, 514)
     call give(f, 0, input)
     if (present(alpha)) call give(f, 1, alpha)
     call finish(f, stat, errmsg)
@@ -14795,7 +15090,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 506)
+    call dtf_begin(f, 515)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14808,7 +15103,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 507)
+    call dtf_begin(f, 516)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -14822,7 +15117,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 508)
+    call dtf_begin(f, 517)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -14838,7 +15133,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 509)
+    call dtf_begin(f, 518)
     call give(f, 0, input)
     call give(f, 1, weight)
     call finish(f, stat, errmsg)
@@ -14855,7 +15150,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 510)
+    call dtf_begin(f, 519)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(dtype)) call give(f, 2, dtype)
@@ -14872,7 +15167,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 511)
+    call dtf_begin(f, 520)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14887,7 +15182,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 512)
+    call dtf_begin(f, 521)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14902,7 +15197,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 513)
+    call dtf_begin(f, 522)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14917,7 +15212,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 514)
+    call dtf_begin(f, 523)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14932,7 +15227,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 515)
+    call dtf_begin(f, 524)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14947,7 +15242,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 516)
+    call dtf_begin(f, 525)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14962,7 +15257,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 517)
+    call dtf_begin(f, 526)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14977,7 +15272,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 518)
+    call dtf_begin(f, 527)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14992,7 +15287,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 519)
+    call dtf_begin(f, 528)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15007,7 +15302,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 520)
+    call dtf_begin(f, 529)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15022,7 +15317,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 521)
+    call dtf_begin(f, 530)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15037,7 +15332,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 522)
+    call dtf_begin(f, 531)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15051,7 +15346,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 523)
+    call dtf_begin(f, 532)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15065,7 +15360,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 524)
+    call dtf_begin(f, 533)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15079,7 +15374,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 525)
+    call dtf_begin(f, 534)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15093,7 +15388,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 526)
+    call dtf_begin(f, 535)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15106,7 +15401,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 527)
+    call dtf_begin(f, 536)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15120,7 +15415,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 528)
+    call dtf_begin(f, 537)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15135,7 +15430,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 529)
+    call dtf_begin(f, 538)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15150,7 +15445,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 530)
+    call dtf_begin(f, 539)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15165,7 +15460,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 531)
+    call dtf_begin(f, 540)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15180,7 +15475,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 532)
+    call dtf_begin(f, 541)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15195,7 +15490,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 533)
+    call dtf_begin(f, 542)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15210,7 +15505,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 534)
+    call dtf_begin(f, 543)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15225,7 +15520,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 535)
+    call dtf_begin(f, 544)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15240,7 +15535,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 536)
+    call dtf_begin(f, 545)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15255,7 +15550,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 537)
+    call dtf_begin(f, 546)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15270,7 +15565,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 538)
+    call dtf_begin(f, 547)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15285,7 +15580,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 539)
+    call dtf_begin(f, 548)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15301,7 +15596,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 540)
+    call dtf_begin(f, 549)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15316,7 +15611,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 541)
+    call dtf_begin(f, 550)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15332,7 +15627,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 542)
+    call dtf_begin(f, 551)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15347,7 +15642,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 543)
+    call dtf_begin(f, 552)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15361,7 +15656,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 544)
+    call dtf_begin(f, 553)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15377,7 +15672,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 545)
+    call dtf_begin(f, 554)
     call give(f, 0, condition)
     call give(f, 1, input)
     call give(f, 2, other)
@@ -15395,7 +15690,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 546)
+    call dtf_begin(f, 555)
     call give(f, 0, input)
     call give(f, 1, mask)
     call give(f, 2, value)
@@ -15412,7 +15707,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 547)
+    call dtf_begin(f, 556)
     call give(f, 0, input)
     call give(f, 1, mask)
     call give(f, 2, value)
@@ -15427,7 +15722,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 548)
+    call dtf_begin(f, 557)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15440,7 +15735,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 549)
+    call dtf_begin(f, 558)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15453,7 +15748,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 550)
+    call dtf_begin(f, 559)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15466,7 +15761,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 551)
+    call dtf_begin(f, 560)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15479,7 +15774,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 552)
+    call dtf_begin(f, 561)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15492,7 +15787,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 553)
+    call dtf_begin(f, 562)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15505,7 +15800,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 554)
+    call dtf_begin(f, 563)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15518,7 +15813,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 555)
+    call dtf_begin(f, 564)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15531,7 +15826,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 556)
+    call dtf_begin(f, 565)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15544,7 +15839,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 557)
+    call dtf_begin(f, 566)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15557,7 +15852,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 558)
+    call dtf_begin(f, 567)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15570,7 +15865,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 559)
+    call dtf_begin(f, 568)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15583,7 +15878,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 560)
+    call dtf_begin(f, 569)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15596,7 +15891,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 561)
+    call dtf_begin(f, 570)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15609,7 +15904,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 562)
+    call dtf_begin(f, 571)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15622,7 +15917,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 563)
+    call dtf_begin(f, 572)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15635,7 +15930,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 564)
+    call dtf_begin(f, 573)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15648,7 +15943,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 565)
+    call dtf_begin(f, 574)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15662,7 +15957,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 566)
+    call dtf_begin(f, 575)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15677,7 +15972,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 567)
+    call dtf_begin(f, 576)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15692,7 +15987,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 568)
+    call dtf_begin(f, 577)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15707,7 +16002,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 569)
+    call dtf_begin(f, 578)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15721,7 +16016,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 570)
+    call dtf_begin(f, 579)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15734,7 +16029,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 571)
+    call dtf_begin(f, 580)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15747,7 +16042,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 572)
+    call dtf_begin(f, 581)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15760,7 +16055,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 573)
+    call dtf_begin(f, 582)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15773,7 +16068,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 574)
+    call dtf_begin(f, 583)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15786,7 +16081,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 575)
+    call dtf_begin(f, 584)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15799,7 +16094,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 576)
+    call dtf_begin(f, 585)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15812,7 +16107,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 577)
+    call dtf_begin(f, 586)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15825,7 +16120,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 578)
+    call dtf_begin(f, 587)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15838,7 +16133,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 579)
+    call dtf_begin(f, 588)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15851,7 +16146,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 580)
+    call dtf_begin(f, 589)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15864,7 +16159,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 581)
+    call dtf_begin(f, 590)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15877,7 +16172,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 582)
+    call dtf_begin(f, 591)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15890,7 +16185,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 583)
+    call dtf_begin(f, 592)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15904,7 +16199,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 584)
+    call dtf_begin(f, 593)
     call give(f, 0, input)
     if (present(eps)) call give(f, 1, eps)
     call finish(f, stat, errmsg)
@@ -15919,7 +16214,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 585)
+    call dtf_begin(f, 594)
     call give(f, 0, input)
     if (present(eps)) call give(f, 1, eps)
     call finish(f, stat, errmsg)
@@ -15934,7 +16229,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 586)
+    call dtf_begin(f, 595)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15949,7 +16244,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 587)
+    call dtf_begin(f, 596)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15964,7 +16259,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 588)
+    call dtf_begin(f, 597)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15980,7 +16275,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 589)
+    call dtf_begin(f, 598)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15996,7 +16291,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 590)
+    call dtf_begin(f, 599)
     call give(f, 0, input)
     call give(f, 1, exponent)
     call finish(f, stat, errmsg)
@@ -16011,7 +16306,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 591)
+    call dtf_begin(f, 600)
     call give(f, 0, input)
     call give(f, 1, exponent)
     call finish(f, stat, errmsg)
@@ -16026,7 +16321,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 592)
+    call dtf_begin(f, 601)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -16041,7 +16336,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 593)
+    call dtf_begin(f, 602)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -16055,7 +16350,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 594)
+    call dtf_begin(f, 603)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16068,7 +16363,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 595)
+    call dtf_begin(f, 604)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -16082,7 +16377,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 596)
+    call dtf_begin(f, 605)
     call give(f, 0, input)
     call give(f, 1, decimals)
     call finish(f, stat, errmsg)
@@ -16097,7 +16392,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 597)
+    call dtf_begin(f, 606)
     call give(f, 0, input)
     call give(f, 1, decimals)
     call finish(f, stat, errmsg)
@@ -16111,7 +16406,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 598)
+    call dtf_begin(f, 607)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16125,7 +16420,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 599)
+    call dtf_begin(f, 608)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16140,7 +16435,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 600)
+    call dtf_begin(f, 609)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -16155,7 +16450,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 601)
+    call dtf_begin(f, 610)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -16170,7 +16465,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 602)
+    call dtf_begin(f, 611)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -16185,7 +16480,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 603)
+    call dtf_begin(f, 612)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -16200,7 +16495,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 604)
+    call dtf_begin(f, 613)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -16215,7 +16510,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 605)
+    call dtf_begin(f, 614)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -16230,7 +16525,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 606)
+    call dtf_begin(f, 615)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -16245,7 +16540,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 607)
+    call dtf_begin(f, 616)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -16260,7 +16555,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 608)
+    call dtf_begin(f, 617)
     call give(f, 0, input)
     call give(f, 1, values)
     call finish(f, stat, errmsg)
@@ -16275,7 +16570,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 609)
+    call dtf_begin(f, 618)
     call give(f, 0, input)
     call give(f, 1, values)
     call finish(f, stat, errmsg)
@@ -16290,7 +16585,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 610)
+    call dtf_begin(f, 619)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -16306,7 +16601,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 611)
+    call dtf_begin(f, 620)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -16324,7 +16619,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 612)
+    call dtf_begin(f, 621)
     call give(f, 0, input)
     if (present(nan)) call give(f, 1, nan)
     if (present(posinf)) call give(f, 2, posinf)
@@ -16343,7 +16638,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 613)
+    call dtf_begin(f, 622)
     call give(f, 0, input)
     if (present(nan)) call give(f, 1, nan)
     if (present(posinf)) call give(f, 2, posinf)
@@ -16359,7 +16654,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 614)
+    call dtf_begin(f, 623)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16373,7 +16668,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 615)
+    call dtf_begin(f, 624)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16387,7 +16682,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 616)
+    call dtf_begin(f, 625)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16403,7 +16698,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 617)
+    call dtf_begin(f, 626)
     call give(f, 0, input)
     call give(f, 1, end)
     call give(f, 2, weight)
@@ -16420,7 +16715,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 618)
+    call dtf_begin(f, 627)
     call give(f, 0, input)
     call give(f, 1, end)
     call give(f, 2, weight)
@@ -16438,7 +16733,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 619)
+    call dtf_begin(f, 628)
     call give(f, 0, input)
     call give(f, 1, tensor1)
     call give(f, 2, tensor2)
@@ -16457,7 +16752,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 620)
+    call dtf_begin(f, 629)
     call give(f, 0, input)
     call give(f, 1, tensor1)
     call give(f, 2, tensor2)
@@ -16476,7 +16771,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 621)
+    call dtf_begin(f, 630)
     call give(f, 0, input)
     call give(f, 1, tensor1)
     call give(f, 2, tensor2)
@@ -16495,7 +16790,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 622)
+    call dtf_begin(f, 631)
     call give(f, 0, input)
     call give(f, 1, tensor1)
     call give(f, 2, tensor2)
@@ -16518,7 +16813,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 623)
+    call dtf_begin(f, 632)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(stride)) call give_list(f, 2, stride)
@@ -16545,7 +16840,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 624)
+    call dtf_begin(f, 633)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(stride)) call give_list(f, 2, stride)
@@ -16572,7 +16867,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 625)
+    call dtf_begin(f, 634)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(stride)) call give_list(f, 2, stride)
@@ -16598,7 +16893,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 626)
+    call dtf_begin(f, 635)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(stride)) call give_list(f, 2, stride)
@@ -16626,7 +16921,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 627)
+    call dtf_begin(f, 636)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(stride)) call give_list(f, 2, stride)
@@ -16654,7 +16949,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 628)
+    call dtf_begin(f, 637)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(stride)) call give_list(f, 2, stride)
@@ -16681,7 +16976,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 629)
+    call dtf_begin(f, 638)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(stride)) call give_list(f, 2, stride)
@@ -16709,7 +17004,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 630)
+    call dtf_begin(f, 639)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(stride)) call give_list(f, 2, stride)
@@ -16737,7 +17032,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 631)
+    call dtf_begin(f, 640)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(stride)) call give_list(f, 2, stride)
@@ -16759,7 +17054,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 632)
+    call dtf_begin(f, 641)
     call give(f, 0, input)
     call give_list(f, 1, output_size)
     call finish(f, stat, errmsg)
@@ -16775,7 +17070,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 633)
+    call dtf_begin(f, 642)
     call give(f, 0, input)
     call give_list(f, 1, output_size)
     call finish(f, stat, errmsg)
@@ -16794,7 +17089,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 634)
+    call dtf_begin(f, 643)
     call give(f, 0, input)
     call give_list(f, 1, output_size)
     call finish(f, stat, errmsg)
@@ -16816,7 +17111,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 635)
+    call dtf_begin(f, 644)
     call give(f, 0, input)
     call give(f, 1, norm_type)
     call give_list(f, 2, kernel_size)
@@ -16840,7 +17135,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 636)
+    call dtf_begin(f, 645)
     call give(f, 0, input)
     call give(f, 1, indices)
     call give_list(f, 2, kernel_size)
@@ -16861,7 +17156,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 637)
+    call dtf_begin(f, 646)
     call give(f, 0, input)
     call give_list(f, 1, output_size)
     call finish(f, stat, errmsg)
@@ -16877,7 +17172,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 638)
+    call dtf_begin(f, 647)
     call give(f, 0, input)
     call give_list(f, 1, output_size)
     call finish(f, stat, errmsg)
@@ -16896,7 +17191,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 639)
+    call dtf_begin(f, 648)
     call give(f, 0, input)
     call give_list(f, 1, output_size)
     call finish(f, stat, errmsg)
@@ -16918,7 +17213,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 640)
+    call dtf_begin(f, 649)
     call give(f, 0, input)
     call give(f, 1, norm_type)
     call give_list(f, 2, kernel_size)
@@ -16942,7 +17237,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 641)
+    call dtf_begin(f, 650)
     call give(f, 0, input)
     call give(f, 1, indices)
     call give_list(f, 2, kernel_size)
@@ -16963,7 +17258,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 642)
+    call dtf_begin(f, 651)
     call give(f, 0, input)
     call give_list(f, 1, output_size)
     call finish(f, stat, errmsg)
@@ -16979,7 +17274,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 643)
+    call dtf_begin(f, 652)
     call give(f, 0, input)
     call give_list(f, 1, output_size)
     call finish(f, stat, errmsg)
@@ -16998,7 +17293,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 644)
+    call dtf_begin(f, 653)
     call give(f, 0, input)
     call give_list(f, 1, output_size)
     call finish(f, stat, errmsg)
@@ -17020,7 +17315,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 645)
+    call dtf_begin(f, 654)
     call give(f, 0, input)
     call give(f, 1, norm_type)
     call give_list(f, 2, kernel_size)
@@ -17044,7 +17339,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 646)
+    call dtf_begin(f, 655)
     call give(f, 0, input)
     call give(f, 1, indices)
     call give_list(f, 2, kernel_size)
@@ -17055,6 +17350,108 @@ contains
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
   end function
+
+  ! fractional_max_pool2d: Maximum of windows that lie at pseudo-random distances (Graham,
+  ! arXiv:1412.6071): of n elements, m windows of k and a sample u the i-th begins at floor((i +
+  ! u) * a) - floor(u * a), a = (n - k) / (m - 1), the last at n - k.
+  function dt_fractional_max_pool2d(input, kernel_size, output_size, output_ratio, &
+      random_samples, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: kernel_size(:)
+    class(*), intent(in), optional :: output_size(:)
+    real(real64), intent(in), optional :: output_ratio(:)
+    type(dt_tensor), intent(in), optional :: random_samples
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 656)
+    call give(f, 0, input)
+    call give_list(f, 1, kernel_size)
+    if (present(output_size)) call give_list(f, 2, output_size)
+    if (present(output_ratio)) call give_list(f, 3, output_ratio)
+    if (present(random_samples)) call give(f, 4, random_samples)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! fractional_max_pool2d_with_indices: fractional_max_pool2d, and where the maxima are, as
+  ! max_pool2d_with_indices gives them.
+  subroutine dt_fractional_max_pool2d_with_indices(input, kernel_size, values, indices, &
+      output_size, output_ratio, random_samples, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: kernel_size(:)
+    class(*), intent(in), optional :: output_size(:)
+    real(real64), intent(in), optional :: output_ratio(:)
+    type(dt_tensor), intent(in), optional :: random_samples
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor), intent(inout) :: values
+    type(dt_tensor), intent(inout) :: indices
+    type(frame) :: f
+    call dtf_begin(f, 657)
+    call give(f, 0, input)
+    call give_list(f, 1, kernel_size)
+    if (present(output_size)) call give_list(f, 2, output_size)
+    if (present(output_ratio)) call give_list(f, 3, output_ratio)
+    if (present(random_samples)) call give(f, 4, random_samples)
+    call finish(f, stat, errmsg)
+    call hold(values, dtf_hold(f, 0, 0))
+    call hold(indices, dtf_hold(f, 1, 1))
+    call dtf_end(f)
+  end subroutine
+
+  ! fractional_max_pool3d: Maximum of windows that lie at pseudo-random distances (Graham,
+  ! arXiv:1412.6071): of n elements, m windows of k and a sample u the i-th begins at floor((i +
+  ! u) * a) - floor(u * a), a = (n - k) / (m - 1), the last at n - k.
+  function dt_fractional_max_pool3d(input, kernel_size, output_size, output_ratio, &
+      random_samples, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: kernel_size(:)
+    class(*), intent(in), optional :: output_size(:)
+    real(real64), intent(in), optional :: output_ratio(:)
+    type(dt_tensor), intent(in), optional :: random_samples
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 658)
+    call give(f, 0, input)
+    call give_list(f, 1, kernel_size)
+    if (present(output_size)) call give_list(f, 2, output_size)
+    if (present(output_ratio)) call give_list(f, 3, output_ratio)
+    if (present(random_samples)) call give(f, 4, random_samples)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! fractional_max_pool3d_with_indices: fractional_max_pool3d, and where the maxima are, as
+  ! max_pool3d_with_indices gives them.
+  subroutine dt_fractional_max_pool3d_with_indices(input, kernel_size, values, indices, &
+      output_size, output_ratio, random_samples, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: kernel_size(:)
+    class(*), intent(in), optional :: output_size(:)
+    real(real64), intent(in), optional :: output_ratio(:)
+    type(dt_tensor), intent(in), optional :: random_samples
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor), intent(inout) :: values
+    type(dt_tensor), intent(inout) :: indices
+    type(frame) :: f
+    call dtf_begin(f, 659)
+    call give(f, 0, input)
+    call give_list(f, 1, kernel_size)
+    if (present(output_size)) call give_list(f, 2, output_size)
+    if (present(output_ratio)) call give_list(f, 3, output_ratio)
+    if (present(random_samples)) call give(f, 4, random_samples)
+    call finish(f, stat, errmsg)
+    call hold(values, dtf_hold(f, 0, 0))
+    call hold(indices, dtf_hold(f, 1, 1))
+    call dtf_end(f)
+  end subroutine
 
   ! rand: Uniform numbers in [0, 1).
   function dt_rand(size, generator, dtype, device, requires_grad, stat, errmsg) result(out)
@@ -17067,7 +17464,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 647)
+    call dtf_begin(f, 660)
     call give_list(f, 0, size)
     if (present(generator)) call give(f, 1, generator)
     if (present(dtype)) call give(f, 2, dtype)
@@ -17089,7 +17486,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 648)
+    call dtf_begin(f, 661)
     call give_list(f, 0, size)
     if (present(generator)) call give(f, 1, generator)
     if (present(dtype)) call give(f, 2, dtype)
@@ -17114,7 +17511,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 649)
+    call dtf_begin(f, 662)
     call give(f, 0, low)
     call give(f, 1, high)
     call give_list(f, 2, size)
@@ -17138,7 +17535,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 650)
+    call dtf_begin(f, 663)
     call give(f, 0, n)
     if (present(generator)) call give(f, 1, generator)
     if (present(dtype)) call give(f, 2, dtype)
@@ -17162,7 +17559,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 651)
+    call dtf_begin(f, 664)
     call give(f, 0, input)
     if (present(generator)) call give(f, 1, generator)
     if (present(dtype)) call give(f, 2, dtype)
@@ -17187,7 +17584,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 652)
+    call dtf_begin(f, 665)
     call give(f, 0, input)
     if (present(generator)) call give(f, 1, generator)
     if (present(dtype)) call give(f, 2, dtype)
@@ -17214,7 +17611,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 653)
+    call dtf_begin(f, 666)
     call give(f, 0, input)
     call give(f, 1, low)
     call give(f, 2, high)
@@ -17236,7 +17633,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 654)
+    call dtf_begin(f, 667)
     call give(f, 0, input)
     if (present(generator)) call give(f, 1, generator)
     call finish(f, stat, errmsg)
@@ -17253,7 +17650,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 655)
+    call dtf_begin(f, 668)
     call give(f, 0, input)
     if (present(low)) call give(f, 1, low)
     if (present(high)) call give(f, 2, high)
@@ -17271,7 +17668,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 656)
+    call dtf_begin(f, 669)
     call give(f, 0, input)
     if (present(mean)) call give(f, 1, mean)
     if (present(std)) call give(f, 2, std)
@@ -17288,7 +17685,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 657)
+    call dtf_begin(f, 670)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(generator)) call give(f, 2, generator)
@@ -17305,7 +17702,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 658)
+    call dtf_begin(f, 671)
     call give(f, 0, input)
     call give(f, 1, low)
     call give(f, 2, high)
@@ -17321,7 +17718,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 659)
+    call dtf_begin(f, 672)
     call give(f, 0, seed)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -17335,7 +17732,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_generator) :: out
     type(frame) :: f
-    call dtf_begin(f, 660)
+    call dtf_begin(f, 673)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -17351,7 +17748,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 661)
+    call dtf_begin(f, 674)
     call give(f, 0, mode)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -17363,7 +17760,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 662)
+    call dtf_begin(f, 675)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
     call dtf_end(f)
@@ -17376,7 +17773,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_generator) :: out
     type(frame) :: f
-    call dtf_begin(f, 663)
+    call dtf_begin(f, 676)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -17390,7 +17787,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 664)
+    call dtf_begin(f, 677)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_device(f, 0, out)
@@ -17404,7 +17801,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 665)
+    call dtf_begin(f, 678)
     call give(f, 0, self)
     call give(f, 1, seed)
     call finish(f, stat, errmsg)
@@ -17418,7 +17815,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 666)
+    call dtf_begin(f, 679)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -17433,7 +17830,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 667)
+    call dtf_begin(f, 680)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -17447,7 +17844,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 668)
+    call dtf_begin(f, 681)
     call give(f, 0, self)
     call give(f, 1, state)
     call finish(f, stat, errmsg)
@@ -17476,7 +17873,7 @@ contains
     type(dt_tensor), intent(inout) :: h_n
     type(dt_tensor), intent(inout) :: c_n
     type(frame) :: f
-    call dtf_begin(f, 669)
+    call dtf_begin(f, 682)
     call give(f, 0, input)
     if (present(hx)) call give_list(f, 1, hx)
     call give_list(f, 2, params)
@@ -17512,7 +17909,7 @@ contains
     type(dt_tensor), intent(inout) :: h_n
     type(dt_tensor), intent(inout) :: c_n
     type(frame) :: f
-    call dtf_begin(f, 670)
+    call dtf_begin(f, 683)
     call give(f, 0, data)
     call give(f, 1, batch_sizes)
     if (present(hx)) call give_list(f, 2, hx)
@@ -17549,7 +17946,7 @@ contains
     type(dt_tensor), intent(inout) :: output
     type(dt_tensor), intent(inout) :: h_n
     type(frame) :: f
-    call dtf_begin(f, 671)
+    call dtf_begin(f, 684)
     call give(f, 0, input)
     if (present(hx)) call give(f, 1, hx)
     call give_list(f, 2, params)
@@ -17583,7 +17980,7 @@ contains
     type(dt_tensor), intent(inout) :: output
     type(dt_tensor), intent(inout) :: h_n
     type(frame) :: f
-    call dtf_begin(f, 672)
+    call dtf_begin(f, 685)
     call give(f, 0, data)
     call give(f, 1, batch_sizes)
     if (present(hx)) call give(f, 2, hx)
@@ -17618,7 +18015,7 @@ contains
     type(dt_tensor), intent(inout) :: output
     type(dt_tensor), intent(inout) :: h_n
     type(frame) :: f
-    call dtf_begin(f, 673)
+    call dtf_begin(f, 686)
     call give(f, 0, input)
     if (present(hx)) call give(f, 1, hx)
     call give_list(f, 2, params)
@@ -17652,7 +18049,7 @@ contains
     type(dt_tensor), intent(inout) :: output
     type(dt_tensor), intent(inout) :: h_n
     type(frame) :: f
-    call dtf_begin(f, 674)
+    call dtf_begin(f, 687)
     call give(f, 0, data)
     call give(f, 1, batch_sizes)
     if (present(hx)) call give(f, 2, hx)
@@ -17686,7 +18083,7 @@ contains
     type(dt_tensor), intent(inout) :: output
     type(dt_tensor), intent(inout) :: h_n
     type(frame) :: f
-    call dtf_begin(f, 675)
+    call dtf_begin(f, 688)
     call give(f, 0, input)
     if (present(hx)) call give(f, 1, hx)
     call give_list(f, 2, params)
@@ -17720,7 +18117,7 @@ contains
     type(dt_tensor), intent(inout) :: output
     type(dt_tensor), intent(inout) :: h_n
     type(frame) :: f
-    call dtf_begin(f, 676)
+    call dtf_begin(f, 689)
     call give(f, 0, data)
     call give(f, 1, batch_sizes)
     if (present(hx)) call give(f, 2, hx)
@@ -17749,7 +18146,7 @@ contains
     type(dt_tensor), intent(inout) :: h
     type(dt_tensor), intent(inout) :: c
     type(frame) :: f
-    call dtf_begin(f, 677)
+    call dtf_begin(f, 690)
     call give(f, 0, input)
     if (present(hx)) call give_list(f, 1, hx)
     call give(f, 2, w_ih)
@@ -17774,7 +18171,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 678)
+    call dtf_begin(f, 691)
     call give(f, 0, input)
     if (present(hx)) call give(f, 1, hx)
     call give(f, 2, w_ih)
@@ -17798,7 +18195,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 679)
+    call dtf_begin(f, 692)
     call give(f, 0, input)
     if (present(hx)) call give(f, 1, hx)
     call give(f, 2, w_ih)
@@ -17822,7 +18219,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 680)
+    call dtf_begin(f, 693)
     call give(f, 0, input)
     if (present(hx)) call give(f, 1, hx)
     call give(f, 2, w_ih)
@@ -17844,7 +18241,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 681)
+    call dtf_begin(f, 694)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -17864,7 +18261,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 682)
+    call dtf_begin(f, 695)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -17884,7 +18281,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 683)
+    call dtf_begin(f, 696)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -17904,7 +18301,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 684)
+    call dtf_begin(f, 697)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -17922,7 +18319,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 685)
+    call dtf_begin(f, 698)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -17940,7 +18337,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 686)
+    call dtf_begin(f, 699)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -17957,7 +18354,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 687)
+    call dtf_begin(f, 700)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -17975,7 +18372,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 688)
+    call dtf_begin(f, 701)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -17992,7 +18389,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 689)
+    call dtf_begin(f, 702)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -18010,7 +18407,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 690)
+    call dtf_begin(f, 703)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -18029,7 +18426,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 691)
+    call dtf_begin(f, 704)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -18047,7 +18444,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 692)
+    call dtf_begin(f, 705)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -18067,7 +18464,7 @@ contains
     type(dt_tensor), intent(inout) :: min
     type(dt_tensor), intent(inout) :: max
     type(frame) :: f
-    call dtf_begin(f, 693)
+    call dtf_begin(f, 706)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -18086,7 +18483,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 694)
+    call dtf_begin(f, 707)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -18104,7 +18501,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 695)
+    call dtf_begin(f, 708)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -18123,7 +18520,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 696)
+    call dtf_begin(f, 709)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(correction)) call give(f, 2, correction)
@@ -18143,7 +18540,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 697)
+    call dtf_begin(f, 710)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(correction)) call give(f, 2, correction)
@@ -18164,7 +18561,7 @@ contains
     type(dt_tensor), intent(inout) :: var
     type(dt_tensor), intent(inout) :: mean
     type(frame) :: f
-    call dtf_begin(f, 698)
+    call dtf_begin(f, 711)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(correction)) call give(f, 2, correction)
@@ -18186,7 +18583,7 @@ contains
     type(dt_tensor), intent(inout) :: std
     type(dt_tensor), intent(inout) :: mean
     type(frame) :: f
-    call dtf_begin(f, 699)
+    call dtf_begin(f, 712)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(correction)) call give(f, 2, correction)
@@ -18207,7 +18604,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 700)
+    call dtf_begin(f, 713)
     call give(f, 0, input)
     if (present(correction)) call give(f, 1, correction)
     if (present(fweights)) call give(f, 2, fweights)
@@ -18224,7 +18621,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 701)
+    call dtf_begin(f, 714)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -18243,7 +18640,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 702)
+    call dtf_begin(f, 715)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(dim)) call give_list(f, 2, dim)
@@ -18263,7 +18660,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 703)
+    call dtf_begin(f, 716)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -18281,7 +18678,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 704)
+    call dtf_begin(f, 717)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -18299,7 +18696,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 705)
+    call dtf_begin(f, 718)
     call give(f, 0, input)
     call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -18317,7 +18714,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 706)
+    call dtf_begin(f, 719)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(dtype)) call give(f, 2, dtype)
@@ -18334,7 +18731,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 707)
+    call dtf_begin(f, 720)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(dtype)) call give(f, 2, dtype)
@@ -18354,7 +18751,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 708)
+    call dtf_begin(f, 721)
     call give(f, 0, input)
     if (present(n)) call give(f, 1, n)
     if (present(dim)) call give(f, 2, dim)
@@ -18376,7 +18773,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 709)
+    call dtf_begin(f, 722)
     call give(f, 0, input)
     if (present(spacing)) call give_list(f, 1, spacing)
     if (present(dim)) call give_list(f, 2, dim)
@@ -18397,7 +18794,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 710)
+    call dtf_begin(f, 723)
     call give(f, 0, input)
     call give_list(f, 1, coordinates)
     if (present(dim)) call give_list(f, 2, dim)
@@ -18417,7 +18814,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 711)
+    call dtf_begin(f, 724)
     call give(f, 0, y)
     if (present(x)) call give(f, 1, x)
     if (present(dx)) call give(f, 2, dx)
@@ -18437,7 +18834,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 712)
+    call dtf_begin(f, 725)
     call give(f, 0, y)
     if (present(x)) call give(f, 1, x)
     if (present(dx)) call give(f, 2, dx)
@@ -18455,7 +18852,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 713)
+    call dtf_begin(f, 726)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -18474,7 +18871,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 714)
+    call dtf_begin(f, 727)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(rtol)) call give(f, 2, rtol)
@@ -18496,7 +18893,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 715)
+    call dtf_begin(f, 728)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(rtol)) call give(f, 2, rtol)
@@ -18518,7 +18915,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 716)
+    call dtf_begin(f, 729)
     call give(f, 0, input)
     call give_list(f, 1, pad)
     if (present(mode)) call give(f, 2, mode)
@@ -18537,7 +18934,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 717)
+    call dtf_begin(f, 730)
     call give(f, 0, input)
     call give_list(f, 1, shifts)
     if (present(dims)) call give_list(f, 2, dims)
@@ -18555,7 +18952,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 718)
+    call dtf_begin(f, 731)
     call give(f, 0, input)
     if (present(k)) call give(f, 1, k)
     if (present(dims)) call give_list(f, 2, dims)
@@ -18571,7 +18968,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 719)
+    call dtf_begin(f, 732)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -18585,7 +18982,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 720)
+    call dtf_begin(f, 733)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -18601,7 +18998,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 721)
+    call dtf_begin(f, 734)
     call give(f, 0, input)
     call give_list(f, 1, dims)
     call finish(f, stat, errmsg)
@@ -18619,7 +19016,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 722)
+    call dtf_begin(f, 735)
     call give(f, 0, input)
     call give(f, 1, repeats)
     if (present(dim)) call give(f, 2, dim)
@@ -18638,7 +19035,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 723)
+    call dtf_begin(f, 736)
     call give(f, 0, input)
     if (present(diagonal)) call give(f, 1, diagonal)
     call finish(f, stat, errmsg)
@@ -18656,7 +19053,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 724)
+    call dtf_begin(f, 737)
     call give(f, 0, input)
     if (present(offset)) call give(f, 1, offset)
     if (present(dim1)) call give(f, 2, dim1)
@@ -18674,7 +19071,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 725)
+    call dtf_begin(f, 738)
     call give(f, 0, input)
     if (present(offset)) call give(f, 1, offset)
     call finish(f, stat, errmsg)
@@ -18690,7 +19087,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 726)
+    call dtf_begin(f, 739)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -18704,7 +19101,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 727)
+    call dtf_begin(f, 740)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -18718,7 +19115,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 728)
+    call dtf_begin(f, 741)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -18732,7 +19129,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 729)
+    call dtf_begin(f, 742)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -18746,7 +19143,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 730)
+    call dtf_begin(f, 743)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -18761,7 +19158,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 731)
+    call dtf_begin(f, 744)
     call give(f, 0, indices)
     call give_list(f, 1, shape)
     call finish(f, stat, errmsg)
@@ -18777,7 +19174,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 732)
+    call dtf_begin(f, 745)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -18793,7 +19190,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 733)
+    call dtf_begin(f, 746)
     call give(f, 0, input)
     if (present(r)) call give(f, 1, r)
     if (present(with_replacement)) call give(f, 2, with_replacement)
@@ -18813,7 +19210,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 734)
+    call dtf_begin(f, 747)
     call give(f, 0, row)
     call give(f, 1, col)
     if (present(offset)) call give(f, 2, offset)
@@ -18835,7 +19232,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 735)
+    call dtf_begin(f, 748)
     call give(f, 0, row)
     call give(f, 1, col)
     if (present(offset)) call give(f, 2, offset)
@@ -18856,7 +19253,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 736)
+    call dtf_begin(f, 749)
     call give(f, 0, input)
     call give(f, 1, src)
     call give(f, 2, dim)
@@ -18878,7 +19275,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 737)
+    call dtf_begin(f, 750)
     call give(f, 0, input)
     call give(f, 1, src)
     if (present(dim)) call give(f, 2, dim)
@@ -18901,7 +19298,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 738)
+    call dtf_begin(f, 751)
     call give(f, 0, input)
     call give(f, 1, src)
     if (present(offset)) call give(f, 2, offset)
@@ -18924,7 +19321,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 739)
+    call dtf_begin(f, 752)
     call give(f, 0, input)
     call give(f, 1, src)
     call give_list(f, 2, size)
@@ -18947,7 +19344,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 740)
+    call dtf_begin(f, 753)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(dilation)) call give_list(f, 2, dilation)
@@ -18971,7 +19368,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 741)
+    call dtf_begin(f, 754)
     call give(f, 0, input)
     call give_list(f, 1, output_size)
     call give_list(f, 2, kernel_size)
@@ -18992,7 +19389,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 742)
+    call dtf_begin(f, 755)
     call give(f, 0, input)
     call give(f, 1, upscale_factor)
     call finish(f, stat, errmsg)
@@ -19009,7 +19406,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 743)
+    call dtf_begin(f, 756)
     call give(f, 0, input)
     call give(f, 1, downscale_factor)
     call finish(f, stat, errmsg)
@@ -19026,7 +19423,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 744)
+    call dtf_begin(f, 757)
     call give(f, 0, input)
     call give(f, 1, groups)
     call finish(f, stat, errmsg)
@@ -19046,7 +19443,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 745)
+    call dtf_begin(f, 758)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(descending)) call give(f, 2, descending)
@@ -19067,7 +19464,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 746)
+    call dtf_begin(f, 759)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(descending)) call give(f, 2, descending)
@@ -19084,7 +19481,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 747)
+    call dtf_begin(f, 760)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -19104,7 +19501,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 748)
+    call dtf_begin(f, 761)
     call give(f, 0, input)
     call give(f, 1, k)
     if (present(dim)) call give(f, 2, dim)
@@ -19128,7 +19525,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 749)
+    call dtf_begin(f, 762)
     call give(f, 0, input)
     call give(f, 1, k)
     if (present(dim)) call give(f, 2, dim)
@@ -19147,7 +19544,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 750)
+    call dtf_begin(f, 763)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -19165,7 +19562,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 751)
+    call dtf_begin(f, 764)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -19183,7 +19580,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 752)
+    call dtf_begin(f, 765)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -19201,7 +19598,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 753)
+    call dtf_begin(f, 766)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -19222,7 +19619,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 754)
+    call dtf_begin(f, 767)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -19243,7 +19640,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 755)
+    call dtf_begin(f, 768)
     call give(f, 0, input)
     call give(f, 1, q)
     if (present(dim)) call give(f, 2, dim)
@@ -19265,7 +19662,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 756)
+    call dtf_begin(f, 769)
     call give(f, 0, input)
     call give(f, 1, q)
     if (present(dim)) call give(f, 2, dim)
@@ -19286,7 +19683,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 757)
+    call dtf_begin(f, 770)
     call give(f, 0, input)
     call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -19305,7 +19702,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 758)
+    call dtf_begin(f, 771)
     call give(f, 0, input)
     call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -19330,7 +19727,7 @@ contains
     type(dt_tensor), intent(inout) :: inverse_indices
     type(dt_tensor), intent(inout) :: counts
     type(frame) :: f
-    call dtf_begin(f, 759)
+    call dtf_begin(f, 772)
     call give(f, 0, input)
     if (present(sorted)) call give(f, 1, sorted)
     if (present(return_inverse)) call give(f, 2, return_inverse)
@@ -19358,7 +19755,7 @@ contains
     type(dt_tensor), intent(inout) :: inverse_indices
     type(dt_tensor), intent(inout) :: counts
     type(frame) :: f
-    call dtf_begin(f, 760)
+    call dtf_begin(f, 773)
     call give(f, 0, input)
     if (present(return_inverse)) call give(f, 1, return_inverse)
     if (present(return_counts)) call give(f, 2, return_counts)
@@ -19383,7 +19780,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 761)
+    call dtf_begin(f, 774)
     call give(f, 0, sorted_sequence)
     call give(f, 1, input)
     if (present(out_int32)) call give(f, 2, out_int32)
@@ -19405,7 +19802,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 762)
+    call dtf_begin(f, 775)
     call give(f, 0, input)
     call give(f, 1, boundaries)
     if (present(out_int32)) call give(f, 2, out_int32)
@@ -19425,7 +19822,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 763)
+    call dtf_begin(f, 776)
     call give(f, 0, elements)
     call give(f, 1, test_elements)
     if (present(assume_unique)) call give(f, 2, assume_unique)
@@ -19444,7 +19841,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 764)
+    call dtf_begin(f, 777)
     call give(f, 0, input)
     if (present(weights)) call give(f, 1, weights)
     if (present(minlength)) call give(f, 2, minlength)
@@ -19463,7 +19860,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 765)
+    call dtf_begin(f, 778)
     call give(f, 0, input)
     if (present(bins)) call give(f, 1, bins)
     if (present(min)) call give(f, 2, min)
@@ -19486,7 +19883,7 @@ contains
     type(dt_tensor), intent(inout) :: hist
     type(dt_tensor), intent(inout) :: bin_edges
     type(frame) :: f
-    call dtf_begin(f, 766)
+    call dtf_begin(f, 779)
     call give(f, 0, input)
     if (present(bins)) call give(f, 1, bins)
     if (present(range)) call give_list(f, 2, range)
@@ -19506,7 +19903,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 767)
+    call dtf_begin(f, 780)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -19520,7 +19917,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 768)
+    call dtf_begin(f, 781)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -19535,7 +19932,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 769)
+    call dtf_begin(f, 782)
     call give(f, 0, input)
     call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -19550,7 +19947,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 770)
+    call dtf_begin(f, 783)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_integers(f, 0, out)
@@ -19565,7 +19962,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 771)
+    call dtf_begin(f, 784)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_integers(f, 0, out)
@@ -19579,7 +19976,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 772)
+    call dtf_begin(f, 785)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -19593,7 +19990,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 773)
+    call dtf_begin(f, 786)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -19607,7 +20004,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 774)
+    call dtf_begin(f, 787)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -19621,7 +20018,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 775)
+    call dtf_begin(f, 788)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -19635,7 +20032,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer :: out
     type(frame) :: f
-    call dtf_begin(f, 776)
+    call dtf_begin(f, 789)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = int(f%results(0))
@@ -19649,7 +20046,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 777)
+    call dtf_begin(f, 790)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_device(f, 0, out)
@@ -19664,7 +20061,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 778)
+    call dtf_begin(f, 791)
     call give(f, 0, input)
     if (present(memory_format)) call give(f, 1, memory_format)
     call finish(f, stat, errmsg)
@@ -19680,7 +20077,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(c_ptr) :: out
     type(frame) :: f
-    call dtf_begin(f, 779)
+    call dtf_begin(f, 792)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = transfer(f%results(0), out)
@@ -19695,7 +20092,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 780)
+    call dtf_begin(f, 793)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -19711,7 +20108,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 781)
+    call dtf_begin(f, 794)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -19727,7 +20124,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 782)
+    call dtf_begin(f, 795)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -19742,7 +20139,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 783)
+    call dtf_begin(f, 796)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -19756,7 +20153,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     real(real64) :: out
     type(frame) :: f
-    call dtf_begin(f, 784)
+    call dtf_begin(f, 797)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = take_scalar(f, 0)
@@ -19770,7 +20167,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 785)
+    call dtf_begin(f, 798)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_text(f, 0, out)
@@ -19788,7 +20185,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 786)
+    call dtf_begin(f, 799)
     if (present(precision)) call give(f, 0, precision)
     if (present(threshold)) call give(f, 1, threshold)
     if (present(edge_items)) call give(f, 2, edge_items)
@@ -19806,7 +20203,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 787)
+    call dtf_begin(f, 800)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -19820,7 +20217,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 788)
+    call dtf_begin(f, 801)
     call give(f, 0, input)
     if (present(requires_grad)) call give(f, 1, requires_grad)
     call finish(f, stat, errmsg)
@@ -19834,7 +20231,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 789)
+    call dtf_begin(f, 802)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -19849,7 +20246,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 790)
+    call dtf_begin(f, 803)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -19863,7 +20260,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 791)
+    call dtf_begin(f, 804)
     call give(f, 0, input)
     if (present(grad)) call give(f, 1, grad)
     call finish(f, stat, errmsg)
@@ -19876,7 +20273,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 792)
+    call dtf_begin(f, 805)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -19889,7 +20286,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 793)
+    call dtf_begin(f, 806)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -19904,7 +20301,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_node) :: out
     type(frame) :: f
-    call dtf_begin(f, 794)
+    call dtf_begin(f, 807)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -19918,7 +20315,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 795)
+    call dtf_begin(f, 808)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -19932,7 +20329,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 796)
+    call dtf_begin(f, 809)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_text(f, 0, out)
@@ -19947,7 +20344,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(c_ptr) :: out
     type(frame) :: f
-    call dtf_begin(f, 797)
+    call dtf_begin(f, 810)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = transfer(f%results(0), out)
@@ -19961,7 +20358,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 798)
+    call dtf_begin(f, 811)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -19977,7 +20374,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 799)
+    call dtf_begin(f, 812)
     call give(f, 0, self)
     call give(f, 1, index)
     call finish(f, stat, errmsg)
@@ -19993,7 +20390,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_node) :: out
     type(frame) :: f
-    call dtf_begin(f, 800)
+    call dtf_begin(f, 813)
     call give(f, 0, self)
     call give(f, 1, index)
     call finish(f, stat, errmsg)
@@ -20009,7 +20406,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 801)
+    call dtf_begin(f, 814)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_text(f, 0, out)
@@ -20024,7 +20421,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 802)
+    call dtf_begin(f, 815)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -20039,7 +20436,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 803)
+    call dtf_begin(f, 816)
     call give(f, 0, input)
     call give(f, 1, data)
     call finish(f, stat, errmsg)
@@ -20053,7 +20450,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 804)
+    call dtf_begin(f, 817)
     call finish(f, stat, errmsg)
     call take_text(f, 0, out)
     call dtf_end(f)
@@ -20066,7 +20463,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 805)
+    call dtf_begin(f, 818)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -20080,7 +20477,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor_list) :: out
     type(frame) :: f
-    call dtf_begin(f, 806)
+    call dtf_begin(f, 819)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -20094,7 +20491,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 807)
+    call dtf_begin(f, 820)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -20109,7 +20506,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 808)
+    call dtf_begin(f, 821)
     call give(f, 0, self)
     call give(f, 1, index)
     call finish(f, stat, errmsg)
@@ -20123,7 +20520,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 809)
+    call dtf_begin(f, 822)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
     call dtf_end(f)
@@ -20135,7 +20532,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 810)
+    call dtf_begin(f, 823)
     call give(f, 0, mode)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -20147,7 +20544,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 811)
+    call dtf_begin(f, 824)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
     call dtf_end(f)
@@ -20160,7 +20557,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 812)
+    call dtf_begin(f, 825)
     call give(f, 0, mode)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -20172,7 +20569,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer :: out
     type(frame) :: f
-    call dtf_begin(f, 813)
+    call dtf_begin(f, 826)
     call finish(f, stat, errmsg)
     out = int(f%results(0))
     call dtf_end(f)
@@ -20184,7 +20581,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 814)
+    call dtf_begin(f, 827)
     call give(f, 0, d)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -20196,7 +20593,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 815)
+    call dtf_begin(f, 828)
     call finish(f, stat, errmsg)
     call take_device(f, 0, out)
     call dtf_end(f)
@@ -20208,7 +20605,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 816)
+    call dtf_begin(f, 829)
     call give(f, 0, device)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -20221,7 +20618,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 817)
+    call dtf_begin(f, 830)
     call give(f, 0, device)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -20234,7 +20631,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 818)
+    call dtf_begin(f, 831)
     call finish(f, stat, errmsg)
     out = f%results(0)
     call dtf_end(f)
@@ -20246,7 +20643,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 819)
+    call dtf_begin(f, 832)
     call give(f, 0, n)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -20262,7 +20659,7 @@ contains
     integer(int64), intent(out) :: reserved
     integer(int64), intent(out) :: peak
     type(frame) :: f
-    call dtf_begin(f, 820)
+    call dtf_begin(f, 833)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     allocated = f%results(0)
@@ -20277,7 +20674,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 821)
+    call dtf_begin(f, 834)
     if (present(log)) call give_procedure(f, 0, c_funloc(log))
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -20290,7 +20687,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 822)
+    call dtf_begin(f, 835)
     call give_procedure(f, 0, c_funloc(hook))
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -20301,7 +20698,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 823)
+    call dtf_begin(f, 836)
     call finish(f, stat, errmsg)
     call dtf_end(f)
   end subroutine
@@ -20312,7 +20709,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 824)
+    call dtf_begin(f, 837)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -20325,7 +20722,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 825)
+    call dtf_begin(f, 838)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -20339,7 +20736,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 826)
+    call dtf_begin(f, 839)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call finish(f, stat, errmsg)
@@ -20354,7 +20751,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 827)
+    call dtf_begin(f, 840)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -20368,7 +20765,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 828)
+    call dtf_begin(f, 841)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -20382,7 +20779,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 829)
+    call dtf_begin(f, 842)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -20398,7 +20795,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 830)
+    call dtf_begin(f, 843)
     call give(f, 0, input)
     call give_list(f, 1, shape)
     call finish(f, stat, errmsg)
@@ -20414,7 +20811,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 831)
+    call dtf_begin(f, 844)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -20431,7 +20828,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 832)
+    call dtf_begin(f, 845)
     call give(f, 0, input)
     if (present(start_dim)) call give(f, 1, start_dim)
     if (present(end_dim)) call give(f, 2, end_dim)
@@ -20449,7 +20846,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 833)
+    call dtf_begin(f, 846)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give_list(f, 2, sizes)
@@ -20467,7 +20864,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 834)
+    call dtf_begin(f, 847)
     call give(f, 0, input)
     call give(f, 1, dim0)
     call give(f, 2, dim1)
@@ -20484,7 +20881,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 835)
+    call dtf_begin(f, 848)
     call give(f, 0, input)
     call give(f, 1, dim0)
     call give(f, 2, dim1)
@@ -20501,7 +20898,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 836)
+    call dtf_begin(f, 849)
     call give(f, 0, input)
     call give(f, 1, axis0)
     call give(f, 2, axis1)
@@ -20518,7 +20915,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 837)
+    call dtf_begin(f, 850)
     call give(f, 0, input)
     call give(f, 1, axis0)
     call give(f, 2, axis1)
@@ -20534,7 +20931,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 838)
+    call dtf_begin(f, 851)
     call give(f, 0, input)
     call give_list(f, 1, dims)
     call finish(f, stat, errmsg)
@@ -20551,7 +20948,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 839)
+    call dtf_begin(f, 852)
     call give(f, 0, input)
     call give_list(f, 1, source)
     call give_list(f, 2, destination)
@@ -20567,7 +20964,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 840)
+    call dtf_begin(f, 853)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -20580,7 +20977,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 841)
+    call dtf_begin(f, 854)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -20594,7 +20991,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 842)
+    call dtf_begin(f, 855)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -20609,7 +21006,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 843)
+    call dtf_begin(f, 856)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -20624,7 +21021,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 844)
+    call dtf_begin(f, 857)
     call give(f, 0, input)
     call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -20639,7 +21036,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 845)
+    call dtf_begin(f, 858)
     call give(f, 0, input)
     call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -20654,7 +21051,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 846)
+    call dtf_begin(f, 859)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call finish(f, stat, errmsg)
@@ -20670,7 +21067,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 847)
+    call dtf_begin(f, 860)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -20686,7 +21083,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 848)
+    call dtf_begin(f, 861)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call finish(f, stat, errmsg)
@@ -20703,7 +21100,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 849)
+    call dtf_begin(f, 862)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -20722,7 +21119,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 850)
+    call dtf_begin(f, 863)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, start)
@@ -20743,7 +21140,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 851)
+    call dtf_begin(f, 864)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(start)) call give(f, 2, start)
@@ -20764,7 +21161,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 852)
+    call dtf_begin(f, 865)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call give_list(f, 2, stride)
@@ -20783,7 +21180,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 853)
+    call dtf_begin(f, 866)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call give_list(f, 2, stride)
@@ -20801,7 +21198,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 854)
+    call dtf_begin(f, 867)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call finish(f, stat, errmsg)
@@ -20815,7 +21212,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 855)
+    call dtf_begin(f, 868)
     call give(f, 0, input)
     call give(f, 1, the_template)
     call finish(f, stat, errmsg)
@@ -20830,7 +21227,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 856)
+    call dtf_begin(f, 869)
     call give(f, 0, input)
     call give(f, 1, dtype)
     call finish(f, stat, errmsg)
@@ -20849,7 +21246,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 857)
+    call dtf_begin(f, 870)
     call give(f, 0, input)
     call give(f, 1, dimension)
     call give(f, 2, size)
@@ -20869,7 +21266,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 858)
+    call dtf_begin(f, 871)
     call give(f, 0, input)
     if (present(offset)) call give(f, 1, offset)
     if (present(dim1)) call give(f, 2, dim1)
@@ -20888,7 +21285,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 859)
+    call dtf_begin(f, 872)
     call give(f, 0, input)
     call give(f, 1, chunks)
     if (present(dim)) call give(f, 2, dim)
@@ -20906,7 +21303,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 860)
+    call dtf_begin(f, 873)
     call give(f, 0, input)
     call give(f, 1, split_size)
     if (present(dim)) call give(f, 2, dim)
@@ -20924,7 +21321,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 861)
+    call dtf_begin(f, 874)
     call give(f, 0, input)
     call give_list(f, 1, split_sizes)
     if (present(dim)) call give(f, 2, dim)
@@ -20942,7 +21339,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 862)
+    call dtf_begin(f, 875)
     call give(f, 0, input)
     call give(f, 1, sections)
     if (present(dim)) call give(f, 2, dim)
@@ -20960,7 +21357,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 863)
+    call dtf_begin(f, 876)
     call give(f, 0, input)
     call give_list(f, 1, indices)
     if (present(dim)) call give(f, 2, dim)
@@ -20977,7 +21374,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 864)
+    call dtf_begin(f, 877)
     call give(f, 0, input)
     call give(f, 1, sections)
     call finish(f, stat, errmsg)
@@ -20993,7 +21390,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 865)
+    call dtf_begin(f, 878)
     call give(f, 0, input)
     call give(f, 1, sections)
     call finish(f, stat, errmsg)
@@ -21009,7 +21406,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 866)
+    call dtf_begin(f, 879)
     call give(f, 0, input)
     call give(f, 1, sections)
     call finish(f, stat, errmsg)
@@ -21024,7 +21421,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 867)
+    call dtf_begin(f, 880)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -21038,7 +21435,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 868)
+    call dtf_begin(f, 881)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -21053,7 +21450,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 869)
+    call dtf_begin(f, 882)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -21067,7 +21464,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 870)
+    call dtf_begin(f, 883)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -21081,7 +21478,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 871)
+    call dtf_begin(f, 884)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call take_tensors(f, 0, out)
@@ -21097,7 +21494,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 872)
+    call dtf_begin(f, 885)
     call give_list(f, 0, tensors)
     if (present(indexing)) call give(f, 1, indexing)
     call finish(f, stat, errmsg)
@@ -21113,7 +21510,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 873)
+    call dtf_begin(f, 886)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -21129,7 +21526,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 874)
+    call dtf_begin(f, 887)
     call give_list(f, 0, tensors)
     if (present(dim)) call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -21145,7 +21542,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 875)
+    call dtf_begin(f, 888)
     call give_list(f, 0, tensors)
     if (present(dim)) call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -21161,7 +21558,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 876)
+    call dtf_begin(f, 889)
     call give(f, 0, input)
     call give_list(f, 1, repeats)
     call finish(f, stat, errmsg)
@@ -21179,7 +21576,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 877)
+    call dtf_begin(f, 890)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, start)
@@ -21197,7 +21594,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 878)
+    call dtf_begin(f, 891)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call finish(f, stat, errmsg)
@@ -21213,7 +21610,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 879)
+    call dtf_begin(f, 892)
     call give(f, 0, input)
     call give_list(f, 1, dims)
     call finish(f, stat, errmsg)
@@ -21232,7 +21629,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 880)
+    call dtf_begin(f, 893)
     call give(f, 0, input)
     if (present(size)) call give_list(f, 1, size)
     if (present(scale_factor)) call give_list(f, 2, scale_factor)
@@ -21258,7 +21655,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 881)
+    call dtf_begin(f, 894)
     call give(f, 0, input)
     if (present(size)) call give_list(f, 1, size)
     if (present(scale_factor)) call give_list(f, 2, scale_factor)
@@ -21266,6 +21663,49 @@ contains
     if (present(align_corners)) call give(f, 4, align_corners)
     if (present(recompute_scale_factor)) call give(f, 5, recompute_scale_factor)
     if (present(antialias)) call give(f, 6, antialias)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! grid_sample: The input at places between its elements: [batch, channels, ...] with the grid's
+  ! sizes (Jaderberg et al., arXiv:1506.02025).
+  function dt_grid_sample(input, grid, mode, padding_mode, align_corners, stat, &
+      errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: grid
+    character(*), intent(in), optional :: mode
+    character(*), intent(in), optional :: padding_mode
+    logical, intent(in), optional :: align_corners
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 895)
+    call give(f, 0, input)
+    call give(f, 1, grid)
+    if (present(mode)) call give(f, 2, mode)
+    if (present(padding_mode)) call give(f, 3, padding_mode)
+    if (present(align_corners)) call give(f, 4, align_corners)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! affine_grid: The grid that grid_sample takes for a map of the output's places to the input's:
+  ! theta @ (x, y, 1) for each element.
+  function dt_affine_grid(theta, size, align_corners, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: theta
+    class(*), intent(in) :: size(:)
+    logical, intent(in), optional :: align_corners
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 896)
+    call give(f, 0, theta)
+    call give_list(f, 1, size)
+    if (present(align_corners)) call give(f, 2, align_corners)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
@@ -21279,7 +21719,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 882)
+    call dtf_begin(f, 897)
     call give(f, 0, input)
     call give(f, 1, vec2)
     call finish(f, stat, errmsg)
@@ -21294,7 +21734,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 883)
+    call dtf_begin(f, 898)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -21307,7 +21747,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 884)
+    call dtf_begin(f, 899)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -21320,7 +21760,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 885)
+    call dtf_begin(f, 900)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -21333,7 +21773,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 886)
+    call dtf_begin(f, 901)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -21346,7 +21786,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 887)
+    call dtf_begin(f, 902)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -21359,7 +21799,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 888)
+    call dtf_begin(f, 903)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -21372,7 +21812,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 889)
+    call dtf_begin(f, 904)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -21385,7 +21825,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 890)
+    call dtf_begin(f, 905)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -21398,7 +21838,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 891)
+    call dtf_begin(f, 906)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -21411,7 +21851,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 892)
+    call dtf_begin(f, 907)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -21424,7 +21864,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 893)
+    call dtf_begin(f, 908)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -21437,7 +21877,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 894)
+    call dtf_begin(f, 909)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -21450,7 +21890,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 895)
+    call dtf_begin(f, 910)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -21463,7 +21903,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 896)
+    call dtf_begin(f, 911)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -21477,7 +21917,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 897)
+    call dtf_begin(f, 912)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -21492,7 +21932,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 898)
+    call dtf_begin(f, 913)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -21506,7 +21946,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 899)
+    call dtf_begin(f, 914)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -21519,7 +21959,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 900)
+    call dtf_begin(f, 915)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -21532,7 +21972,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 901)
+    call dtf_begin(f, 916)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -21545,7 +21985,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 902)
+    call dtf_begin(f, 917)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -21558,7 +21998,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 903)
+    call dtf_begin(f, 918)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -21571,7 +22011,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 904)
+    call dtf_begin(f, 919)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -21586,7 +22026,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 905)
+    call dtf_begin(f, 920)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
@@ -21603,7 +22043,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 906)
+    call dtf_begin(f, 921)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
@@ -21619,7 +22059,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 907)
+    call dtf_begin(f, 922)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -21634,7 +22074,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 908)
+    call dtf_begin(f, 923)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -21650,7 +22090,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 909)
+    call dtf_begin(f, 924)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(rounding_mode)) call give(f, 2, rounding_mode)
@@ -21667,7 +22107,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 910)
+    call dtf_begin(f, 925)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(rounding_mode)) call give(f, 2, rounding_mode)
@@ -21684,7 +22124,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 911)
+    call dtf_begin(f, 926)
     call give(f, 0, input)
     if (present(min)) call give(f, 1, min)
     if (present(max)) call give(f, 2, max)
@@ -21701,7 +22141,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 912)
+    call dtf_begin(f, 927)
     call give(f, 0, input)
     if (present(min)) call give(f, 1, min)
     if (present(max)) call give(f, 2, max)
@@ -21717,7 +22157,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 913)
+    call dtf_begin(f, 928)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -21732,7 +22172,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 914)
+    call dtf_begin(f, 929)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -21747,7 +22187,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 915)
+    call dtf_begin(f, 930)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -21762,7 +22202,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 916)
+    call dtf_begin(f, 931)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -21777,7 +22217,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 917)
+    call dtf_begin(f, 932)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -21792,7 +22232,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 918)
+    call dtf_begin(f, 933)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -21807,7 +22247,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 919)
+    call dtf_begin(f, 934)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -21822,7 +22262,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 920)
+    call dtf_begin(f, 935)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -21837,7 +22277,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 921)
+    call dtf_begin(f, 936)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -21852,7 +22292,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 922)
+    call dtf_begin(f, 937)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -21869,7 +22309,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 923)
+    call dtf_begin(f, 938)
     call give(f, 0, y)
     if (present(x)) call give(f, 1, x)
     if (present(dx)) call give(f, 2, dx)
@@ -21887,7 +22327,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 924)
+    call dtf_begin(f, 939)
     call give_list(f, 0, tensors)
     if (present(dim)) call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -21903,7 +22343,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 925)
+    call dtf_begin(f, 940)
     call give_list(f, 0, tensors)
     if (present(dim)) call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -21920,7 +22360,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 926)
+    call dtf_begin(f, 941)
     call give(f, 0, input)
     call give(f, 1, dim0)
     call give(f, 2, dim1)
@@ -21937,7 +22377,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 927)
+    call dtf_begin(f, 942)
     call give(f, 0, input)
     call give(f, 1, dim0)
     call give(f, 2, dim1)
@@ -21954,7 +22394,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 928)
+    call dtf_begin(f, 943)
     call give(f, 0, input)
     call give_list(f, 1, source)
     call give_list(f, 2, destination)
@@ -21970,7 +22410,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 929)
+    call dtf_begin(f, 944)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -21984,7 +22424,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 930)
+    call dtf_begin(f, 945)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))

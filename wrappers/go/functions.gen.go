@@ -527,296 +527,6 @@ func NnConvTranspose3d(inChannels int, outChannels int, kernelSize []int, option
 	return
 }
 
-// NnMaxPool1dOptions are the optional arguments.
-type NnMaxPool1dOptions struct {
-	// Step of the window; absent means its size.
-	Stride []int
-
-	// Rows and columns added on each side: height, width.
-	Padding []int
-
-	// Step between the window's points: height, width.
-	Dilation []int
-
-	// Whether windows may hang over the end.
-	CeilMode bool
-}
-
-// NnMaxPool1d: Maximum of each window of [batch, channels, length], or without the batch;
-// functional.max_pool1d has the output size. The module.
-func NnMaxPool1d(kernelSize []int, options ...NnMaxPool1dOptions) (out *Module, err error) {
-	o := last(options)
-	err = run(7, []any{kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode}, &out)
-	return
-}
-
-// NnMaxPool2dOptions are the optional arguments.
-type NnMaxPool2dOptions struct {
-	// Step of the window; absent means its size.
-	Stride []int
-
-	// Rows and columns added on each side: height, width.
-	Padding []int
-
-	// Step between the window's points: height, width.
-	Dilation []int
-
-	// Whether windows may hang over the end.
-	CeilMode bool
-}
-
-// NnMaxPool2d: Maximum of each window of [batch, channels, height, width], or without the batch;
-// functional.max_pool2d has the output size. The module.
-func NnMaxPool2d(kernelSize []int, options ...NnMaxPool2dOptions) (out *Module, err error) {
-	o := last(options)
-	err = run(8, []any{kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode}, &out)
-	return
-}
-
-// NnMaxPool3dOptions are the optional arguments.
-type NnMaxPool3dOptions struct {
-	// Step of the window; absent means its size.
-	Stride []int
-
-	// Rows and columns added on each side: height, width.
-	Padding []int
-
-	// Step between the window's points: height, width.
-	Dilation []int
-
-	// Whether windows may hang over the end.
-	CeilMode bool
-}
-
-// NnMaxPool3d: Maximum of each window of [batch, channels, depth, height, width], or without the
-// batch; functional.max_pool3d has the output size. The module.
-func NnMaxPool3d(kernelSize []int, options ...NnMaxPool3dOptions) (out *Module, err error) {
-	o := last(options)
-	err = run(9, []any{kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode}, &out)
-	return
-}
-
-// NnAvgPool1dOptions are the optional arguments.
-type NnAvgPool1dOptions struct {
-	// Step of the window; absent means its size.
-	Stride []int
-
-	// Rows and columns added on each side: height, width.
-	Padding []int
-
-	// Whether windows may hang over the end.
-	CeilMode bool
-
-	// Whether padding counts in the divisor.
-	CountIncludePad *bool
-}
-
-// NnAvgPool1d: Mean of each window of [batch, channels, length], or without the batch;
-// functional.avg_pool1d has the output size. The module.
-func NnAvgPool1d(kernelSize []int, options ...NnAvgPool1dOptions) (out *Module, err error) {
-	o := last(options)
-	err = run(10, []any{kernelSize, o.Stride, o.Padding, o.CeilMode, o.CountIncludePad}, &out)
-	return
-}
-
-// NnAvgPool2dOptions are the optional arguments.
-type NnAvgPool2dOptions struct {
-	// Step of the window; absent means its size.
-	Stride []int
-
-	// Rows and columns added on each side: height, width.
-	Padding []int
-
-	// Whether windows may hang over the end.
-	CeilMode bool
-
-	// Whether padding counts in the divisor.
-	CountIncludePad *bool
-
-	// The divisor to use instead of the window's size.
-	DivisorOverride *int
-}
-
-// NnAvgPool2d: Mean of each window of [batch, channels, height, width], or without the batch;
-// functional.avg_pool2d has the output size. The module.
-func NnAvgPool2d(kernelSize []int, options ...NnAvgPool2dOptions) (out *Module, err error) {
-	o := last(options)
-	err = run(11, []any{kernelSize, o.Stride, o.Padding, o.CeilMode, o.CountIncludePad, o.DivisorOverride}, &out)
-	return
-}
-
-// NnAvgPool3dOptions are the optional arguments.
-type NnAvgPool3dOptions struct {
-	// Step of the window; absent means its size.
-	Stride []int
-
-	// Rows and columns added on each side: height, width.
-	Padding []int
-
-	// Whether windows may hang over the end.
-	CeilMode bool
-
-	// Whether padding counts in the divisor.
-	CountIncludePad *bool
-
-	// The divisor to use instead of the window's size.
-	DivisorOverride *int
-}
-
-// NnAvgPool3d: Mean of each window of [batch, channels, depth, height, width], or without the
-// batch; functional.avg_pool3d has the output size. The module.
-func NnAvgPool3d(kernelSize []int, options ...NnAvgPool3dOptions) (out *Module, err error) {
-	o := last(options)
-	err = run(12, []any{kernelSize, o.Stride, o.Padding, o.CeilMode, o.CountIncludePad, o.DivisorOverride}, &out)
-	return
-}
-
-// NnAdaptiveAvgPool1d: Mean of windows that are as equal as can be, of [batch, channels, length],
-// or without the batch. The module.
-func NnAdaptiveAvgPool1d(outputSize []int) (out *Module, err error) {
-	err = run(13, []any{outputSize}, &out)
-	return
-}
-
-// NnAdaptiveMaxPool1d: Maximum of windows that are as equal as can be, of [batch, channels,
-// length], or without the batch. The module.
-func NnAdaptiveMaxPool1d(outputSize []int) (out *Module, err error) {
-	err = run(14, []any{outputSize}, &out)
-	return
-}
-
-// NnLpPool1dOptions are the optional arguments.
-type NnLpPool1dOptions struct {
-	// Step of the window; absent means its size.
-	Stride []int
-
-	// Whether windows may hang over the end.
-	CeilMode bool
-}
-
-// NnLpPool1d: (sum of x^p over each window)^(1/p), of [batch, channels, length], or without the
-// batch. The module.
-func NnLpPool1d(normType float64, kernelSize []int, options ...NnLpPool1dOptions) (out *Module, err error) {
-	o := last(options)
-	err = run(15, []any{normType, kernelSize, o.Stride, o.CeilMode}, &out)
-	return
-}
-
-// NnAdaptiveAvgPool2d: Mean of windows that are as equal as can be, of [batch, channels, height,
-// width], or without the batch. The module.
-func NnAdaptiveAvgPool2d(outputSize []int) (out *Module, err error) {
-	err = run(16, []any{outputSize}, &out)
-	return
-}
-
-// NnAdaptiveMaxPool2d: Maximum of windows that are as equal as can be, of [batch, channels, height,
-// width], or without the batch. The module.
-func NnAdaptiveMaxPool2d(outputSize []int) (out *Module, err error) {
-	err = run(17, []any{outputSize}, &out)
-	return
-}
-
-// NnLpPool2dOptions are the optional arguments.
-type NnLpPool2dOptions struct {
-	// Step of the window; absent means its size.
-	Stride []int
-
-	// Whether windows may hang over the end.
-	CeilMode bool
-}
-
-// NnLpPool2d: (sum of x^p over each window)^(1/p), of [batch, channels, height, width], or without
-// the batch. The module.
-func NnLpPool2d(normType float64, kernelSize []int, options ...NnLpPool2dOptions) (out *Module, err error) {
-	o := last(options)
-	err = run(18, []any{normType, kernelSize, o.Stride, o.CeilMode}, &out)
-	return
-}
-
-// NnAdaptiveAvgPool3d: Mean of windows that are as equal as can be, of [batch, channels, depth,
-// height, width], or without the batch. The module.
-func NnAdaptiveAvgPool3d(outputSize []int) (out *Module, err error) {
-	err = run(19, []any{outputSize}, &out)
-	return
-}
-
-// NnAdaptiveMaxPool3d: Maximum of windows that are as equal as can be, of [batch, channels, depth,
-// height, width], or without the batch. The module.
-func NnAdaptiveMaxPool3d(outputSize []int) (out *Module, err error) {
-	err = run(20, []any{outputSize}, &out)
-	return
-}
-
-// NnLpPool3dOptions are the optional arguments.
-type NnLpPool3dOptions struct {
-	// Step of the window; absent means its size.
-	Stride []int
-
-	// Whether windows may hang over the end.
-	CeilMode bool
-}
-
-// NnLpPool3d: (sum of x^p over each window)^(1/p), of [batch, channels, depth, height, width], or
-// without the batch. The module.
-func NnLpPool3d(normType float64, kernelSize []int, options ...NnLpPool3dOptions) (out *Module, err error) {
-	o := last(options)
-	err = run(21, []any{normType, kernelSize, o.Stride, o.CeilMode}, &out)
-	return
-}
-
-// NnUpsampleOptions are the optional arguments.
-type NnUpsampleOptions struct {
-	// The new spatial sizes; one number stands for all of them.
-	Size []int
-
-	// Factors of the spatial sizes instead; one number stands for all of them.
-	ScaleFactor []float64
-
-	// How an element is made of elements of the input.
-	Mode Interpolation
-}
-
-// NnUpsample: Resizes images of [batch, channels, ...], as functional.interpolate. The module.
-func NnUpsample(options ...NnUpsampleOptions) (out *Module, err error) {
-	o := last(options)
-	err = run(22, []any{o.Size, o.ScaleFactor, o.Mode}, &out)
-	return
-}
-
-// NnUpsamplingNearest2dOptions are the optional arguments.
-type NnUpsamplingNearest2dOptions struct {
-	// The new height and width; one number stands for both.
-	Size []int
-
-	// Factors of them instead; one number stands for both.
-	ScaleFactor []float64
-}
-
-// NnUpsamplingNearest2d: Resizes images of [batch, channels, height, width] by repeating or leaving
-// out elements. The module.
-func NnUpsamplingNearest2d(options ...NnUpsamplingNearest2dOptions) (out *Module, err error) {
-	o := last(options)
-	err = run(23, []any{o.Size, o.ScaleFactor}, &out)
-	return
-}
-
-// NnUpsamplingBilinear2dOptions are the optional arguments.
-type NnUpsamplingBilinear2dOptions struct {
-	// The new height and width; one number stands for both.
-	Size []int
-
-	// Factors of them instead; one number stands for both.
-	ScaleFactor []float64
-}
-
-// NnUpsamplingBilinear2d: Resizes images of [batch, channels, height, width] linearly along both,
-// the corners on each other. The module.
-func NnUpsamplingBilinear2d(options ...NnUpsamplingBilinear2dOptions) (out *Module, err error) {
-	o := last(options)
-	err = run(24, []any{o.Size, o.ScaleFactor}, &out)
-	return
-}
-
 // NnBatchNorm1dOptions are the optional arguments.
 type NnBatchNorm1dOptions struct {
 	// Added to the variance.
@@ -847,7 +557,7 @@ type NnBatchNorm1dOptions struct {
 // the batch, in evaluation the running ones. The module.
 func NnBatchNorm1d(numFeatures int, options ...NnBatchNorm1dOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(25, []any{numFeatures, o.Eps, o.Momentum, o.Affine, o.TrackRunningStats, o.Bias, o.Device, o.Dtype}, &out)
+	err = run(7, []any{numFeatures, o.Eps, o.Momentum, o.Affine, o.TrackRunningStats, o.Bias, o.Device, o.Dtype}, &out)
 	return
 }
 
@@ -881,7 +591,7 @@ type NnBatchNorm2dOptions struct {
 // evaluation the running ones. The module.
 func NnBatchNorm2d(numFeatures int, options ...NnBatchNorm2dOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(26, []any{numFeatures, o.Eps, o.Momentum, o.Affine, o.TrackRunningStats, o.Bias, o.Device, o.Dtype}, &out)
+	err = run(8, []any{numFeatures, o.Eps, o.Momentum, o.Affine, o.TrackRunningStats, o.Bias, o.Device, o.Dtype}, &out)
 	return
 }
 
@@ -915,7 +625,7 @@ type NnBatchNorm3dOptions struct {
 // batch, in evaluation the running ones. The module.
 func NnBatchNorm3d(numFeatures int, options ...NnBatchNorm3dOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(27, []any{numFeatures, o.Eps, o.Momentum, o.Affine, o.TrackRunningStats, o.Bias, o.Device, o.Dtype}, &out)
+	err = run(9, []any{numFeatures, o.Eps, o.Momentum, o.Affine, o.TrackRunningStats, o.Bias, o.Device, o.Dtype}, &out)
 	return
 }
 
@@ -948,7 +658,7 @@ type NnInstanceNorm1dOptions struct {
 // length], or without the batch. The module.
 func NnInstanceNorm1d(numFeatures int, options ...NnInstanceNorm1dOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(28, []any{numFeatures, o.Eps, o.Momentum, o.Affine, o.TrackRunningStats, o.Bias, o.Device, o.Dtype}, &out)
+	err = run(10, []any{numFeatures, o.Eps, o.Momentum, o.Affine, o.TrackRunningStats, o.Bias, o.Device, o.Dtype}, &out)
 	return
 }
 
@@ -981,7 +691,7 @@ type NnInstanceNorm2dOptions struct {
 // height, width], or without the batch. The module.
 func NnInstanceNorm2d(numFeatures int, options ...NnInstanceNorm2dOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(29, []any{numFeatures, o.Eps, o.Momentum, o.Affine, o.TrackRunningStats, o.Bias, o.Device, o.Dtype}, &out)
+	err = run(11, []any{numFeatures, o.Eps, o.Momentum, o.Affine, o.TrackRunningStats, o.Bias, o.Device, o.Dtype}, &out)
 	return
 }
 
@@ -1014,7 +724,7 @@ type NnInstanceNorm3dOptions struct {
 // depth, height, width], or without the batch. The module.
 func NnInstanceNorm3d(numFeatures int, options ...NnInstanceNorm3dOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(30, []any{numFeatures, o.Eps, o.Momentum, o.Affine, o.TrackRunningStats, o.Bias, o.Device, o.Dtype}, &out)
+	err = run(12, []any{numFeatures, o.Eps, o.Momentum, o.Affine, o.TrackRunningStats, o.Bias, o.Device, o.Dtype}, &out)
 	return
 }
 
@@ -1040,7 +750,7 @@ type NnGroupNormOptions struct {
 // groups of channels of [batch, channels, ...] (arXiv 1803.08494). The module.
 func NnGroupNorm(numGroups int, numChannels int, options ...NnGroupNormOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(31, []any{numGroups, numChannels, o.Eps, o.Affine, o.Bias, o.Device, o.Dtype}, &out)
+	err = run(13, []any{numGroups, numChannels, o.Eps, o.Affine, o.Bias, o.Device, o.Dtype}, &out)
 	return
 }
 
@@ -1063,7 +773,7 @@ type NnRmsNormOptions struct {
 // dimensions (arXiv 1910.07467). The module.
 func NnRmsNorm(normalizedShape []int, options ...NnRmsNormOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(32, []any{normalizedShape, o.Eps, o.ElementwiseAffine, o.Device, o.Dtype}, &out)
+	err = run(14, []any{normalizedShape, o.Eps, o.ElementwiseAffine, o.Device, o.Dtype}, &out)
 	return
 }
 
@@ -1083,7 +793,7 @@ type NnLocalResponseNormOptions struct {
 // module.
 func NnLocalResponseNorm(size int, options ...NnLocalResponseNormOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(33, []any{size, o.Alpha, o.Beta, o.K}, &out)
+	err = run(15, []any{size, o.Alpha, o.Beta, o.K}, &out)
 	return
 }
 
@@ -1109,7 +819,7 @@ type NnLayerNormOptions struct {
 // last dimensions (arXiv 1607.06450). The module.
 func NnLayerNorm(normalizedShape []int, options ...NnLayerNormOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(34, []any{normalizedShape, o.Eps, o.ElementwiseAffine, o.Bias, o.Device, o.Dtype}, &out)
+	err = run(16, []any{normalizedShape, o.Eps, o.ElementwiseAffine, o.Bias, o.Device, o.Dtype}, &out)
 	return
 }
 
@@ -1126,7 +836,7 @@ type NnDropoutOptions struct {
 // module.
 func NnDropout(options ...NnDropoutOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(35, []any{o.P, o.Inplace}, &out)
+	err = run(17, []any{o.P, o.Inplace}, &out)
 	return
 }
 
@@ -1143,7 +853,7 @@ type NnDropout1dOptions struct {
 // module.
 func NnDropout1d(options ...NnDropout1dOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(36, []any{o.P, o.Inplace}, &out)
+	err = run(18, []any{o.P, o.Inplace}, &out)
 	return
 }
 
@@ -1159,7 +869,7 @@ type NnDropout2dOptions struct {
 // NnDropout2d: Dropout of whole channels of [batch, channels, height, width]. The module.
 func NnDropout2d(options ...NnDropout2dOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(37, []any{o.P, o.Inplace}, &out)
+	err = run(19, []any{o.P, o.Inplace}, &out)
 	return
 }
 
@@ -1176,7 +886,7 @@ type NnDropout3dOptions struct {
 // batch. The module.
 func NnDropout3d(options ...NnDropout3dOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(38, []any{o.P, o.Inplace}, &out)
+	err = run(20, []any{o.P, o.Inplace}, &out)
 	return
 }
 
@@ -1193,7 +903,7 @@ type NnAlphaDropoutOptions struct {
 // and variance (arXiv 1706.02515). The module.
 func NnAlphaDropout(options ...NnAlphaDropoutOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(39, []any{o.P, o.Inplace}, &out)
+	err = run(21, []any{o.P, o.Inplace}, &out)
 	return
 }
 
@@ -1209,7 +919,7 @@ type NnFeatureAlphaDropoutOptions struct {
 // NnFeatureAlphaDropout: AlphaDropout of whole channels. The module.
 func NnFeatureAlphaDropout(options ...NnFeatureAlphaDropoutOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(40, []any{o.P, o.Inplace}, &out)
+	err = run(22, []any{o.P, o.Inplace}, &out)
 	return
 }
 
@@ -1241,7 +951,45 @@ type NnEmbeddingOptions struct {
 // The module.
 func NnEmbedding(numEmbeddings int, embeddingDim int, options ...NnEmbeddingOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(41, []any{numEmbeddings, embeddingDim, o.PaddingIdx, o.MaxNorm, o.NormType, o.ScaleGradByFreq, o.Sparse, o.Device, o.Dtype}, &out)
+	err = run(23, []any{numEmbeddings, embeddingDim, o.PaddingIdx, o.MaxNorm, o.NormType, o.ScaleGradByFreq, o.Sparse, o.Device, o.Dtype}, &out)
+	return
+}
+
+// NnEmbeddingBagOptions are the optional arguments.
+type NnEmbeddingBagOptions struct {
+	// Rows that are looked up are first scaled down to this norm; absent for no limit.
+	MaxNorm *float64
+
+	// The p of that norm.
+	NormType *float64
+
+	// Divide each row's gradient by how often it was looked up.
+	ScaleGradByFreq bool
+
+	// What a bag becomes: sum, mean or max.
+	Mode string
+
+	// Must be false: there are no sparse gradients.
+	Sparse bool
+
+	// Whether the last of offsets is where the last bag ends.
+	IncludeLastOffset bool
+
+	// A row that is 0 at the start and that bags leave out; absent for none.
+	PaddingIdx *int
+
+	// Where its tensors are made.
+	Device Device
+
+	// Element type of its tensors.
+	Dtype Dtype
+}
+
+// NnEmbeddingBag: The sum, mean or maximum of each bag of rows of a table: [bags, embedding_dim].
+// The module.
+func NnEmbeddingBag(numEmbeddings int, embeddingDim int, options ...NnEmbeddingBagOptions) (out *Module, err error) {
+	o := last(options)
+	err = run(24, []any{numEmbeddings, embeddingDim, o.MaxNorm, o.NormType, o.ScaleGradByFreq, o.Mode, o.Sparse, o.IncludeLastOffset, o.PaddingIdx, o.Device, o.Dtype}, &out)
 	return
 }
 
@@ -1257,13 +1005,13 @@ type NnFlattenOptions struct {
 // NnFlatten: Joins neighbouring dimensions into one. The module.
 func NnFlatten(options ...NnFlattenOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(42, []any{o.StartDim, o.EndDim}, &out)
+	err = run(25, []any{o.StartDim, o.EndDim}, &out)
 	return
 }
 
 // NnIdentity: The input as it is. The module.
 func NnIdentity() (out *Module, err error) {
-	err = run(43, []any{}, &out)
+	err = run(26, []any{}, &out)
 	return
 }
 
@@ -1279,7 +1027,7 @@ type NnCosineSimilarityOptions struct {
 // NnCosineSimilarity: Cosine of the angle between vectors along a dimension. The module.
 func NnCosineSimilarity(options ...NnCosineSimilarityOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(44, []any{o.Dim, o.Eps}, &out)
+	err = run(27, []any{o.Dim, o.Eps}, &out)
 	return
 }
 
@@ -1298,7 +1046,7 @@ type NnPairwiseDistanceOptions struct {
 // NnPairwiseDistance: norm(x1 - x2 + eps) along the last dimension. The module.
 func NnPairwiseDistance(options ...NnPairwiseDistanceOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(45, []any{o.P, o.Eps, o.Keepdim}, &out)
+	err = run(28, []any{o.P, o.Eps, o.Keepdim}, &out)
 	return
 }
 
@@ -1317,7 +1065,7 @@ type NnBilinearOptions struct {
 // NnBilinear: input1 @ weight[k] @ input2 + bias, for each row and each k. The module.
 func NnBilinear(in1Features int, in2Features int, outFeatures int, options ...NnBilinearOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(46, []any{in1Features, in2Features, outFeatures, o.Bias, o.Device, o.Dtype}, &out)
+	err = run(29, []any{in1Features, in2Features, outFeatures, o.Bias, o.Device, o.Dtype}, &out)
 	return
 }
 
@@ -1330,7 +1078,7 @@ type NnReluOptions struct {
 // NnRelu: max(0, input). The module.
 func NnRelu(options ...NnReluOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(47, []any{o.Inplace}, &out)
+	err = run(30, []any{o.Inplace}, &out)
 	return
 }
 
@@ -1346,7 +1094,7 @@ type NnLeakyReluOptions struct {
 // NnLeakyRelu: input where it is positive, negative_slope * input elsewhere. The module.
 func NnLeakyRelu(options ...NnLeakyReluOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(48, []any{o.NegativeSlope, o.Inplace}, &out)
+	err = run(31, []any{o.NegativeSlope, o.Inplace}, &out)
 	return
 }
 
@@ -1362,7 +1110,7 @@ type NnEluOptions struct {
 // NnElu: input where it is positive, alpha * (exp(input) - 1) elsewhere. The module.
 func NnElu(options ...NnEluOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(49, []any{o.Alpha, o.Inplace}, &out)
+	err = run(32, []any{o.Alpha, o.Inplace}, &out)
 	return
 }
 
@@ -1379,7 +1127,7 @@ type NnSoftplusOptions struct {
 // above the threshold. The module.
 func NnSoftplus(options ...NnSoftplusOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(50, []any{o.Beta, o.Threshold}, &out)
+	err = run(33, []any{o.Beta, o.Threshold}, &out)
 	return
 }
 
@@ -1392,7 +1140,7 @@ type NnGeluOptions struct {
 // NnGelu: input times the normal distribution function of input (arXiv 1606.08415). The module.
 func NnGelu(options ...NnGeluOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(51, []any{o.Approximate}, &out)
+	err = run(34, []any{o.Approximate}, &out)
 	return
 }
 
@@ -1405,25 +1153,25 @@ type NnSiluOptions struct {
 // NnSilu: input * sigmoid(input). The module.
 func NnSilu(options ...NnSiluOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(52, []any{o.Inplace}, &out)
+	err = run(35, []any{o.Inplace}, &out)
 	return
 }
 
 // NnSigmoid: 1 / (1 + exp(-input)). The module.
 func NnSigmoid() (out *Module, err error) {
-	err = run(53, []any{}, &out)
+	err = run(36, []any{}, &out)
 	return
 }
 
 // NnLogSigmoid: log(sigmoid(input)), without overflow. The module.
 func NnLogSigmoid() (out *Module, err error) {
-	err = run(54, []any{}, &out)
+	err = run(37, []any{}, &out)
 	return
 }
 
 // NnTanh: The hyperbolic tangent. The module.
 func NnTanh() (out *Module, err error) {
-	err = run(55, []any{}, &out)
+	err = run(38, []any{}, &out)
 	return
 }
 
@@ -1442,7 +1190,7 @@ type NnHardtanhOptions struct {
 // NnHardtanh: Limits each element to [min_val, max_val]. The module.
 func NnHardtanh(options ...NnHardtanhOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(56, []any{o.MinVal, o.MaxVal, o.Inplace}, &out)
+	err = run(39, []any{o.MinVal, o.MaxVal, o.Inplace}, &out)
 	return
 }
 
@@ -1455,7 +1203,7 @@ type NnReLu6Options struct {
 // NnReLu6: Limits each element to [0, 6]. The module.
 func NnReLu6(options ...NnReLu6Options) (out *Module, err error) {
 	o := last(options)
-	err = run(57, []any{o.Inplace}, &out)
+	err = run(40, []any{o.Inplace}, &out)
 	return
 }
 
@@ -1468,7 +1216,7 @@ type NnHardsigmoidOptions struct {
 // NnHardsigmoid: min(max(input + 3, 0), 6) / 6, a piecewise linear sigmoid. The module.
 func NnHardsigmoid(options ...NnHardsigmoidOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(58, []any{o.Inplace}, &out)
+	err = run(41, []any{o.Inplace}, &out)
 	return
 }
 
@@ -1481,7 +1229,7 @@ type NnHardswishOptions struct {
 // NnHardswish: input * hardsigmoid(input). The module.
 func NnHardswish(options ...NnHardswishOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(59, []any{o.Inplace}, &out)
+	err = run(42, []any{o.Inplace}, &out)
 	return
 }
 
@@ -1494,7 +1242,7 @@ type NnHardshrinkOptions struct {
 // NnHardshrink: input where |input| > lambd, 0 elsewhere. The module.
 func NnHardshrink(options ...NnHardshrinkOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(60, []any{o.Lambd}, &out)
+	err = run(43, []any{o.Lambd}, &out)
 	return
 }
 
@@ -1507,13 +1255,13 @@ type NnSoftshrinkOptions struct {
 // NnSoftshrink: input moved towards 0 by lambd; 0 where |input| <= lambd. The module.
 func NnSoftshrink(options ...NnSoftshrinkOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(61, []any{o.Lambd}, &out)
+	err = run(44, []any{o.Lambd}, &out)
 	return
 }
 
 // NnTanhshrink: input - tanh(input). The module.
 func NnTanhshrink() (out *Module, err error) {
-	err = run(62, []any{}, &out)
+	err = run(45, []any{}, &out)
 	return
 }
 
@@ -1526,13 +1274,13 @@ type NnThresholdOptions struct {
 // NnThreshold: input where it is above the threshold, value elsewhere. The module.
 func NnThreshold(threshold float64, value float64, options ...NnThresholdOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(63, []any{threshold, value, o.Inplace}, &out)
+	err = run(46, []any{threshold, value, o.Inplace}, &out)
 	return
 }
 
 // NnSoftsign: input / (1 + |input|). The module.
 func NnSoftsign() (out *Module, err error) {
-	err = run(64, []any{}, &out)
+	err = run(47, []any{}, &out)
 	return
 }
 
@@ -1545,7 +1293,7 @@ type NnSeluOptions struct {
 // NnSelu: A scaled ELU that keeps mean 0 and variance 1 (arXiv 1706.02515). The module.
 func NnSelu(options ...NnSeluOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(65, []any{o.Inplace}, &out)
+	err = run(48, []any{o.Inplace}, &out)
 	return
 }
 
@@ -1561,7 +1309,7 @@ type NnCeluOptions struct {
 // NnCelu: input where it is positive, alpha * (exp(input / alpha) - 1) elsewhere. The module.
 func NnCelu(options ...NnCeluOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(66, []any{o.Alpha, o.Inplace}, &out)
+	err = run(49, []any{o.Alpha, o.Inplace}, &out)
 	return
 }
 
@@ -1574,7 +1322,7 @@ type NnMishOptions struct {
 // NnMish: input * tanh(softplus(input)). The module.
 func NnMish(options ...NnMishOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(67, []any{o.Inplace}, &out)
+	err = run(50, []any{o.Inplace}, &out)
 	return
 }
 
@@ -1587,7 +1335,7 @@ type NnGluOptions struct {
 // NnGlu: The first half of the input times the sigmoid of the second. The module.
 func NnGlu(options ...NnGluOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(68, []any{o.Dim}, &out)
+	err = run(51, []any{o.Dim}, &out)
 	return
 }
 
@@ -1609,7 +1357,7 @@ type NnPreluOptions struct {
 // NnPrelu: input where it is positive, weight * input elsewhere. The module.
 func NnPrelu(options ...NnPreluOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(69, []any{o.NumParameters, o.Init, o.Device, o.Dtype}, &out)
+	err = run(52, []any{o.NumParameters, o.Init, o.Device, o.Dtype}, &out)
 	return
 }
 
@@ -1629,32 +1377,32 @@ type NnRreluOptions struct {
 // 1505.00853). The module.
 func NnRrelu(options ...NnRreluOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(70, []any{o.Lower, o.Upper, o.Inplace}, &out)
+	err = run(53, []any{o.Lower, o.Upper, o.Inplace}, &out)
 	return
 }
 
 // NnSoftmin: softmax of -input. The module.
 func NnSoftmin(dim int) (out *Module, err error) {
-	err = run(71, []any{dim}, &out)
+	err = run(54, []any{dim}, &out)
 	return
 }
 
 // NnSoftmax: exp(input) / sum(exp(input)) along a dimension. The module.
 func NnSoftmax(dim int) (out *Module, err error) {
-	err = run(72, []any{dim}, &out)
+	err = run(55, []any{dim}, &out)
 	return
 }
 
 // NnSoftmax2d: softmax over the channels of [batch, channels, height, width], or without the batch.
 // The module.
 func NnSoftmax2d() (out *Module, err error) {
-	err = run(73, []any{}, &out)
+	err = run(56, []any{}, &out)
 	return
 }
 
 // NnLogSoftmax: log(softmax(input)), without overflow. The module.
 func NnLogSoftmax(dim int) (out *Module, err error) {
-	err = run(74, []any{dim}, &out)
+	err = run(57, []any{dim}, &out)
 	return
 }
 
@@ -1695,7 +1443,7 @@ type NnMultiheadAttentionOptions struct {
 // out_proj.weight, out_proj.bias. The module.
 func NnMultiheadAttention(embedDim int, numHeads int, options ...NnMultiheadAttentionOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(75, []any{embedDim, numHeads, o.Dropout, o.Bias, o.AddBiasKv, o.AddZeroAttn, o.Kdim, o.Vdim, o.BatchFirst, o.Device, o.Dtype}, &out)
+	err = run(58, []any{embedDim, numHeads, o.Dropout, o.Bias, o.AddBiasKv, o.AddZeroAttn, o.Kdim, o.Vdim, o.BatchFirst, o.Device, o.Dtype}, &out)
 	return
 }
 
@@ -1734,7 +1482,7 @@ type NnTransformerEncoderLayerOptions struct {
 // src_key_padding_mask. The module.
 func NnTransformerEncoderLayer(dModel int, nhead int, options ...NnTransformerEncoderLayerOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(76, []any{dModel, nhead, o.DimFeedforward, o.Dropout, o.Activation, o.LayerNormEps, o.BatchFirst, o.NormFirst, o.Bias, o.Device, o.Dtype}, &out)
+	err = run(59, []any{dModel, nhead, o.DimFeedforward, o.Dropout, o.Activation, o.LayerNormEps, o.BatchFirst, o.NormFirst, o.Bias, o.Device, o.Dtype}, &out)
 	return
 }
 
@@ -1773,7 +1521,7 @@ type NnTransformerDecoderLayerOptions struct {
 // be tgt_mask, memory_mask, tgt_key_padding_mask and memory_key_padding_mask. The module.
 func NnTransformerDecoderLayer(dModel int, nhead int, options ...NnTransformerDecoderLayerOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(77, []any{dModel, nhead, o.DimFeedforward, o.Dropout, o.Activation, o.LayerNormEps, o.BatchFirst, o.NormFirst, o.Bias, o.Device, o.Dtype}, &out)
+	err = run(60, []any{dModel, nhead, o.DimFeedforward, o.Dropout, o.Activation, o.LayerNormEps, o.BatchFirst, o.NormFirst, o.Bias, o.Device, o.Dtype}, &out)
 	return
 }
 
@@ -1825,7 +1573,7 @@ type NnTransformerOptions struct {
 // and decoder, theirs layers and norm. The module.
 func NnTransformer(options ...NnTransformerOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(78, []any{o.DModel, o.Nhead, o.NumEncoderLayers, o.NumDecoderLayers, o.DimFeedforward, o.Dropout, o.Activation, o.LayerNormEps, o.BatchFirst, o.NormFirst, o.Bias, o.Device, o.Dtype}, &out)
+	err = run(61, []any{o.DModel, o.Nhead, o.NumEncoderLayers, o.NumDecoderLayers, o.DimFeedforward, o.Dropout, o.Activation, o.LayerNormEps, o.BatchFirst, o.NormFirst, o.Bias, o.Device, o.Dtype}, &out)
 	return
 }
 
@@ -1838,7 +1586,7 @@ type NnMseLossOptions struct {
 // NnMseLoss: (input - target) squared. The module.
 func NnMseLoss(options ...NnMseLossOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(79, []any{o.Reduction}, &out)
+	err = run(62, []any{o.Reduction}, &out)
 	return
 }
 
@@ -1851,7 +1599,7 @@ type NnL1LossOptions struct {
 // NnL1Loss: |input - target|. The module.
 func NnL1Loss(options ...NnL1LossOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(80, []any{o.Reduction}, &out)
+	err = run(63, []any{o.Reduction}, &out)
 	return
 }
 
@@ -1871,7 +1619,7 @@ type NnNllLossOptions struct {
 // module.
 func NnNllLoss(options ...NnNllLossOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(81, []any{o.Weight, o.IgnoreIndex, o.Reduction}, &out)
+	err = run(64, []any{o.Weight, o.IgnoreIndex, o.Reduction}, &out)
 	return
 }
 
@@ -1894,7 +1642,7 @@ type NnCrossEntropyLossOptions struct {
 // classes, or probabilities of the same shape. The module.
 func NnCrossEntropyLoss(options ...NnCrossEntropyLossOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(82, []any{o.Weight, o.IgnoreIndex, o.Reduction, o.LabelSmoothing}, &out)
+	err = run(65, []any{o.Weight, o.IgnoreIndex, o.Reduction, o.LabelSmoothing}, &out)
 	return
 }
 
@@ -1911,7 +1659,7 @@ type NnBceLossOptions struct {
 // in [0, 1]. The module.
 func NnBceLoss(options ...NnBceLossOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(83, []any{o.Weight, o.Reduction}, &out)
+	err = run(66, []any{o.Weight, o.Reduction}, &out)
 	return
 }
 
@@ -1930,7 +1678,7 @@ type NnBceWithLogitsLossOptions struct {
 // NnBceWithLogitsLoss: BCELoss of sigmoid(input), without overflow. The module.
 func NnBceWithLogitsLoss(options ...NnBceWithLogitsLossOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(84, []any{o.Weight, o.Reduction, o.PosWeight}, &out)
+	err = run(67, []any{o.Weight, o.Reduction, o.PosWeight}, &out)
 	return
 }
 
@@ -1947,7 +1695,7 @@ type NnSmoothL1LossOptions struct {
 // (arXiv 1504.08083). The module.
 func NnSmoothL1Loss(options ...NnSmoothL1LossOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(85, []any{o.Reduction, o.Beta}, &out)
+	err = run(68, []any{o.Reduction, o.Beta}, &out)
 	return
 }
 
@@ -1964,7 +1712,7 @@ type NnHuberLossOptions struct {
 // The module.
 func NnHuberLoss(options ...NnHuberLossOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(86, []any{o.Reduction, o.Delta}, &out)
+	err = run(69, []any{o.Reduction, o.Delta}, &out)
 	return
 }
 
@@ -1981,7 +1729,7 @@ type NnKlDivLossOptions struct {
 // probabilities. The module.
 func NnKlDivLoss(options ...NnKlDivLossOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(87, []any{o.Reduction, o.LogTarget}, &out)
+	err = run(70, []any{o.Reduction, o.LogTarget}, &out)
 	return
 }
 
@@ -2004,7 +1752,7 @@ type NnPoissonNllLossOptions struct {
 // of Poisson distributions. The module.
 func NnPoissonNllLoss(options ...NnPoissonNllLossOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(88, []any{o.LogInput, o.Full, o.Eps, o.Reduction}, &out)
+	err = run(71, []any{o.LogInput, o.Full, o.Eps, o.Reduction}, &out)
 	return
 }
 
@@ -2024,7 +1772,7 @@ type NnGaussianNllLossOptions struct {
 // normal distributions. The module.
 func NnGaussianNllLoss(options ...NnGaussianNllLossOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(89, []any{o.Full, o.Eps, o.Reduction}, &out)
+	err = run(72, []any{o.Full, o.Eps, o.Reduction}, &out)
 	return
 }
 
@@ -2037,7 +1785,7 @@ type NnSoftMarginLossOptions struct {
 // NnSoftMarginLoss: log(1 + exp(-target * input)), for targets of 1 and -1. The module.
 func NnSoftMarginLoss(options ...NnSoftMarginLossOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(90, []any{o.Reduction}, &out)
+	err = run(73, []any{o.Reduction}, &out)
 	return
 }
 
@@ -2054,7 +1802,7 @@ type NnHingeEmbeddingLossOptions struct {
 // The module.
 func NnHingeEmbeddingLoss(options ...NnHingeEmbeddingLossOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(91, []any{o.Margin, o.Reduction}, &out)
+	err = run(74, []any{o.Margin, o.Reduction}, &out)
 	return
 }
 
@@ -2071,7 +1819,7 @@ type NnMarginRankingLossOptions struct {
 // where the target is 1, the second where it is -1. The module.
 func NnMarginRankingLoss(options ...NnMarginRankingLossOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(92, []any{o.Margin, o.Reduction}, &out)
+	err = run(75, []any{o.Margin, o.Reduction}, &out)
 	return
 }
 
@@ -2088,7 +1836,7 @@ type NnCosineEmbeddingLossOptions struct {
 // angle between vectors [batch, size] or [size]. The module.
 func NnCosineEmbeddingLoss(options ...NnCosineEmbeddingLossOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(93, []any{o.Margin, o.Reduction}, &out)
+	err = run(76, []any{o.Margin, o.Reduction}, &out)
 	return
 }
 
@@ -2114,7 +1862,7 @@ type NnTripletMarginLossOptions struct {
 // The module.
 func NnTripletMarginLoss(options ...NnTripletMarginLossOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(94, []any{o.Margin, o.P, o.Eps, o.Swap, o.Reduction}, &out)
+	err = run(77, []any{o.Margin, o.P, o.Eps, o.Swap, o.Reduction}, &out)
 	return
 }
 
@@ -2137,7 +1885,7 @@ type NnMultiMarginLossOptions struct {
 // input[class])^p, without the target's own. The module.
 func NnMultiMarginLoss(options ...NnMultiMarginLossOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(95, []any{o.P, o.Margin, o.Weight, o.Reduction}, &out)
+	err = run(78, []any{o.P, o.Margin, o.Weight, o.Reduction}, &out)
 	return
 }
 
@@ -2151,7 +1899,7 @@ type NnMultiLabelMarginLossOptions struct {
 // before the first -1 and all other classes, over the number of classes. The module.
 func NnMultiLabelMarginLoss(options ...NnMultiLabelMarginLossOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(96, []any{o.Reduction}, &out)
+	err = run(79, []any{o.Reduction}, &out)
 	return
 }
 
@@ -2168,7 +1916,402 @@ type NnMultiLabelSoftMarginLossOptions struct {
 // targets [..., classes]. The module.
 func NnMultiLabelSoftMarginLoss(options ...NnMultiLabelSoftMarginLossOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(97, []any{o.Weight, o.Reduction}, &out)
+	err = run(80, []any{o.Weight, o.Reduction}, &out)
+	return
+}
+
+// NnCtcLossOptions are the optional arguments.
+type NnCtcLossOptions struct {
+	// The class that stands between others.
+	Blank int
+
+	// How the elements' losses are joined.
+	Reduction Reduction
+
+	// Whether a loss that is infinite becomes 0, as its gradient.
+	ZeroInfinity bool
+}
+
+// NnCtcLoss: -log of the probability of all paths through time that are the target after blanks and
+// repetitions are taken out. The module.
+func NnCtcLoss(options ...NnCtcLossOptions) (out *Module, err error) {
+	o := last(options)
+	err = run(81, []any{o.Blank, o.Reduction, o.ZeroInfinity}, &out)
+	return
+}
+
+// NnMaxPool1dOptions are the optional arguments.
+type NnMaxPool1dOptions struct {
+	// Step of the window; absent means its size.
+	Stride []int
+
+	// Rows and columns added on each side: height, width.
+	Padding []int
+
+	// Step between the window's points: height, width.
+	Dilation []int
+
+	// Whether windows may hang over the end.
+	CeilMode bool
+}
+
+// NnMaxPool1d: Maximum of each window of [batch, channels, length], or without the batch;
+// functional.max_pool1d has the output size. The module.
+func NnMaxPool1d(kernelSize []int, options ...NnMaxPool1dOptions) (out *Module, err error) {
+	o := last(options)
+	err = run(82, []any{kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode}, &out)
+	return
+}
+
+// NnMaxPool2dOptions are the optional arguments.
+type NnMaxPool2dOptions struct {
+	// Step of the window; absent means its size.
+	Stride []int
+
+	// Rows and columns added on each side: height, width.
+	Padding []int
+
+	// Step between the window's points: height, width.
+	Dilation []int
+
+	// Whether windows may hang over the end.
+	CeilMode bool
+}
+
+// NnMaxPool2d: Maximum of each window of [batch, channels, height, width], or without the batch;
+// functional.max_pool2d has the output size. The module.
+func NnMaxPool2d(kernelSize []int, options ...NnMaxPool2dOptions) (out *Module, err error) {
+	o := last(options)
+	err = run(83, []any{kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode}, &out)
+	return
+}
+
+// NnMaxPool3dOptions are the optional arguments.
+type NnMaxPool3dOptions struct {
+	// Step of the window; absent means its size.
+	Stride []int
+
+	// Rows and columns added on each side: height, width.
+	Padding []int
+
+	// Step between the window's points: height, width.
+	Dilation []int
+
+	// Whether windows may hang over the end.
+	CeilMode bool
+}
+
+// NnMaxPool3d: Maximum of each window of [batch, channels, depth, height, width], or without the
+// batch; functional.max_pool3d has the output size. The module.
+func NnMaxPool3d(kernelSize []int, options ...NnMaxPool3dOptions) (out *Module, err error) {
+	o := last(options)
+	err = run(84, []any{kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode}, &out)
+	return
+}
+
+// NnMaxUnpool1dOptions are the optional arguments.
+type NnMaxUnpool1dOptions struct {
+	// Step of the window; absent means its size.
+	Stride []int
+
+	// Rows and columns added on each side: height, width.
+	Padding []int
+}
+
+// NnMaxUnpool1d: The maxima of [batch, channels, length] where they were, among zeros: undoes
+// MaxPool1d as far as can be. The module.
+func NnMaxUnpool1d(kernelSize []int, options ...NnMaxUnpool1dOptions) (out *Module, err error) {
+	o := last(options)
+	err = run(85, []any{kernelSize, o.Stride, o.Padding}, &out)
+	return
+}
+
+// NnMaxUnpool2dOptions are the optional arguments.
+type NnMaxUnpool2dOptions struct {
+	// Step of the window; absent means its size.
+	Stride []int
+
+	// Rows and columns added on each side: height, width.
+	Padding []int
+}
+
+// NnMaxUnpool2d: The maxima of [batch, channels, height, width] where they were, among zeros:
+// undoes MaxPool2d as far as can be. The module.
+func NnMaxUnpool2d(kernelSize []int, options ...NnMaxUnpool2dOptions) (out *Module, err error) {
+	o := last(options)
+	err = run(86, []any{kernelSize, o.Stride, o.Padding}, &out)
+	return
+}
+
+// NnMaxUnpool3dOptions are the optional arguments.
+type NnMaxUnpool3dOptions struct {
+	// Step of the window; absent means its size.
+	Stride []int
+
+	// Rows and columns added on each side: height, width.
+	Padding []int
+}
+
+// NnMaxUnpool3d: The maxima of [batch, channels, depth, height, width] where they were, among
+// zeros: undoes MaxPool3d as far as can be. The module.
+func NnMaxUnpool3d(kernelSize []int, options ...NnMaxUnpool3dOptions) (out *Module, err error) {
+	o := last(options)
+	err = run(87, []any{kernelSize, o.Stride, o.Padding}, &out)
+	return
+}
+
+// NnFractionalMaxPool2dOptions are the optional arguments.
+type NnFractionalMaxPool2dOptions struct {
+	// How many windows there are, for each spatial dimension.
+	OutputSize []int
+
+	// The sizes of the result over those of the input, instead; one number stands for all of them.
+	OutputRatio []float64
+}
+
+// NnFractionalMaxPool2d: Maximum of windows at pseudo-random distances of [batch, channels, height,
+// width], or without the batch. The module.
+func NnFractionalMaxPool2d(kernelSize []int, options ...NnFractionalMaxPool2dOptions) (out *Module, err error) {
+	o := last(options)
+	err = run(88, []any{kernelSize, o.OutputSize, o.OutputRatio}, &out)
+	return
+}
+
+// NnFractionalMaxPool3dOptions are the optional arguments.
+type NnFractionalMaxPool3dOptions struct {
+	// How many windows there are, for each spatial dimension.
+	OutputSize []int
+
+	// The sizes of the result over those of the input, instead; one number stands for all of them.
+	OutputRatio []float64
+}
+
+// NnFractionalMaxPool3d: Maximum of windows at pseudo-random distances of [batch, channels, depth,
+// height, width], or without the batch. The module.
+func NnFractionalMaxPool3d(kernelSize []int, options ...NnFractionalMaxPool3dOptions) (out *Module, err error) {
+	o := last(options)
+	err = run(89, []any{kernelSize, o.OutputSize, o.OutputRatio}, &out)
+	return
+}
+
+// NnAvgPool1dOptions are the optional arguments.
+type NnAvgPool1dOptions struct {
+	// Step of the window; absent means its size.
+	Stride []int
+
+	// Rows and columns added on each side: height, width.
+	Padding []int
+
+	// Whether windows may hang over the end.
+	CeilMode bool
+
+	// Whether padding counts in the divisor.
+	CountIncludePad *bool
+}
+
+// NnAvgPool1d: Mean of each window of [batch, channels, length], or without the batch;
+// functional.avg_pool1d has the output size. The module.
+func NnAvgPool1d(kernelSize []int, options ...NnAvgPool1dOptions) (out *Module, err error) {
+	o := last(options)
+	err = run(90, []any{kernelSize, o.Stride, o.Padding, o.CeilMode, o.CountIncludePad}, &out)
+	return
+}
+
+// NnAvgPool2dOptions are the optional arguments.
+type NnAvgPool2dOptions struct {
+	// Step of the window; absent means its size.
+	Stride []int
+
+	// Rows and columns added on each side: height, width.
+	Padding []int
+
+	// Whether windows may hang over the end.
+	CeilMode bool
+
+	// Whether padding counts in the divisor.
+	CountIncludePad *bool
+
+	// The divisor to use instead of the window's size.
+	DivisorOverride *int
+}
+
+// NnAvgPool2d: Mean of each window of [batch, channels, height, width], or without the batch;
+// functional.avg_pool2d has the output size. The module.
+func NnAvgPool2d(kernelSize []int, options ...NnAvgPool2dOptions) (out *Module, err error) {
+	o := last(options)
+	err = run(91, []any{kernelSize, o.Stride, o.Padding, o.CeilMode, o.CountIncludePad, o.DivisorOverride}, &out)
+	return
+}
+
+// NnAvgPool3dOptions are the optional arguments.
+type NnAvgPool3dOptions struct {
+	// Step of the window; absent means its size.
+	Stride []int
+
+	// Rows and columns added on each side: height, width.
+	Padding []int
+
+	// Whether windows may hang over the end.
+	CeilMode bool
+
+	// Whether padding counts in the divisor.
+	CountIncludePad *bool
+
+	// The divisor to use instead of the window's size.
+	DivisorOverride *int
+}
+
+// NnAvgPool3d: Mean of each window of [batch, channels, depth, height, width], or without the
+// batch; functional.avg_pool3d has the output size. The module.
+func NnAvgPool3d(kernelSize []int, options ...NnAvgPool3dOptions) (out *Module, err error) {
+	o := last(options)
+	err = run(92, []any{kernelSize, o.Stride, o.Padding, o.CeilMode, o.CountIncludePad, o.DivisorOverride}, &out)
+	return
+}
+
+// NnAdaptiveAvgPool1d: Mean of windows that are as equal as can be, of [batch, channels, length],
+// or without the batch. The module.
+func NnAdaptiveAvgPool1d(outputSize []int) (out *Module, err error) {
+	err = run(93, []any{outputSize}, &out)
+	return
+}
+
+// NnAdaptiveMaxPool1d: Maximum of windows that are as equal as can be, of [batch, channels,
+// length], or without the batch. The module.
+func NnAdaptiveMaxPool1d(outputSize []int) (out *Module, err error) {
+	err = run(94, []any{outputSize}, &out)
+	return
+}
+
+// NnLpPool1dOptions are the optional arguments.
+type NnLpPool1dOptions struct {
+	// Step of the window; absent means its size.
+	Stride []int
+
+	// Whether windows may hang over the end.
+	CeilMode bool
+}
+
+// NnLpPool1d: (sum of x^p over each window)^(1/p), of [batch, channels, length], or without the
+// batch. The module.
+func NnLpPool1d(normType float64, kernelSize []int, options ...NnLpPool1dOptions) (out *Module, err error) {
+	o := last(options)
+	err = run(95, []any{normType, kernelSize, o.Stride, o.CeilMode}, &out)
+	return
+}
+
+// NnAdaptiveAvgPool2d: Mean of windows that are as equal as can be, of [batch, channels, height,
+// width], or without the batch. The module.
+func NnAdaptiveAvgPool2d(outputSize []int) (out *Module, err error) {
+	err = run(96, []any{outputSize}, &out)
+	return
+}
+
+// NnAdaptiveMaxPool2d: Maximum of windows that are as equal as can be, of [batch, channels, height,
+// width], or without the batch. The module.
+func NnAdaptiveMaxPool2d(outputSize []int) (out *Module, err error) {
+	err = run(97, []any{outputSize}, &out)
+	return
+}
+
+// NnLpPool2dOptions are the optional arguments.
+type NnLpPool2dOptions struct {
+	// Step of the window; absent means its size.
+	Stride []int
+
+	// Whether windows may hang over the end.
+	CeilMode bool
+}
+
+// NnLpPool2d: (sum of x^p over each window)^(1/p), of [batch, channels, height, width], or without
+// the batch. The module.
+func NnLpPool2d(normType float64, kernelSize []int, options ...NnLpPool2dOptions) (out *Module, err error) {
+	o := last(options)
+	err = run(98, []any{normType, kernelSize, o.Stride, o.CeilMode}, &out)
+	return
+}
+
+// NnAdaptiveAvgPool3d: Mean of windows that are as equal as can be, of [batch, channels, depth,
+// height, width], or without the batch. The module.
+func NnAdaptiveAvgPool3d(outputSize []int) (out *Module, err error) {
+	err = run(99, []any{outputSize}, &out)
+	return
+}
+
+// NnAdaptiveMaxPool3d: Maximum of windows that are as equal as can be, of [batch, channels, depth,
+// height, width], or without the batch. The module.
+func NnAdaptiveMaxPool3d(outputSize []int) (out *Module, err error) {
+	err = run(100, []any{outputSize}, &out)
+	return
+}
+
+// NnLpPool3dOptions are the optional arguments.
+type NnLpPool3dOptions struct {
+	// Step of the window; absent means its size.
+	Stride []int
+
+	// Whether windows may hang over the end.
+	CeilMode bool
+}
+
+// NnLpPool3d: (sum of x^p over each window)^(1/p), of [batch, channels, depth, height, width], or
+// without the batch. The module.
+func NnLpPool3d(normType float64, kernelSize []int, options ...NnLpPool3dOptions) (out *Module, err error) {
+	o := last(options)
+	err = run(101, []any{normType, kernelSize, o.Stride, o.CeilMode}, &out)
+	return
+}
+
+// NnUpsampleOptions are the optional arguments.
+type NnUpsampleOptions struct {
+	// The new spatial sizes; one number stands for all of them.
+	Size []int
+
+	// Factors of the spatial sizes instead; one number stands for all of them.
+	ScaleFactor []float64
+
+	// How an element is made of elements of the input.
+	Mode Interpolation
+}
+
+// NnUpsample: Resizes images of [batch, channels, ...], as functional.interpolate. The module.
+func NnUpsample(options ...NnUpsampleOptions) (out *Module, err error) {
+	o := last(options)
+	err = run(102, []any{o.Size, o.ScaleFactor, o.Mode}, &out)
+	return
+}
+
+// NnUpsamplingNearest2dOptions are the optional arguments.
+type NnUpsamplingNearest2dOptions struct {
+	// The new height and width; one number stands for both.
+	Size []int
+
+	// Factors of them instead; one number stands for both.
+	ScaleFactor []float64
+}
+
+// NnUpsamplingNearest2d: Resizes images of [batch, channels, height, width] by repeating or leaving
+// out elements. The module.
+func NnUpsamplingNearest2d(options ...NnUpsamplingNearest2dOptions) (out *Module, err error) {
+	o := last(options)
+	err = run(103, []any{o.Size, o.ScaleFactor}, &out)
+	return
+}
+
+// NnUpsamplingBilinear2dOptions are the optional arguments.
+type NnUpsamplingBilinear2dOptions struct {
+	// The new height and width; one number stands for both.
+	Size []int
+
+	// Factors of them instead; one number stands for both.
+	ScaleFactor []float64
+}
+
+// NnUpsamplingBilinear2d: Resizes images of [batch, channels, height, width] linearly along both,
+// the corners on each other. The module.
+func NnUpsamplingBilinear2d(options ...NnUpsamplingBilinear2dOptions) (out *Module, err error) {
+	o := last(options)
+	err = run(104, []any{o.Size, o.ScaleFactor}, &out)
 	return
 }
 
@@ -2207,7 +2350,7 @@ type NnRnnOptions struct {
 // module.
 func NnRnn(inputSize int, hiddenSize int, options ...NnRnnOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(98, []any{inputSize, hiddenSize, o.NumLayers, o.Nonlinearity, o.Bias, o.BatchFirst, o.Dropout, o.Bidirectional, o.Device, o.Dtype}, &out)
+	err = run(105, []any{inputSize, hiddenSize, o.NumLayers, o.Nonlinearity, o.Bias, o.BatchFirst, o.Dropout, o.Bidirectional, o.Device, o.Dtype}, &out)
 	return
 }
 
@@ -2246,7 +2389,7 @@ type NnLstmOptions struct {
 // layer 0, and so on; of the other direction weight_ih_l0_reverse. The module.
 func NnLstm(inputSize int, hiddenSize int, options ...NnLstmOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(99, []any{inputSize, hiddenSize, o.NumLayers, o.Bias, o.BatchFirst, o.Dropout, o.Bidirectional, o.ProjSize, o.Device, o.Dtype}, &out)
+	err = run(106, []any{inputSize, hiddenSize, o.NumLayers, o.Bias, o.BatchFirst, o.Dropout, o.Bidirectional, o.ProjSize, o.Device, o.Dtype}, &out)
 	return
 }
 
@@ -2281,7 +2424,7 @@ type NnGruOptions struct {
 // bias_hh_l0 of layer 0, and so on; of the other direction weight_ih_l0_reverse. The module.
 func NnGru(inputSize int, hiddenSize int, options ...NnGruOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(100, []any{inputSize, hiddenSize, o.NumLayers, o.Bias, o.BatchFirst, o.Dropout, o.Bidirectional, o.Device, o.Dtype}, &out)
+	err = run(107, []any{inputSize, hiddenSize, o.NumLayers, o.Bias, o.BatchFirst, o.Dropout, o.Bidirectional, o.Device, o.Dtype}, &out)
 	return
 }
 
@@ -2303,7 +2446,7 @@ type NnRnnCellOptions struct {
 // NnRnnCell: One time step of a recurrent network; rnn_tanh has the formulas. The module.
 func NnRnnCell(inputSize int, hiddenSize int, options ...NnRnnCellOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(101, []any{inputSize, hiddenSize, o.Bias, o.Nonlinearity, o.Device, o.Dtype}, &out)
+	err = run(108, []any{inputSize, hiddenSize, o.Bias, o.Nonlinearity, o.Device, o.Dtype}, &out)
 	return
 }
 
@@ -2322,7 +2465,7 @@ type NnLstmCellOptions struct {
 // NnLstmCell: One time step of long short-term memory; lstm has the formulas. The module.
 func NnLstmCell(inputSize int, hiddenSize int, options ...NnLstmCellOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(102, []any{inputSize, hiddenSize, o.Bias, o.Device, o.Dtype}, &out)
+	err = run(109, []any{inputSize, hiddenSize, o.Bias, o.Device, o.Dtype}, &out)
 	return
 }
 
@@ -2341,13 +2484,13 @@ type NnGruCellOptions struct {
 // NnGruCell: One time step of gated recurrent units; gru has the formulas. The module.
 func NnGruCell(inputSize int, hiddenSize int, options ...NnGruCellOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(103, []any{inputSize, hiddenSize, o.Bias, o.Device, o.Dtype}, &out)
+	err = run(110, []any{inputSize, hiddenSize, o.Bias, o.Device, o.Dtype}, &out)
 	return
 }
 
 // NnUnflatten: Splits one dimension into several. The module.
 func NnUnflatten(dim int, unflattenedSize []int) (out *Module, err error) {
-	err = run(104, []any{dim, unflattenedSize}, &out)
+	err = run(111, []any{dim, unflattenedSize}, &out)
 	return
 }
 
@@ -2366,7 +2509,7 @@ type NnFoldOptions struct {
 // NnFold: Adds up windows, as columns, to images. The module.
 func NnFold(outputSize []int, kernelSize []int, options ...NnFoldOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(105, []any{outputSize, kernelSize, o.Dilation, o.Padding, o.Stride}, &out)
+	err = run(112, []any{outputSize, kernelSize, o.Dilation, o.Padding, o.Stride}, &out)
 	return
 }
 
@@ -2385,119 +2528,119 @@ type NnUnfoldOptions struct {
 // NnUnfold: The windows of images as columns. The module.
 func NnUnfold(kernelSize []int, options ...NnUnfoldOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(106, []any{kernelSize, o.Dilation, o.Padding, o.Stride}, &out)
+	err = run(113, []any{kernelSize, o.Dilation, o.Padding, o.Stride}, &out)
 	return
 }
 
 // NnPixelShuffle: Spreads channels over the plane (arXiv 1609.05158). The module.
 func NnPixelShuffle(upscaleFactor int) (out *Module, err error) {
-	err = run(107, []any{upscaleFactor}, &out)
+	err = run(114, []any{upscaleFactor}, &out)
 	return
 }
 
 // NnPixelUnshuffle: The inverse of PixelShuffle. The module.
 func NnPixelUnshuffle(downscaleFactor int) (out *Module, err error) {
-	err = run(108, []any{downscaleFactor}, &out)
+	err = run(115, []any{downscaleFactor}, &out)
 	return
 }
 
 // NnChannelShuffle: Puts the first channels of all groups in front, then their second ones, and so
 // on. The module.
 func NnChannelShuffle(groups int) (out *Module, err error) {
-	err = run(109, []any{groups}, &out)
+	err = run(116, []any{groups}, &out)
 	return
 }
 
 // NnZeroPad1d: Pads the last dimension with zeros. The module.
 func NnZeroPad1d(padding []int) (out *Module, err error) {
-	err = run(110, []any{padding}, &out)
+	err = run(117, []any{padding}, &out)
 	return
 }
 
 // NnZeroPad2d: Pads the last 2 dimensions with zeros. The module.
 func NnZeroPad2d(padding []int) (out *Module, err error) {
-	err = run(111, []any{padding}, &out)
+	err = run(118, []any{padding}, &out)
 	return
 }
 
 // NnZeroPad3d: Pads the last 3 dimensions with zeros. The module.
 func NnZeroPad3d(padding []int) (out *Module, err error) {
-	err = run(112, []any{padding}, &out)
+	err = run(119, []any{padding}, &out)
 	return
 }
 
 // NnConstantPad1d: Pads the last dimension with one number. The module.
 func NnConstantPad1d(padding []int, value float64) (out *Module, err error) {
-	err = run(113, []any{padding, value}, &out)
+	err = run(120, []any{padding, value}, &out)
 	return
 }
 
 // NnConstantPad2d: Pads the last 2 dimensions with one number. The module.
 func NnConstantPad2d(padding []int, value float64) (out *Module, err error) {
-	err = run(114, []any{padding, value}, &out)
+	err = run(121, []any{padding, value}, &out)
 	return
 }
 
 // NnConstantPad3d: Pads the last 3 dimensions with one number. The module.
 func NnConstantPad3d(padding []int, value float64) (out *Module, err error) {
-	err = run(115, []any{padding, value}, &out)
+	err = run(122, []any{padding, value}, &out)
 	return
 }
 
 // NnReflectionPad1d: Pads the last dimension with the elements in a mirror on the last one. The
 // module.
 func NnReflectionPad1d(padding []int) (out *Module, err error) {
-	err = run(116, []any{padding}, &out)
+	err = run(123, []any{padding}, &out)
 	return
 }
 
 // NnReflectionPad2d: Pads the last 2 dimensions with the elements in a mirror on the last one. The
 // module.
 func NnReflectionPad2d(padding []int) (out *Module, err error) {
-	err = run(117, []any{padding}, &out)
+	err = run(124, []any{padding}, &out)
 	return
 }
 
 // NnReflectionPad3d: Pads the last 3 dimensions with the elements in a mirror on the last one. The
 // module.
 func NnReflectionPad3d(padding []int) (out *Module, err error) {
-	err = run(118, []any{padding}, &out)
+	err = run(125, []any{padding}, &out)
 	return
 }
 
 // NnReplicationPad1d: Pads the last dimension with the last element. The module.
 func NnReplicationPad1d(padding []int) (out *Module, err error) {
-	err = run(119, []any{padding}, &out)
+	err = run(126, []any{padding}, &out)
 	return
 }
 
 // NnReplicationPad2d: Pads the last 2 dimensions with the last element. The module.
 func NnReplicationPad2d(padding []int) (out *Module, err error) {
-	err = run(120, []any{padding}, &out)
+	err = run(127, []any{padding}, &out)
 	return
 }
 
 // NnReplicationPad3d: Pads the last 3 dimensions with the last element. The module.
 func NnReplicationPad3d(padding []int) (out *Module, err error) {
-	err = run(121, []any{padding}, &out)
+	err = run(128, []any{padding}, &out)
 	return
 }
 
 // NnCircularPad1d: Pads the last dimension with the elements from the other end on. The module.
 func NnCircularPad1d(padding []int) (out *Module, err error) {
-	err = run(122, []any{padding}, &out)
+	err = run(129, []any{padding}, &out)
 	return
 }
 
 // NnCircularPad2d: Pads the last 2 dimensions with the elements from the other end on. The module.
 func NnCircularPad2d(padding []int) (out *Module, err error) {
-	err = run(123, []any{padding}, &out)
+	err = run(130, []any{padding}, &out)
 	return
 }
 
 // NnCircularPad3d: Pads the last 3 dimensions with the elements from the other end on. The module.
 func NnCircularPad3d(padding []int) (out *Module, err error) {
-	err = run(124, []any{padding}, &out)
+	err = run(131, []any{padding}, &out)
 	return
 }
 
@@ -2525,7 +2668,7 @@ type OptimSgdOptions struct {
 // OptimSgd: Stochastic gradient descent with momentum, as torch.optim.SGD.
 func OptimSgd(params []*Tensor, options ...OptimSgdOptions) (out *Optimizer, err error) {
 	o := last(options)
-	err = run(125, []any{params, o.Lr, o.Momentum, o.Dampening, o.WeightDecay, o.Nesterov, o.Maximize}, &out)
+	err = run(132, []any{params, o.Lr, o.Momentum, o.Dampening, o.WeightDecay, o.Nesterov, o.Maximize}, &out)
 	return
 }
 
@@ -2559,7 +2702,7 @@ type OptimAdamOptions struct {
 // OptimAdam: Adam (arXiv 1412.6980), as torch.optim.Adam.
 func OptimAdam(params []*Tensor, options ...OptimAdamOptions) (out *Optimizer, err error) {
 	o := last(options)
-	err = run(126, []any{params, o.Lr, o.Beta1, o.Beta2, o.Eps, o.WeightDecay, o.Amsgrad, o.Maximize, o.DecoupledWeightDecay}, &out)
+	err = run(133, []any{params, o.Lr, o.Beta1, o.Beta2, o.Eps, o.WeightDecay, o.Amsgrad, o.Maximize, o.DecoupledWeightDecay}, &out)
 	return
 }
 
@@ -2590,7 +2733,7 @@ type OptimAdamwOptions struct {
 // OptimAdamw: Adam with decoupled weight decay (arXiv 1711.05101), as torch.optim.AdamW.
 func OptimAdamw(params []*Tensor, options ...OptimAdamwOptions) (out *Optimizer, err error) {
 	o := last(options)
-	err = run(127, []any{params, o.Lr, o.Beta1, o.Beta2, o.Eps, o.WeightDecay, o.Amsgrad, o.Maximize}, &out)
+	err = run(134, []any{params, o.Lr, o.Beta1, o.Beta2, o.Eps, o.WeightDecay, o.Amsgrad, o.Maximize}, &out)
 	return
 }
 
@@ -2621,7 +2764,7 @@ type OptimRmspropOptions struct {
 // OptimRmsprop: RMSprop (Hinton's lecture 6e; centered: arXiv 1308.0850), as torch.optim.RMSprop.
 func OptimRmsprop(params []*Tensor, options ...OptimRmspropOptions) (out *Optimizer, err error) {
 	o := last(options)
-	err = run(128, []any{params, o.Lr, o.Alpha, o.Eps, o.WeightDecay, o.Momentum, o.Centered, o.Maximize}, &out)
+	err = run(135, []any{params, o.Lr, o.Alpha, o.Eps, o.WeightDecay, o.Momentum, o.Centered, o.Maximize}, &out)
 	return
 }
 
@@ -2649,7 +2792,7 @@ type OptimAdagradOptions struct {
 // OptimAdagrad: Adagrad (JMLR 12, 2121), as torch.optim.Adagrad.
 func OptimAdagrad(params []*Tensor, options ...OptimAdagradOptions) (out *Optimizer, err error) {
 	o := last(options)
-	err = run(129, []any{params, o.Lr, o.LrDecay, o.WeightDecay, o.InitialAccumulatorValue, o.Eps, o.Maximize}, &out)
+	err = run(136, []any{params, o.Lr, o.LrDecay, o.WeightDecay, o.InitialAccumulatorValue, o.Eps, o.Maximize}, &out)
 	return
 }
 
@@ -2674,7 +2817,7 @@ type OptimAdadeltaOptions struct {
 // OptimAdadelta: Adadelta (arXiv 1212.5701), as torch.optim.Adadelta.
 func OptimAdadelta(params []*Tensor, options ...OptimAdadeltaOptions) (out *Optimizer, err error) {
 	o := last(options)
-	err = run(130, []any{params, o.Lr, o.Rho, o.Eps, o.WeightDecay, o.Maximize}, &out)
+	err = run(137, []any{params, o.Lr, o.Rho, o.Eps, o.WeightDecay, o.Maximize}, &out)
 	return
 }
 
@@ -2702,7 +2845,7 @@ type OptimAdamaxOptions struct {
 // OptimAdamax: Adamax, Adam by the largest gradient (arXiv 1412.6980), as torch.optim.Adamax.
 func OptimAdamax(params []*Tensor, options ...OptimAdamaxOptions) (out *Optimizer, err error) {
 	o := last(options)
-	err = run(131, []any{params, o.Lr, o.Beta1, o.Beta2, o.Eps, o.WeightDecay, o.Maximize}, &out)
+	err = run(138, []any{params, o.Lr, o.Beta1, o.Beta2, o.Eps, o.WeightDecay, o.Maximize}, &out)
 	return
 }
 
@@ -2736,7 +2879,7 @@ type OptimNadamOptions struct {
 // OptimNadam: Adam with Nesterov's momentum (Dozat 2016), as torch.optim.NAdam.
 func OptimNadam(params []*Tensor, options ...OptimNadamOptions) (out *Optimizer, err error) {
 	o := last(options)
-	err = run(132, []any{params, o.Lr, o.Beta1, o.Beta2, o.Eps, o.WeightDecay, o.MomentumDecay, o.DecoupledWeightDecay, o.Maximize}, &out)
+	err = run(139, []any{params, o.Lr, o.Beta1, o.Beta2, o.Eps, o.WeightDecay, o.MomentumDecay, o.DecoupledWeightDecay, o.Maximize}, &out)
 	return
 }
 
@@ -2767,7 +2910,7 @@ type OptimRadamOptions struct {
 // OptimRadam: Rectified Adam (arXiv 1908.03265), as torch.optim.RAdam.
 func OptimRadam(params []*Tensor, options ...OptimRadamOptions) (out *Optimizer, err error) {
 	o := last(options)
-	err = run(133, []any{params, o.Lr, o.Beta1, o.Beta2, o.Eps, o.WeightDecay, o.DecoupledWeightDecay, o.Maximize}, &out)
+	err = run(140, []any{params, o.Lr, o.Beta1, o.Beta2, o.Eps, o.WeightDecay, o.DecoupledWeightDecay, o.Maximize}, &out)
 	return
 }
 
@@ -2796,7 +2939,7 @@ type OptimAsgdOptions struct {
 // torch.optim.ASGD.
 func OptimAsgd(params []*Tensor, options ...OptimAsgdOptions) (out *Optimizer, err error) {
 	o := last(options)
-	err = run(134, []any{params, o.Lr, o.Lambd, o.Alpha, o.T0, o.WeightDecay, o.Maximize}, &out)
+	err = run(141, []any{params, o.Lr, o.Lambd, o.Alpha, o.T0, o.WeightDecay, o.Maximize}, &out)
 	return
 }
 
@@ -2824,7 +2967,7 @@ type OptimRpropOptions struct {
 // OptimRprop: Resilient backpropagation (IEEE ICNN 1993), as torch.optim.Rprop.
 func OptimRprop(params []*Tensor, options ...OptimRpropOptions) (out *Optimizer, err error) {
 	o := last(options)
-	err = run(135, []any{params, o.Lr, o.Etaminus, o.Etaplus, o.StepSizeMin, o.StepSizeMax, o.Maximize}, &out)
+	err = run(142, []any{params, o.Lr, o.Etaminus, o.Etaplus, o.StepSizeMin, o.StepSizeMax, o.Maximize}, &out)
 	return
 }
 
@@ -2837,7 +2980,7 @@ type OptimStepLrOptions struct {
 // OptimStepLr: Multiplies the learning rate by gamma every step_size epochs.
 func OptimStepLr(optimizer *Optimizer, stepSize int, options ...OptimStepLrOptions) (out *LrScheduler, err error) {
 	o := last(options)
-	err = run(136, []any{optimizer, stepSize, o.Gamma}, &out)
+	err = run(143, []any{optimizer, stepSize, o.Gamma}, &out)
 	return
 }
 
@@ -2850,7 +2993,7 @@ type OptimMultiStepLrOptions struct {
 // OptimMultiStepLr: Multiplies the learning rate by gamma at each milestone.
 func OptimMultiStepLr(optimizer *Optimizer, milestones []int, options ...OptimMultiStepLrOptions) (out *LrScheduler, err error) {
 	o := last(options)
-	err = run(137, []any{optimizer, milestones, o.Gamma}, &out)
+	err = run(144, []any{optimizer, milestones, o.Gamma}, &out)
 	return
 }
 
@@ -2866,7 +3009,7 @@ type OptimConstantLrOptions struct {
 // OptimConstantLr: Multiplies the learning rate by a factor until an epoch.
 func OptimConstantLr(optimizer *Optimizer, options ...OptimConstantLrOptions) (out *LrScheduler, err error) {
 	o := last(options)
-	err = run(138, []any{optimizer, o.Factor, o.TotalIters}, &out)
+	err = run(145, []any{optimizer, o.Factor, o.TotalIters}, &out)
 	return
 }
 
@@ -2885,13 +3028,13 @@ type OptimLinearLrOptions struct {
 // OptimLinearLr: Moves the factor of the learning rate in a straight line.
 func OptimLinearLr(optimizer *Optimizer, options ...OptimLinearLrOptions) (out *LrScheduler, err error) {
 	o := last(options)
-	err = run(139, []any{optimizer, o.StartFactor, o.EndFactor, o.TotalIters}, &out)
+	err = run(146, []any{optimizer, o.StartFactor, o.EndFactor, o.TotalIters}, &out)
 	return
 }
 
 // OptimExponentialLr: Multiplies the learning rate by gamma every epoch.
 func OptimExponentialLr(optimizer *Optimizer, gamma float64) (out *LrScheduler, err error) {
-	err = run(140, []any{optimizer, gamma}, &out)
+	err = run(147, []any{optimizer, gamma}, &out)
 	return
 }
 
@@ -2907,7 +3050,7 @@ type OptimPolynomialLrOptions struct {
 // OptimPolynomialLr: Lowers the learning rate to 0 along a polynomial.
 func OptimPolynomialLr(optimizer *Optimizer, options ...OptimPolynomialLrOptions) (out *LrScheduler, err error) {
 	o := last(options)
-	err = run(141, []any{optimizer, o.TotalIters, o.Power}, &out)
+	err = run(148, []any{optimizer, o.TotalIters, o.Power}, &out)
 	return
 }
 
@@ -2920,7 +3063,7 @@ type OptimCosineAnnealingLrOptions struct {
 // OptimCosineAnnealingLr: Lowers the learning rate along half a cosine (arXiv 1608.03983).
 func OptimCosineAnnealingLr(optimizer *Optimizer, tMax int, options ...OptimCosineAnnealingLrOptions) (out *LrScheduler, err error) {
 	o := last(options)
-	err = run(142, []any{optimizer, tMax, o.EtaMin}, &out)
+	err = run(149, []any{optimizer, tMax, o.EtaMin}, &out)
 	return
 }
 
@@ -2948,7 +3091,7 @@ type ScaledDotProductAttentionOptions struct {
 // query that may look nowhere gives zeros. [..., queries, features of the values].
 func ScaledDotProductAttention(query *Tensor, key *Tensor, value *Tensor, options ...ScaledDotProductAttentionOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(143, []any{query, key, value, o.AttnMask, o.DropoutP, o.IsCausal, o.Scale, o.EnableGqa}, &out)
+	err = run(150, []any{query, key, value, o.AttnMask, o.DropoutP, o.IsCausal, o.Scale, o.EnableGqa}, &out)
 	return
 }
 
@@ -3000,7 +3143,7 @@ type MultiHeadAttentionForwardOptions struct {
 // need_weights the weights, [batch, queries, keys] or [batch, num_heads, queries, keys].
 func MultiHeadAttentionForward(query *Tensor, key *Tensor, value *Tensor, embedDimToCheck int, numHeads int, inProjWeight *Tensor, inProjBias *Tensor, biasK *Tensor, biasV *Tensor, addZeroAttn bool, dropoutP float64, outProjWeight *Tensor, outProjBias *Tensor, options ...MultiHeadAttentionForwardOptions) (output *Tensor, weights *Tensor, err error) {
 	o := last(options)
-	err = run(144, []any{query, key, value, embedDimToCheck, numHeads, inProjWeight, inProjBias, biasK, biasV, addZeroAttn, dropoutP, outProjWeight, outProjBias, o.Training, o.KeyPaddingMask, o.NeedWeights, o.AttnMask, o.UseSeparateProjWeight, o.QProjWeight, o.KProjWeight, o.VProjWeight, o.StaticK, o.StaticV, o.AverageAttnWeights, o.IsCausal}, &output, &weights)
+	err = run(151, []any{query, key, value, embedDimToCheck, numHeads, inProjWeight, inProjBias, biasK, biasV, addZeroAttn, dropoutP, outProjWeight, outProjBias, o.Training, o.KeyPaddingMask, o.NeedWeights, o.AttnMask, o.UseSeparateProjWeight, o.QProjWeight, o.KProjWeight, o.VProjWeight, o.StaticK, o.StaticV, o.AverageAttnWeights, o.IsCausal}, &output, &weights)
 	return
 }
 
@@ -3023,7 +3166,7 @@ type TensorBackwardOptions struct {
 // have been added.
 func (x *Tensor) Backward(options ...TensorBackwardOptions) error {
 	o := last(options)
-	return run(145, []any{x, o.Gradient, o.RetainGraph, o.CreateGraph, o.Inputs})
+	return run(152, []any{x, o.Gradient, o.RetainGraph, o.CreateGraph, o.Inputs})
 }
 
 // AutogradBackwardOptions are the optional arguments.
@@ -3044,7 +3187,7 @@ type AutogradBackwardOptions struct {
 // AutogradBackward: backward from several tensors at once.
 func AutogradBackward(tensors []*Tensor, options ...AutogradBackwardOptions) error {
 	o := last(options)
-	return run(146, []any{tensors, o.GradTensors, o.RetainGraph, o.CreateGraph, o.Inputs})
+	return run(153, []any{tensors, o.GradTensors, o.RetainGraph, o.CreateGraph, o.Inputs})
 }
 
 // AutogradGradOptions are the optional arguments.
@@ -3066,26 +3209,26 @@ type AutogradGradOptions struct {
 // alone.
 func AutogradGrad(outputs []*Tensor, inputs []*Tensor, options ...AutogradGradOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(147, []any{outputs, inputs, o.GradOutputs, o.RetainGraph, o.CreateGraph, o.AllowUnused}, &out)
+	err = run(154, []any{outputs, inputs, o.GradOutputs, o.RetainGraph, o.CreateGraph, o.AllowUnused}, &out)
 	return
 }
 
 // RegisterHook: Has backward call a function with the tensor's gradient.
 func (x *Tensor) RegisterHook(hook TensorHook) (out *Hook, err error) {
-	err = run(148, []any{x, hook}, &out)
+	err = run(155, []any{x, hook}, &out)
 	return
 }
 
 // RegisterPostAccumulateGradHook: Has backward call a function with a leaf's .grad each time after
 // it has added to it.
 func (x *Tensor) RegisterPostAccumulateGradHook(hook TensorHook) (out *Hook, err error) {
-	err = run(149, []any{x, hook}, &out)
+	err = run(156, []any{x, hook}, &out)
 	return
 }
 
 // Remove: Takes a hook off; a second time does nothing.
 func (x *Hook) Remove() error {
-	return run(150, []any{x})
+	return run(157, []any{x})
 }
 
 // CustomFunctionOptions are the optional arguments.
@@ -3099,7 +3242,7 @@ type CustomFunctionOptions struct {
 // The outputs as part of the graph.
 func CustomFunction(name string, inputs []*Tensor, outputs []*Tensor, saved []*Tensor, backward CustomBackward, options ...CustomFunctionOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(151, []any{name, inputs, outputs, saved, backward, o.Dirty}, &out)
+	err = run(158, []any{name, inputs, outputs, saved, backward, o.Dirty}, &out)
 	return
 }
 
@@ -3126,7 +3269,7 @@ type Conv1dOptions struct {
 // stride + 1, rounded down.
 func Conv1d(input *Tensor, weight *Tensor, options ...Conv1dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(152, []any{input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups}, &out)
+	err = run(159, []any{input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups}, &out)
 	return
 }
 
@@ -3152,7 +3295,7 @@ type Conv1dPaddingOptions struct {
 // Conv1dPadding: conv1d with a padding by name. Python calls it by conv1d(..., padding="same").
 func Conv1dPadding(input *Tensor, weight *Tensor, options ...Conv1dPaddingOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(153, []any{input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups}, &out)
+	err = run(160, []any{input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups}, &out)
 	return
 }
 
@@ -3183,7 +3326,7 @@ type ConvTranspose1dOptions struct {
 // - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1.
 func ConvTranspose1d(input *Tensor, weight *Tensor, options ...ConvTranspose1dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(154, []any{input, weight, o.Bias, o.Stride, o.Padding, o.OutputPadding, o.Groups, o.Dilation}, &out)
+	err = run(161, []any{input, weight, o.Bias, o.Stride, o.Padding, o.OutputPadding, o.Groups, o.Dilation}, &out)
 	return
 }
 
@@ -3210,7 +3353,7 @@ type Conv2dOptions struct {
 // - 1) - 1) / stride + 1, rounded down. Channels-last in gives channels-last out.
 func Conv2d(input *Tensor, weight *Tensor, options ...Conv2dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(155, []any{input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups}, &out)
+	err = run(162, []any{input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups}, &out)
 	return
 }
 
@@ -3236,7 +3379,7 @@ type Conv2dPaddingOptions struct {
 // Conv2dPadding: conv2d with a padding by name. Python calls it by conv2d(..., padding="same").
 func Conv2dPadding(input *Tensor, weight *Tensor, options ...Conv2dPaddingOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(156, []any{input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups}, &out)
+	err = run(163, []any{input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups}, &out)
 	return
 }
 
@@ -3267,7 +3410,7 @@ type ConvTranspose2dOptions struct {
 // and width are (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1.
 func ConvTranspose2d(input *Tensor, weight *Tensor, options ...ConvTranspose2dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(157, []any{input, weight, o.Bias, o.Stride, o.Padding, o.OutputPadding, o.Groups, o.Dilation}, &out)
+	err = run(164, []any{input, weight, o.Bias, o.Stride, o.Padding, o.OutputPadding, o.Groups, o.Dilation}, &out)
 	return
 }
 
@@ -3294,7 +3437,7 @@ type Conv3dOptions struct {
 // dilation * (kernel - 1) - 1) / stride + 1, rounded down.
 func Conv3d(input *Tensor, weight *Tensor, options ...Conv3dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(158, []any{input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups}, &out)
+	err = run(165, []any{input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups}, &out)
 	return
 }
 
@@ -3320,7 +3463,7 @@ type Conv3dPaddingOptions struct {
 // Conv3dPadding: conv3d with a padding by name. Python calls it by conv3d(..., padding="same").
 func Conv3dPadding(input *Tensor, weight *Tensor, options ...Conv3dPaddingOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(159, []any{input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups}, &out)
+	err = run(166, []any{input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups}, &out)
 	return
 }
 
@@ -3352,7 +3495,7 @@ type ConvTranspose3dOptions struct {
 // output_padding + 1.
 func ConvTranspose3d(input *Tensor, weight *Tensor, options ...ConvTranspose3dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(160, []any{input, weight, o.Bias, o.Stride, o.Padding, o.OutputPadding, o.Groups, o.Dilation}, &out)
+	err = run(167, []any{input, weight, o.Bias, o.Stride, o.Padding, o.OutputPadding, o.Groups, o.Dilation}, &out)
 	return
 }
 
@@ -3374,7 +3517,7 @@ type EmptyOptions struct {
 // Empty: A tensor with arbitrary contents.
 func Empty(size []int, options ...EmptyOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(161, []any{size, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat}, &out)
+	err = run(168, []any{size, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat}, &out)
 	return
 }
 
@@ -3393,7 +3536,7 @@ type EmptyStridedOptions struct {
 // EmptyStrided: A tensor with given strides and arbitrary contents.
 func EmptyStrided(size []int, stride []int, options ...EmptyStridedOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(162, []any{size, stride, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	err = run(169, []any{size, stride, o.Dtype, o.Device, o.RequiresGrad}, &out)
 	return
 }
 
@@ -3413,7 +3556,7 @@ type NewEmptyStridedOptions struct {
 // device.
 func (x *Tensor) NewEmptyStrided(size []int, stride []int, options ...NewEmptyStridedOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(163, []any{x, size, stride, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	err = run(170, []any{x, size, stride, o.Dtype, o.Device, o.RequiresGrad}, &out)
 	return
 }
 
@@ -3432,7 +3575,7 @@ type ZerosOptions struct {
 // Zeros: A tensor filled with 0.
 func Zeros(size []int, options ...ZerosOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(164, []any{size, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	err = run(171, []any{size, o.Dtype, o.Device, o.RequiresGrad}, &out)
 	return
 }
 
@@ -3451,7 +3594,7 @@ type OnesOptions struct {
 // Ones: A tensor filled with 1.
 func Ones(size []int, options ...OnesOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(165, []any{size, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	err = run(172, []any{size, o.Dtype, o.Device, o.RequiresGrad}, &out)
 	return
 }
 
@@ -3470,7 +3613,7 @@ type FullOptions struct {
 // Full: A tensor filled with one number.
 func Full(size []int, fillValue any, options ...FullOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(166, []any{size, fillValue, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	err = run(173, []any{size, fillValue, o.Dtype, o.Device, o.RequiresGrad}, &out)
 	return
 }
 
@@ -3492,7 +3635,7 @@ type ArangeOptions struct {
 // Arange: The values start, start + step, ... before end, 1-d.
 func Arange(start any, end any, options ...ArangeOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(167, []any{start, end, o.Step, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	err = run(174, []any{start, end, o.Step, o.Dtype, o.Device, o.RequiresGrad}, &out)
 	return
 }
 
@@ -3511,7 +3654,7 @@ type LinspaceOptions struct {
 // Linspace: Evenly spaced values from start to end, both included, 1-d.
 func Linspace(start any, end any, steps int, options ...LinspaceOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(168, []any{start, end, steps, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	err = run(175, []any{start, end, steps, o.Dtype, o.Device, o.RequiresGrad}, &out)
 	return
 }
 
@@ -3533,7 +3676,7 @@ type LogspaceOptions struct {
 // Logspace: Powers of base whose exponents are evenly spaced from start to end, 1-d.
 func Logspace(start any, end any, steps int, options ...LogspaceOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(169, []any{start, end, steps, o.Base, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	err = run(176, []any{start, end, steps, o.Base, o.Dtype, o.Device, o.RequiresGrad}, &out)
 	return
 }
 
@@ -3555,7 +3698,7 @@ type EyeOptions struct {
 // Eye: A matrix with ones on the diagonal and zeros elsewhere.
 func Eye(n int, options ...EyeOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(170, []any{n, o.M, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	err = run(177, []any{n, o.M, o.Dtype, o.Device, o.RequiresGrad}, &out)
 	return
 }
 
@@ -3574,7 +3717,7 @@ type ScalarTensorOptions struct {
 // ScalarTensor: A 0-d tensor with one number.
 func ScalarTensor(s any, options ...ScalarTensorOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(171, []any{s, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	err = run(178, []any{s, o.Dtype, o.Device, o.RequiresGrad}, &out)
 	return
 }
 
@@ -3596,7 +3739,7 @@ type EmptyLikeOptions struct {
 // EmptyLike: A tensor of the input's shape with arbitrary contents.
 func EmptyLike(input *Tensor, options ...EmptyLikeOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(172, []any{input, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat}, &out)
+	err = run(179, []any{input, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat}, &out)
 	return
 }
 
@@ -3618,7 +3761,7 @@ type ZerosLikeOptions struct {
 // ZerosLike: A tensor of the input's shape filled with 0.
 func ZerosLike(input *Tensor, options ...ZerosLikeOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(173, []any{input, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat}, &out)
+	err = run(180, []any{input, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat}, &out)
 	return
 }
 
@@ -3640,7 +3783,7 @@ type OnesLikeOptions struct {
 // OnesLike: A tensor of the input's shape filled with 1.
 func OnesLike(input *Tensor, options ...OnesLikeOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(174, []any{input, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat}, &out)
+	err = run(181, []any{input, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat}, &out)
 	return
 }
 
@@ -3662,7 +3805,7 @@ type FullLikeOptions struct {
 // FullLike: A tensor of the input's shape filled with one number.
 func FullLike(input *Tensor, fillValue any, options ...FullLikeOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(175, []any{input, fillValue, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat}, &out)
+	err = run(182, []any{input, fillValue, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat}, &out)
 	return
 }
 
@@ -3681,7 +3824,7 @@ type NewEmptyOptions struct {
 // NewEmpty: A tensor with arbitrary contents, of this tensor's dtype and device.
 func (x *Tensor) NewEmpty(size []int, options ...NewEmptyOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(176, []any{x, size, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	err = run(183, []any{x, size, o.Dtype, o.Device, o.RequiresGrad}, &out)
 	return
 }
 
@@ -3700,7 +3843,7 @@ type NewZerosOptions struct {
 // NewZeros: A tensor filled with 0, of this tensor's dtype and device.
 func (x *Tensor) NewZeros(size []int, options ...NewZerosOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(177, []any{x, size, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	err = run(184, []any{x, size, o.Dtype, o.Device, o.RequiresGrad}, &out)
 	return
 }
 
@@ -3719,7 +3862,7 @@ type NewOnesOptions struct {
 // NewOnes: A tensor filled with 1, of this tensor's dtype and device.
 func (x *Tensor) NewOnes(size []int, options ...NewOnesOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(178, []any{x, size, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	err = run(185, []any{x, size, o.Dtype, o.Device, o.RequiresGrad}, &out)
 	return
 }
 
@@ -3738,7 +3881,7 @@ type NewFullOptions struct {
 // NewFull: A tensor filled with one number, of this tensor's dtype and device.
 func (x *Tensor) NewFull(size []int, fillValue any, options ...NewFullOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(179, []any{x, size, fillValue, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	err = run(186, []any{x, size, fillValue, o.Dtype, o.Device, o.RequiresGrad}, &out)
 	return
 }
 
@@ -3760,7 +3903,7 @@ type FromNumbersOptions struct {
 // FromNumbers: A tensor with the given numbers.
 func FromNumbers(data []float64, options ...FromNumbersOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(180, []any{data, o.Size, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	err = run(187, []any{data, o.Size, o.Dtype, o.Device, o.RequiresGrad}, &out)
 	return
 }
 
@@ -3776,7 +3919,7 @@ type FromBoolsOptions struct {
 // FromBools: A bool tensor with the given truth values.
 func FromBools(data []bool, options ...FromBoolsOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(181, []any{data, o.Size, o.Device}, &out)
+	err = run(188, []any{data, o.Size, o.Device}, &out)
 	return
 }
 
@@ -3798,21 +3941,21 @@ type FromIntsOptions struct {
 // FromInts: Tensor of the given integers. torch.tensor of other languages.
 func FromInts(data []int, options ...FromIntsOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(182, []any{data, o.Size, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	err = run(189, []any{data, o.Size, o.Dtype, o.Device, o.RequiresGrad}, &out)
 	return
 }
 
 // ToInts: A tensor's elements as integers. For many, dt_tensor_read is faster. All elements, row-
 // major, rounded towards zero.
 func ToInts(input *Tensor) (out []int, err error) {
-	err = run(183, []any{input}, &out)
+	err = run(190, []any{input}, &out)
 	return
 }
 
 // ToNumbers: A tensor's elements as real numbers. For many, dt_tensor_read is faster. All elements,
 // row-major.
 func ToNumbers(input *Tensor) (out []float64, err error) {
-	err = run(184, []any{input}, &out)
+	err = run(191, []any{input}, &out)
 	return
 }
 
@@ -3825,7 +3968,7 @@ type CloneOptions struct {
 // Clone: A differentiable copy.
 func (x *Tensor) Clone(options ...CloneOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(185, []any{x, o.MemoryFormat}, &out)
+	err = run(192, []any{x, o.MemoryFormat}, &out)
 	return
 }
 
@@ -3850,7 +3993,7 @@ type ToOptions struct {
 // To: The tensor with another dtype or device; itself if nothing changes and copy is false.
 func (x *Tensor) To(options ...ToOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(186, []any{x, o.Device, o.Dtype, o.NonBlocking, o.Copy, o.MemoryFormat}, &out)
+	err = run(193, []any{x, o.Device, o.Dtype, o.NonBlocking, o.Copy, o.MemoryFormat}, &out)
 	return
 }
 
@@ -3863,7 +4006,7 @@ type CpuOptions struct {
 // Cpu: The tensor on the CPU; itself if it is there.
 func (x *Tensor) Cpu(options ...CpuOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(187, []any{x, o.MemoryFormat}, &out)
+	err = run(194, []any{x, o.MemoryFormat}, &out)
 	return
 }
 
@@ -3882,7 +4025,7 @@ type CudaOptions struct {
 // Cuda: The tensor on a CUDA device; itself if it is there.
 func (x *Tensor) Cuda(options ...CudaOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(188, []any{x, o.Device, o.NonBlocking, o.MemoryFormat}, &out)
+	err = run(195, []any{x, o.Device, o.NonBlocking, o.MemoryFormat}, &out)
 	return
 }
 
@@ -3895,7 +4038,7 @@ type ContiguousOptions struct {
 // Contiguous: The tensor if it lies densely in memory in that order, else a copy that does.
 func (x *Tensor) Contiguous(options ...ContiguousOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(189, []any{x, o.MemoryFormat}, &out)
+	err = run(196, []any{x, o.MemoryFormat}, &out)
 	return
 }
 
@@ -3908,28 +4051,28 @@ type Copy_Options struct {
 // Copy_: Copies src into the tensor.
 func (x *Tensor) Copy_(src *Tensor, options ...Copy_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(190, []any{x, src, o.NonBlocking})
+	return x, run(197, []any{x, src, o.NonBlocking})
 }
 
 // Fill_: Fills the tensor with one number.
 func (x *Tensor) Fill_(value any) (*Tensor, error) {
-	return x, run(191, []any{x, value})
+	return x, run(198, []any{x, value})
 }
 
 // Zero_: Fills the tensor with 0.
 func (x *Tensor) Zero_() (*Tensor, error) {
-	return x, run(192, []any{x})
+	return x, run(199, []any{x})
 }
 
 // DatasetNew: A dataset whose item i is row i of each tensor.
 func DatasetNew(tensors []*Tensor) (out *Dataset, err error) {
-	err = run(193, []any{tensors}, &out)
+	err = run(200, []any{tensors}, &out)
 	return
 }
 
 // Len: How many items there are.
 func (x *Dataset) Len() (out int, err error) {
-	err = run(194, []any{x}, &out)
+	err = run(201, []any{x}, &out)
 	return
 }
 
@@ -3957,31 +4100,31 @@ type DataLoaderNewOptions struct {
 // DataLoaderNew: A loader of batches, as torch.utils.data.DataLoader over a TensorDataset.
 func DataLoaderNew(dataset *Dataset, options ...DataLoaderNewOptions) (out *DataLoader, err error) {
 	o := last(options)
-	err = run(195, []any{dataset, o.BatchSize, o.Shuffle, o.DropLast, o.NumWorkers, o.PrefetchFactor, o.Generator}, &out)
+	err = run(202, []any{dataset, o.BatchSize, o.Shuffle, o.DropLast, o.NumWorkers, o.PrefetchFactor, o.Generator}, &out)
 	return
 }
 
 // Len: How many batches an epoch has.
 func (x *DataLoader) Len() (out int, err error) {
-	err = run(196, []any{x}, &out)
+	err = run(203, []any{x}, &out)
 	return
 }
 
 // Start: Begins a new epoch, in a new order if the loader shuffles.
 func (x *DataLoader) Start() error {
-	return run(197, []any{x})
+	return run(204, []any{x})
 }
 
 // Next: The next batch. Begins an epoch if none has begun. One tensor per field of the dataset; an
 // empty list after the last batch.
 func (x *DataLoader) Next() (out []*Tensor, err error) {
-	err = run(198, []any{x}, &out)
+	err = run(205, []any{x}, &out)
 	return
 }
 
 // ReadIdx: Reads a file in the IDX format of MNIST: uint8, int8, int16, int32, float32 or float64.
 func ReadIdx(path string) (out *Tensor, err error) {
-	err = run(199, []any{path}, &out)
+	err = run(206, []any{path}, &out)
 	return
 }
 
@@ -3995,13 +4138,13 @@ type SaveSafetensorsOptions struct {
 // SaveSafetensors: Writes tensors in the safetensors format.
 func SaveSafetensors(path string, names []string, tensors []*Tensor, options ...SaveSafetensorsOptions) error {
 	o := last(options)
-	return run(200, []any{path, names, tensors, o.Progress})
+	return run(207, []any{path, names, tensors, o.Progress})
 }
 
 // LoadSafetensorsBytes: Reads all tensors from memory in the safetensors format: weights that are
 // part of a program, or came over a network.
 func LoadSafetensorsBytes(data []byte) (names []string, tensors []*Tensor, err error) {
-	err = run(201, []any{data}, &names, &tensors)
+	err = run(208, []any{data}, &names, &tensors)
 	return
 }
 
@@ -4019,13 +4162,13 @@ type LoadSafetensorsOptions struct {
 // `only`.
 func LoadSafetensors(path string, options ...LoadSafetensorsOptions) (names []string, tensors []*Tensor, err error) {
 	o := last(options)
-	err = run(202, []any{path, o.Only, o.Progress}, &names, &tensors)
+	err = run(209, []any{path, o.Only, o.Progress}, &names, &tensors)
 	return
 }
 
 // SafetensorsNames: The names of the tensors in a safetensors file.
 func SafetensorsNames(path string) (out []string, err error) {
-	err = run(203, []any{path}, &out)
+	err = run(210, []any{path}, &out)
 	return
 }
 
@@ -4040,7 +4183,7 @@ type SaveCheckpointOptions struct {
 // reads it.
 func SaveCheckpoint(path string, names []string, tensors []*Tensor, options ...SaveCheckpointOptions) error {
 	o := last(options)
-	return run(204, []any{path, names, tensors, o.Progress})
+	return run(211, []any{path, names, tensors, o.Progress})
 }
 
 // LoadCheckpointOptions are the optional arguments.
@@ -4057,24 +4200,24 @@ type LoadCheckpointOptions struct {
 // within others are called by both names, 'model.0.weight'; what is no tensor is left out.
 func LoadCheckpoint(path string, options ...LoadCheckpointOptions) (names []string, tensors []*Tensor, err error) {
 	o := last(options)
-	err = run(205, []any{path, o.Only, o.Progress}, &names, &tensors)
+	err = run(212, []any{path, o.Only, o.Progress}, &names, &tensors)
 	return
 }
 
 // CheckpointNames: The names of the tensors in a checkpoint of PyTorch's.
 func CheckpointNames(path string) (out []string, err error) {
-	err = run(206, []any{path}, &out)
+	err = run(213, []any{path}, &out)
 	return
 }
 
 // SaveArchive: Writes a zip file, uncompressed, whose records begin at multiples of 64 bytes.
 func SaveArchive(path string, names []string, records []*Tensor) error {
-	return run(207, []any{path, names, records})
+	return run(214, []any{path, names, records})
 }
 
 // ArchiveBytes: What save_archive would write, as a tensor of uint8.
 func ArchiveBytes(names []string, records []*Tensor) (out *Tensor, err error) {
-	err = run(208, []any{names, records}, &out)
+	err = run(215, []any{names, records}, &out)
 	return
 }
 
@@ -4087,30 +4230,30 @@ type LoadArchiveOptions struct {
 // LoadArchive: Reads the records of a zip file as tensors of uint8.
 func LoadArchive(path string, options ...LoadArchiveOptions) (names []string, records []*Tensor, err error) {
 	o := last(options)
-	err = run(209, []any{path, o.Mmap}, &names, &records)
+	err = run(216, []any{path, o.Mmap}, &names, &records)
 	return
 }
 
 // LoadArchiveBytes: Reads the records of a zip file in memory as tensors of uint8.
 func LoadArchiveBytes(data []byte) (names []string, records []*Tensor, err error) {
-	err = run(210, []any{data}, &names, &records)
+	err = run(217, []any{data}, &names, &records)
 	return
 }
 
 // SaveNpy: Writes a tensor as numpy.save does.
 func SaveNpy(path string, array *Tensor) error {
-	return run(211, []any{path, array})
+	return run(218, []any{path, array})
 }
 
 // LoadNpy: Reads a file of numpy.save's, in any order of bytes and dimensions.
 func LoadNpy(path string) (out *Tensor, err error) {
-	err = run(212, []any{path}, &out)
+	err = run(219, []any{path}, &out)
 	return
 }
 
 // SaveNpz: Writes tensors as numpy.savez does.
 func SaveNpz(path string, names []string, arrays []*Tensor) error {
-	return run(213, []any{path, names, arrays})
+	return run(220, []any{path, names, arrays})
 }
 
 // LoadNpzOptions are the optional arguments.
@@ -4122,7 +4265,7 @@ type LoadNpzOptions struct {
 // LoadNpz: Reads arrays of a file of numpy.savez or numpy.savez_compressed.
 func LoadNpz(path string, options ...LoadNpzOptions) (names []string, arrays []*Tensor, err error) {
 	o := last(options)
-	err = run(214, []any{path, o.Only}, &names, &arrays)
+	err = run(221, []any{path, o.Only}, &names, &arrays)
 	return
 }
 
@@ -4153,63 +4296,63 @@ type ReadCsvOptions struct {
 // columns, and the words as 'column=word' in their order.
 func ReadCsv(path string, options ...ReadCsvOptions) (values *Tensor, names []string, labels []string, err error) {
 	o := last(options)
-	err = run(215, []any{path, o.Columns, o.Delimiter, o.Header, o.Categories, o.OneHot, o.Dtype}, &values, &names, &labels)
+	err = run(222, []any{path, o.Columns, o.Delimiter, o.Header, o.Categories, o.OneHot, o.Dtype}, &values, &names, &labels)
 	return
 }
 
 // CudaDeviceCount: How many CUDA devices there are.
 func CudaDeviceCount() (out int, err error) {
-	err = run(216, []any{}, &out)
+	err = run(223, []any{}, &out)
 	return
 }
 
 // CudaReason: Why CUDA is not available, in the words of what failed. Empty if CUDA is available.
 func CudaReason() (out string, err error) {
-	err = run(217, []any{}, &out)
+	err = run(224, []any{}, &out)
 	return
 }
 
 // CudaCurrentDevice: Which CUDA device is meant where none is numbered, in this context.
 func CudaCurrentDevice() (out int, err error) {
-	err = run(218, []any{}, &out)
+	err = run(225, []any{}, &out)
 	return
 }
 
 // CudaSetDevice: Sets the CUDA device that is meant where none is numbered, in this context.
 func CudaSetDevice(index int) error {
-	return run(219, []any{index})
+	return run(226, []any{index})
 }
 
 // DeviceFromText: The device that a text names. The device; one without a number has the index -1,
 // which stands for CUDA's current one.
 func DeviceFromText(text string) (out Device, err error) {
-	err = run(220, []any{text}, &out)
+	err = run(227, []any{text}, &out)
 	return
 }
 
 // DeviceName: The maker's name of a device: "NVIDIA H200".
 func DeviceName(device Device) (out string, err error) {
-	err = run(221, []any{device}, &out)
+	err = run(228, []any{device}, &out)
 	return
 }
 
 // DeviceCapability: The compute capability of a CUDA device.
 func DeviceCapability(device Device) (major int, minor int, err error) {
-	err = run(222, []any{device}, &major, &minor)
+	err = run(229, []any{device}, &major, &minor)
 	return
 }
 
 // GetDeviceProperties: What a CUDA device is. Its maker's name, its compute capability, how many
 // multiprocessors it has, and the bytes of its memory.
 func GetDeviceProperties(device Device) (name string, major int, minor int, multiProcessorCount int, totalMemory int, err error) {
-	err = run(223, []any{device}, &name, &major, &minor, &multiProcessorCount, &totalMemory)
+	err = run(230, []any{device}, &name, &major, &minor, &multiProcessorCount, &totalMemory)
 	return
 }
 
 // DeviceMemory: The memory of a CUDA device. Bytes that are free and that there are, as the driver
 // sees them, and the most that tensors used and that the allocator held since the last reset.
 func DeviceMemory(device Device) (free int, total int, peakAllocated int, peakReserved int, err error) {
-	err = run(224, []any{device}, &free, &total, &peakAllocated, &peakReserved)
+	err = run(231, []any{device}, &free, &total, &peakAllocated, &peakReserved)
 	return
 }
 
@@ -4223,30 +4366,30 @@ type ResetPeakMemoryStatsOptions struct {
 // and device_memory.
 func ResetPeakMemoryStats(options ...ResetPeakMemoryStatsOptions) error {
 	o := last(options)
-	return run(225, []any{o.Device})
+	return run(232, []any{o.Device})
 }
 
 // SetTf32: Whether CUDA may round float32 factors to TF32's 10 bits of mantissa, for the whole
 // process.
 func SetTf32(matmul bool, convolution bool) error {
-	return run(226, []any{matmul, convolution})
+	return run(233, []any{matmul, convolution})
 }
 
 // GetTf32: What set_tf32 set.
 func GetTf32() (matmul bool, convolution bool, err error) {
-	err = run(227, []any{}, &matmul, &convolution)
+	err = run(234, []any{}, &matmul, &convolution)
 	return
 }
 
 // PinMemory: A copy in page-locked memory, from and to which GPUs copy without a detour.
 func (x *Tensor) PinMemory() (out *Tensor, err error) {
-	err = run(228, []any{x}, &out)
+	err = run(235, []any{x}, &out)
 	return
 }
 
 // IsPinned: Whether the tensor lies in memory that pin_memory allocated.
 func (x *Tensor) IsPinned() (out bool, err error) {
-	err = run(229, []any{x}, &out)
+	err = run(236, []any{x}, &out)
 	return
 }
 
@@ -4262,13 +4405,13 @@ type StreamNewOptions struct {
 // StreamNew: A new stream. Work goes to it after set_stream.
 func StreamNew(options ...StreamNewOptions) (out *Stream, err error) {
 	o := last(options)
-	err = run(230, []any{o.Device, o.Priority}, &out)
+	err = run(237, []any{o.Device, o.Priority}, &out)
 	return
 }
 
 // StreamExternal: A stream that another library made, to order work with it.
 func StreamExternal(device Device, native int) (out *Stream, err error) {
-	err = run(231, []any{device, native}, &out)
+	err = run(238, []any{device, native}, &out)
 	return
 }
 
@@ -4281,7 +4424,7 @@ type CurrentStreamOptions struct {
 // CurrentStream: The stream that this context's work on a device goes to.
 func CurrentStream(options ...CurrentStreamOptions) (out *Stream, err error) {
 	o := last(options)
-	err = run(232, []any{o.Device}, &out)
+	err = run(239, []any{o.Device}, &out)
 	return
 }
 
@@ -4294,43 +4437,43 @@ type DefaultStreamOptions struct {
 // DefaultStream: The device's main stream, which work goes to until set_stream says otherwise.
 func DefaultStream(options ...DefaultStreamOptions) (out *Stream, err error) {
 	o := last(options)
-	err = run(233, []any{o.Device}, &out)
+	err = run(240, []any{o.Device}, &out)
 	return
 }
 
 // Device: The device that the stream belongs to.
 func (x *Stream) Device() (out Device, err error) {
-	err = run(234, []any{x}, &out)
+	err = run(241, []any{x}, &out)
 	return
 }
 
 // Native: The device's own name for the stream: the address of a `cudaStream_t`. 0 for a main
 // stream and on the CPU.
 func (x *Stream) Native() (out int, err error) {
-	err = run(235, []any{x}, &out)
+	err = run(242, []any{x}, &out)
 	return
 }
 
 // SetStream: Sends what this context does on a device to a stream from now on.
 func SetStream(device Device, stream *Stream) error {
-	return run(236, []any{device, stream})
+	return run(243, []any{device, stream})
 }
 
 // Synchronize: Waits until everything in the stream is done.
 func (x *Stream) Synchronize() error {
-	return run(237, []any{x})
+	return run(244, []any{x})
 }
 
 // Query: Whether everything in the stream is done.
 func (x *Stream) Query() (out bool, err error) {
-	err = run(238, []any{x}, &out)
+	err = run(245, []any{x}, &out)
 	return
 }
 
 // RecordStream: Says that a stream uses the tensor's memory, so that it is not given away before
 // the stream is done with it.
 func (x *Tensor) RecordStream(stream *Stream) error {
-	return run(239, []any{x, stream})
+	return run(246, []any{x, stream})
 }
 
 // EventNewOptions are the optional arguments.
@@ -4345,13 +4488,13 @@ type EventNewOptions struct {
 // EventNew: A new event.
 func EventNew(options ...EventNewOptions) (out *Event, err error) {
 	o := last(options)
-	err = run(240, []any{o.Device, o.Timing}, &out)
+	err = run(247, []any{o.Device, o.Timing}, &out)
 	return
 }
 
 // Device: The device that the event belongs to.
 func (x *Event) Device() (out Device, err error) {
-	err = run(241, []any{x}, &out)
+	err = run(248, []any{x}, &out)
 	return
 }
 
@@ -4364,7 +4507,7 @@ type EventRecordOptions struct {
 // Record: Puts the mark at the end of a stream.
 func (x *Event) Record(options ...EventRecordOptions) error {
 	o := last(options)
-	return run(242, []any{x, o.Stream})
+	return run(249, []any{x, o.Stream})
 }
 
 // EventWaitOptions are the optional arguments.
@@ -4376,23 +4519,23 @@ type EventWaitOptions struct {
 // Wait: The device's current stream goes on when the mark has been reached.
 func (x *Event) Wait(options ...EventWaitOptions) error {
 	o := last(options)
-	return run(243, []any{x, o.Device})
+	return run(250, []any{x, o.Device})
 }
 
 // Synchronize: Waits until the mark has been reached.
 func (x *Event) Synchronize() error {
-	return run(244, []any{x})
+	return run(251, []any{x})
 }
 
 // Query: Whether the mark has been reached.
 func (x *Event) Query() (out bool, err error) {
-	err = run(245, []any{x}, &out)
+	err = run(252, []any{x}, &out)
 	return
 }
 
 // ElapsedTime: The time between two marks that have been reached. Milliseconds.
 func (x *Event) ElapsedTime(end *Event) (out float64, err error) {
-	err = run(246, []any{x, end}, &out)
+	err = run(253, []any{x, end}, &out)
 	return
 }
 
@@ -4405,7 +4548,7 @@ type GraphNewOptions struct {
 // GraphNew: An empty graph for a CUDA device.
 func GraphNew(options ...GraphNewOptions) (out *Graph, err error) {
 	o := last(options)
-	err = run(247, []any{o.Device}, &out)
+	err = run(254, []any{o.Device}, &out)
 	return
 }
 
@@ -4413,35 +4556,35 @@ func GraphNew(options ...GraphNewOptions) (out *Graph, err error) {
 // a tensor's values meanwhile is an error. Whatever makes state, such as an optimizer's first step,
 // must have run before.
 func (x *Graph) Begin() error {
-	return run(248, []any{x})
+	return run(255, []any{x})
 }
 
 // End: Ends the recording. Tensors made meanwhile get their values with each replay.
 func (x *Graph) End() error {
-	return run(249, []any{x})
+	return run(256, []any{x})
 }
 
 // Abandon: Ends the recording and throws it away; without one, does nothing.
 func (x *Graph) Abandon() error {
-	return run(250, []any{x})
+	return run(257, []any{x})
 }
 
 // Replay: Runs the recorded work on the current stream, on what its tensors hold now. Random
 // numbers go on where the generator is.
 func (x *Graph) Replay() error {
-	return run(251, []any{x})
+	return run(258, []any{x})
 }
 
 // IsCapturing: Whether this thread is capturing a graph.
 func IsCapturing() (out bool, err error) {
-	err = run(252, []any{}, &out)
+	err = run(259, []any{}, &out)
 	return
 }
 
 // Index: Advanced indexing, as in input[indices]: index tensors broadcast, masks stand for their
 // nonzero positions.
 func (x *Tensor) Index(indices []*Tensor) (out *Tensor, err error) {
-	err = run(253, []any{x, indices}, &out)
+	err = run(260, []any{x, indices}, &out)
 	return
 }
 
@@ -4454,7 +4597,7 @@ type IndexPutOptions struct {
 // IndexPut: A copy of the input with input[indices] = values.
 func (x *Tensor) IndexPut(indices []*Tensor, values *Tensor, options ...IndexPutOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(254, []any{x, indices, values, o.Accumulate}, &out)
+	err = run(261, []any{x, indices, values, o.Accumulate}, &out)
 	return
 }
 
@@ -4467,12 +4610,12 @@ type IndexPut_Options struct {
 // IndexPut_: Writes values at indices, in place.
 func (x *Tensor) IndexPut_(indices []*Tensor, values *Tensor, options ...IndexPut_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(255, []any{x, indices, values, o.Accumulate})
+	return x, run(262, []any{x, indices, values, o.Accumulate})
 }
 
 // IndexSelect: The slices along a dimension that the index names.
 func (x *Tensor) IndexSelect(dim int, index *Tensor) (out *Tensor, err error) {
-	err = run(256, []any{x, dim, index}, &out)
+	err = run(263, []any{x, dim, index}, &out)
 	return
 }
 
@@ -4485,7 +4628,7 @@ type IndexAddOptions struct {
 // IndexAdd: A copy of the input with alpha * source added to the slices that the index names.
 func (x *Tensor) IndexAdd(dim int, index *Tensor, source *Tensor, options ...IndexAddOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(257, []any{x, dim, index, source, o.Alpha}, &out)
+	err = run(264, []any{x, dim, index, source, o.Alpha}, &out)
 	return
 }
 
@@ -4498,7 +4641,7 @@ type IndexAdd_Options struct {
 // IndexAdd_: In-place version of `index_add`.
 func (x *Tensor) IndexAdd_(dim int, index *Tensor, source *Tensor, options ...IndexAdd_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(258, []any{x, dim, index, source, o.Alpha})
+	return x, run(265, []any{x, dim, index, source, o.Alpha})
 }
 
 // GatherOptions are the optional arguments.
@@ -4510,31 +4653,31 @@ type GatherOptions struct {
 // Gather: result[i][j][k] = input[index[i][j][k]][j][k] for dim 0, and so on.
 func (x *Tensor) Gather(dim int, index *Tensor, options ...GatherOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(259, []any{x, dim, index, o.SparseGrad}, &out)
+	err = run(266, []any{x, dim, index, o.SparseGrad}, &out)
 	return
 }
 
 // Scatter: A copy of the input with result[index[i][j][k]][j][k] = src[i][j][k] for dim 0, and so
 // on.
 func (x *Tensor) Scatter(dim int, index *Tensor, src any) (out *Tensor, err error) {
-	err = run(260, []any{x, dim, index, src}, &out)
+	err = run(267, []any{x, dim, index, src}, &out)
 	return
 }
 
 // Scatter_: In-place version of `scatter`.
 func (x *Tensor) Scatter_(dim int, index *Tensor, src any) (*Tensor, error) {
-	return x, run(261, []any{x, dim, index, src})
+	return x, run(268, []any{x, dim, index, src})
 }
 
 // ScatterAdd: scatter that adds; repeated indices add up.
 func (x *Tensor) ScatterAdd(dim int, index *Tensor, src *Tensor) (out *Tensor, err error) {
-	err = run(262, []any{x, dim, index, src}, &out)
+	err = run(269, []any{x, dim, index, src}, &out)
 	return
 }
 
 // ScatterAdd_: In-place version of `scatter_add`.
 func (x *Tensor) ScatterAdd_(dim int, index *Tensor, src *Tensor) (*Tensor, error) {
-	return x, run(263, []any{x, dim, index, src})
+	return x, run(270, []any{x, dim, index, src})
 }
 
 // ScatterReduceOptions are the optional arguments.
@@ -4547,7 +4690,7 @@ type ScatterReduceOptions struct {
 // minimum.
 func (x *Tensor) ScatterReduce(dim int, index *Tensor, src *Tensor, reduce string, options ...ScatterReduceOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(264, []any{x, dim, index, src, reduce, o.IncludeSelf}, &out)
+	err = run(271, []any{x, dim, index, src, reduce, o.IncludeSelf}, &out)
 	return
 }
 
@@ -4560,7 +4703,7 @@ type ScatterReduce_Options struct {
 // ScatterReduce_: In-place version of `scatter_reduce`.
 func (x *Tensor) ScatterReduce_(dim int, index *Tensor, src *Tensor, reduce string, options ...ScatterReduce_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(265, []any{x, dim, index, src, reduce, o.IncludeSelf})
+	return x, run(272, []any{x, dim, index, src, reduce, o.IncludeSelf})
 }
 
 // IndexReduceOptions are the optional arguments.
@@ -4572,7 +4715,7 @@ type IndexReduceOptions struct {
 // IndexReduce: index_add with the product, mean, maximum or minimum in place of the sum.
 func (x *Tensor) IndexReduce(dim int, index *Tensor, source *Tensor, reduce string, options ...IndexReduceOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(266, []any{x, dim, index, source, reduce, o.IncludeSelf}, &out)
+	err = run(273, []any{x, dim, index, source, reduce, o.IncludeSelf}, &out)
 	return
 }
 
@@ -4585,45 +4728,45 @@ type IndexReduce_Options struct {
 // IndexReduce_: In-place version of `index_reduce`.
 func (x *Tensor) IndexReduce_(dim int, index *Tensor, source *Tensor, reduce string, options ...IndexReduce_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(267, []any{x, dim, index, source, reduce, o.IncludeSelf})
+	return x, run(274, []any{x, dim, index, source, reduce, o.IncludeSelf})
 }
 
 // IndexFill: A copy of the input with one number in the slices that the index names.
 func (x *Tensor) IndexFill(dim int, index *Tensor, value any) (out *Tensor, err error) {
-	err = run(268, []any{x, dim, index, value}, &out)
+	err = run(275, []any{x, dim, index, value}, &out)
 	return
 }
 
 // IndexFill_: In-place version of `index_fill`.
 func (x *Tensor) IndexFill_(dim int, index *Tensor, value any) (*Tensor, error) {
-	return x, run(269, []any{x, dim, index, value})
+	return x, run(276, []any{x, dim, index, value})
 }
 
 // IndexCopy: A copy of the input with other slices where the index names them.
 func (x *Tensor) IndexCopy(dim int, index *Tensor, source *Tensor) (out *Tensor, err error) {
-	err = run(270, []any{x, dim, index, source}, &out)
+	err = run(277, []any{x, dim, index, source}, &out)
 	return
 }
 
 // IndexCopy_: In-place version of `index_copy`.
 func (x *Tensor) IndexCopy_(dim int, index *Tensor, source *Tensor) (*Tensor, error) {
-	return x, run(271, []any{x, dim, index, source})
+	return x, run(278, []any{x, dim, index, source})
 }
 
 // MaskedScatter: A copy of the input with elements of source, in their order, where the mask holds.
 func (x *Tensor) MaskedScatter(mask *Tensor, source *Tensor) (out *Tensor, err error) {
-	err = run(272, []any{x, mask, source}, &out)
+	err = run(279, []any{x, mask, source}, &out)
 	return
 }
 
 // MaskedScatter_: In-place version of `masked_scatter`.
 func (x *Tensor) MaskedScatter_(mask *Tensor, source *Tensor) (*Tensor, error) {
-	return x, run(273, []any{x, mask, source})
+	return x, run(280, []any{x, mask, source})
 }
 
 // Take: The elements at positions, in the index's shape.
 func (x *Tensor) Take(index *Tensor) (out *Tensor, err error) {
-	err = run(274, []any{x, index}, &out)
+	err = run(281, []any{x, index}, &out)
 	return
 }
 
@@ -4636,7 +4779,7 @@ type TakeAlongDimOptions struct {
 // TakeAlongDim: gather, with broadcasting.
 func (x *Tensor) TakeAlongDim(indices *Tensor, options ...TakeAlongDimOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(275, []any{x, indices, o.Dim}, &out)
+	err = run(282, []any{x, indices, o.Dim}, &out)
 	return
 }
 
@@ -4649,7 +4792,7 @@ type PutOptions struct {
 // Put: A copy of the input with other elements at positions.
 func (x *Tensor) Put(index *Tensor, source *Tensor, options ...PutOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(276, []any{x, index, source, o.Accumulate}, &out)
+	err = run(283, []any{x, index, source, o.Accumulate}, &out)
 	return
 }
 
@@ -4662,7 +4805,7 @@ type Put_Options struct {
 // Put_: In-place version of `put`.
 func (x *Tensor) Put_(index *Tensor, source *Tensor, options ...Put_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(277, []any{x, index, source, o.Accumulate})
+	return x, run(284, []any{x, index, source, o.Accumulate})
 }
 
 // NonzeroStaticOptions are the optional arguments.
@@ -4675,19 +4818,19 @@ type NonzeroStaticOptions struct {
 // dimensions].
 func (x *Tensor) NonzeroStatic(size int, options ...NonzeroStaticOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(278, []any{x, size, o.FillValue}, &out)
+	err = run(285, []any{x, size, o.FillValue}, &out)
 	return
 }
 
 // MaskedSelect: The elements where the mask holds, 1-d.
 func (x *Tensor) MaskedSelect(mask *Tensor) (out *Tensor, err error) {
-	err = run(279, []any{x, mask}, &out)
+	err = run(286, []any{x, mask}, &out)
 	return
 }
 
 // Nonzero: The positions of nonzero elements: int64 [count, dimensions].
 func (x *Tensor) Nonzero() (out *Tensor, err error) {
-	err = run(280, []any{x}, &out)
+	err = run(287, []any{x}, &out)
 	return
 }
 
@@ -4700,7 +4843,7 @@ type OneHotOptions struct {
 // OneHot: int64 tensor with a new last dimension that is 1 at the class and 0 elsewhere.
 func OneHot(input *Tensor, options ...OneHotOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(281, []any{input, o.NumClasses}, &out)
+	err = run(288, []any{input, o.NumClasses}, &out)
 	return
 }
 
@@ -4713,7 +4856,7 @@ type TrilOptions struct {
 // Tril: The lower triangle of matrices; other elements become 0.
 func (x *Tensor) Tril(options ...TrilOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(282, []any{x, o.Diagonal}, &out)
+	err = run(289, []any{x, o.Diagonal}, &out)
 	return
 }
 
@@ -4726,7 +4869,7 @@ type Tril_Options struct {
 // Tril_: In-place version of `tril`.
 func (x *Tensor) Tril_(options ...Tril_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(283, []any{x, o.Diagonal})
+	return x, run(290, []any{x, o.Diagonal})
 }
 
 // TriuOptions are the optional arguments.
@@ -4738,7 +4881,7 @@ type TriuOptions struct {
 // Triu: The upper triangle of matrices; other elements become 0.
 func (x *Tensor) Triu(options ...TriuOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(284, []any{x, o.Diagonal}, &out)
+	err = run(291, []any{x, o.Diagonal}, &out)
 	return
 }
 
@@ -4751,7 +4894,7 @@ type Triu_Options struct {
 // Triu_: In-place version of `triu`.
 func (x *Tensor) Triu_(options ...Triu_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(285, []any{x, o.Diagonal})
+	return x, run(292, []any{x, o.Diagonal})
 }
 
 // AtOptions are the optional arguments.
@@ -4763,7 +4906,7 @@ type AtOptions struct {
 // At: input[index] of Python. A view, unless there are tensors.
 func At(input *Tensor, index string, options ...AtOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(286, []any{input, index, o.Tensors}, &out)
+	err = run(293, []any{input, index, o.Tensors}, &out)
 	return
 }
 
@@ -4776,24 +4919,24 @@ type SetAtOptions struct {
 // SetAt: input[index] = value of Python.
 func SetAt(input *Tensor, index string, value any, options ...SetAtOptions) (*Tensor, error) {
 	o := last(options)
-	return input, run(287, []any{input, index, value, o.Tensors})
+	return input, run(294, []any{input, index, value, o.Tensors})
 }
 
 // Matmul: Matrix product. 1-d factors are vectors; leading dimensions are a batch and broadcast.
 func (x *Tensor) Matmul(other *Tensor) (out *Tensor, err error) {
-	err = run(288, []any{x, other}, &out)
+	err = run(295, []any{x, other}, &out)
 	return
 }
 
 // Mm: Product of two matrices: [n, k] and [k, m] make [n, m].
 func (x *Tensor) Mm(mat2 *Tensor) (out *Tensor, err error) {
-	err = run(289, []any{x, mat2}, &out)
+	err = run(296, []any{x, mat2}, &out)
 	return
 }
 
 // Bmm: Products of matrices: [b, n, k] and [b, k, m] make [b, n, m].
 func (x *Tensor) Bmm(mat2 *Tensor) (out *Tensor, err error) {
-	err = run(290, []any{x, mat2}, &out)
+	err = run(297, []any{x, mat2}, &out)
 	return
 }
 
@@ -4809,7 +4952,7 @@ type BaddbmmOptions struct {
 // Baddbmm: beta * input + alpha * (batch1 @ batch2), matrix by matrix.
 func (x *Tensor) Baddbmm(batch1 *Tensor, batch2 *Tensor, options ...BaddbmmOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(291, []any{x, batch1, batch2, o.Beta, o.Alpha}, &out)
+	err = run(298, []any{x, batch1, batch2, o.Beta, o.Alpha}, &out)
 	return
 }
 
@@ -4825,7 +4968,7 @@ type Baddbmm_Options struct {
 // Baddbmm_: In-place version of `baddbmm`.
 func (x *Tensor) Baddbmm_(batch1 *Tensor, batch2 *Tensor, options ...Baddbmm_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(292, []any{x, batch1, batch2, o.Beta, o.Alpha})
+	return x, run(299, []any{x, batch1, batch2, o.Beta, o.Alpha})
 }
 
 // AddbmmOptions are the optional arguments.
@@ -4840,7 +4983,7 @@ type AddbmmOptions struct {
 // Addbmm: beta * input + alpha * the sum of batch1 @ batch2 over the batch.
 func (x *Tensor) Addbmm(batch1 *Tensor, batch2 *Tensor, options ...AddbmmOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(293, []any{x, batch1, batch2, o.Beta, o.Alpha}, &out)
+	err = run(300, []any{x, batch1, batch2, o.Beta, o.Alpha}, &out)
 	return
 }
 
@@ -4856,12 +4999,12 @@ type Addbmm_Options struct {
 // Addbmm_: In-place version of `addbmm`.
 func (x *Tensor) Addbmm_(batch1 *Tensor, batch2 *Tensor, options ...Addbmm_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(294, []any{x, batch1, batch2, o.Beta, o.Alpha})
+	return x, run(301, []any{x, batch1, batch2, o.Beta, o.Alpha})
 }
 
 // Mv: Product of a matrix [n, k] and a vector [k]: [n].
 func (x *Tensor) Mv(vec *Tensor) (out *Tensor, err error) {
-	err = run(295, []any{x, vec}, &out)
+	err = run(302, []any{x, vec}, &out)
 	return
 }
 
@@ -4877,7 +5020,7 @@ type AddmvOptions struct {
 // Addmv: beta * input + alpha * (mat @ vec).
 func (x *Tensor) Addmv(mat *Tensor, vec *Tensor, options ...AddmvOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(296, []any{x, mat, vec, o.Beta, o.Alpha}, &out)
+	err = run(303, []any{x, mat, vec, o.Beta, o.Alpha}, &out)
 	return
 }
 
@@ -4893,18 +5036,18 @@ type Addmv_Options struct {
 // Addmv_: In-place version of `addmv`.
 func (x *Tensor) Addmv_(mat *Tensor, vec *Tensor, options ...Addmv_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(297, []any{x, mat, vec, o.Beta, o.Alpha})
+	return x, run(304, []any{x, mat, vec, o.Beta, o.Alpha})
 }
 
 // Vdot: Inner product of two vectors, 0-d; of complex numbers it would conjugate the first.
 func (x *Tensor) Vdot(other *Tensor) (out *Tensor, err error) {
-	err = run(298, []any{x, other}, &out)
+	err = run(305, []any{x, other}, &out)
 	return
 }
 
 // Dot: Inner product of two vectors, 0-d.
 func (x *Tensor) Dot(tensor *Tensor) (out *Tensor, err error) {
-	err = run(299, []any{x, tensor}, &out)
+	err = run(306, []any{x, tensor}, &out)
 	return
 }
 
@@ -4920,7 +5063,7 @@ type AddmmOptions struct {
 // Addmm: beta * input + alpha * (mat1 @ mat2).
 func (x *Tensor) Addmm(mat1 *Tensor, mat2 *Tensor, options ...AddmmOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(300, []any{x, mat1, mat2, o.Beta, o.Alpha}, &out)
+	err = run(307, []any{x, mat1, mat2, o.Beta, o.Alpha}, &out)
 	return
 }
 
@@ -4936,12 +5079,12 @@ type Addmm_Options struct {
 // Addmm_: In-place version of `addmm`.
 func (x *Tensor) Addmm_(mat1 *Tensor, mat2 *Tensor, options ...Addmm_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(301, []any{x, mat1, mat2, o.Beta, o.Alpha})
+	return x, run(308, []any{x, mat1, mat2, o.Beta, o.Alpha})
 }
 
 // Outer: All products of an element of the one and one of the other: [n, m].
 func (x *Tensor) Outer(vec2 *Tensor) (out *Tensor, err error) {
-	err = run(302, []any{x, vec2}, &out)
+	err = run(309, []any{x, vec2}, &out)
 	return
 }
 
@@ -4957,7 +5100,7 @@ type AddrOptions struct {
 // Addr: beta * input + alpha * outer(vec1, vec2).
 func (x *Tensor) Addr(vec1 *Tensor, vec2 *Tensor, options ...AddrOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(303, []any{x, vec1, vec2, o.Beta, o.Alpha}, &out)
+	err = run(310, []any{x, vec1, vec2, o.Beta, o.Alpha}, &out)
 	return
 }
 
@@ -4973,13 +5116,13 @@ type Addr_Options struct {
 // Addr_: In-place version of `addr`.
 func (x *Tensor) Addr_(vec1 *Tensor, vec2 *Tensor, options ...Addr_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(304, []any{x, vec1, vec2, o.Beta, o.Alpha})
+	return x, run(311, []any{x, vec1, vec2, o.Beta, o.Alpha})
 }
 
 // Inner: Sums of products over the last dimension of both; with a number, its product with each
 // element.
 func (x *Tensor) Inner(other *Tensor) (out *Tensor, err error) {
-	err = run(305, []any{x, other}, &out)
+	err = run(312, []any{x, other}, &out)
 	return
 }
 
@@ -4992,20 +5135,20 @@ type CrossOptions struct {
 // Cross: Cross product of vectors of three elements.
 func (x *Tensor) Cross(other *Tensor, options ...CrossOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(306, []any{x, other, o.Dim}, &out)
+	err = run(313, []any{x, other, o.Dim}, &out)
 	return
 }
 
 // Kron: Kronecker product: each element of input times the whole of other.
 func (x *Tensor) Kron(other *Tensor) (out *Tensor, err error) {
-	err = run(307, []any{x, other}, &out)
+	err = run(314, []any{x, other}, &out)
 	return
 }
 
 // Einsum: Sums of products over the dimensions that the equation names: those that it does not name
 // behind the arrow are summed.
 func Einsum(equation string, operands []*Tensor) (out *Tensor, err error) {
-	err = run(308, []any{equation, operands}, &out)
+	err = run(315, []any{equation, operands}, &out)
 	return
 }
 
@@ -5018,13 +5161,13 @@ type TensordotOptions struct {
 // Tensordot: Sums of products over several dimensions.
 func Tensordot(a *Tensor, b *Tensor, options ...TensordotOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(309, []any{a, b, o.Dims}, &out)
+	err = run(316, []any{a, b, o.Dims}, &out)
 	return
 }
 
 // TensordotDims: tensordot over dimensions that are named.
 func TensordotDims(a *Tensor, b *Tensor, dimsA []int, dimsB []int) (out *Tensor, err error) {
-	err = run(310, []any{a, b, dimsA, dimsB}, &out)
+	err = run(317, []any{a, b, dimsA, dimsB}, &out)
 	return
 }
 
@@ -5037,37 +5180,37 @@ type BilinearOptions struct {
 // Bilinear: input1 @ weight[k] @ input2 + bias, for each row and each k.
 func Bilinear(input1 *Tensor, input2 *Tensor, weight *Tensor, options ...BilinearOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(311, []any{input1, input2, weight, o.Bias}, &out)
+	err = run(318, []any{input1, input2, weight, o.Bias}, &out)
 	return
 }
 
 // LinalgMatmul: Another name of `matmul`.
 func LinalgMatmul(input *Tensor, other *Tensor) (out *Tensor, err error) {
-	err = run(312, []any{input, other}, &out)
+	err = run(319, []any{input, other}, &out)
 	return
 }
 
 // MatrixPower: Products of n equal matrices; the identity for n = 0.
 func (x *Tensor) MatrixPower(n int) (out *Tensor, err error) {
-	err = run(313, []any{x, n}, &out)
+	err = run(320, []any{x, n}, &out)
 	return
 }
 
 // LinalgMultiDot: Product of several matrices, in the order that takes the fewest multiplications.
 func LinalgMultiDot(tensors []*Tensor) (out *Tensor, err error) {
-	err = run(314, []any{tensors}, &out)
+	err = run(321, []any{tensors}, &out)
 	return
 }
 
 // ChainMatmul: Product of several matrices, in the order that takes the fewest multiplications.
 func ChainMatmul(matrices []*Tensor) (out *Tensor, err error) {
-	err = run(315, []any{matrices}, &out)
+	err = run(322, []any{matrices}, &out)
 	return
 }
 
 // Trace: Sum of the elements on the diagonal.
 func (x *Tensor) Trace() (out *Tensor, err error) {
-	err = run(316, []any{x}, &out)
+	err = run(323, []any{x}, &out)
 	return
 }
 
@@ -5086,7 +5229,7 @@ type LinalgDiagonalOptions struct {
 // LinalgDiagonal: The diagonals of matrices, as a view.
 func LinalgDiagonal(input *Tensor, options ...LinalgDiagonalOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(317, []any{input, o.Offset, o.Dim1, o.Dim2}, &out)
+	err = run(324, []any{input, o.Offset, o.Dim1, o.Dim2}, &out)
 	return
 }
 
@@ -5099,7 +5242,7 @@ type LinalgCrossOptions struct {
 // LinalgCross: Cross product of vectors of three elements.
 func LinalgCross(input *Tensor, other *Tensor, options ...LinalgCrossOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(318, []any{input, other, o.Dim}, &out)
+	err = run(325, []any{input, other, o.Dim}, &out)
 	return
 }
 
@@ -5112,7 +5255,7 @@ type LinalgVecdotOptions struct {
 // LinalgVecdot: Inner products of vectors along a dimension.
 func LinalgVecdot(x_ *Tensor, y *Tensor, options ...LinalgVecdotOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(319, []any{x_, y, o.Dim}, &out)
+	err = run(326, []any{x_, y, o.Dim}, &out)
 	return
 }
 
@@ -5134,7 +5277,7 @@ type LinalgVectorNormOptions struct {
 // LinalgVectorNorm: Vector norm: (sum |x|^ord)^(1/ord).
 func LinalgVectorNorm(input *Tensor, options ...LinalgVectorNormOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(320, []any{input, o.Ord, o.Dim, o.Keepdim, o.Dtype}, &out)
+	err = run(327, []any{input, o.Ord, o.Dim, o.Keepdim, o.Dtype}, &out)
 	return
 }
 
@@ -5157,7 +5300,7 @@ type LinalgMatrixNormOptions struct {
 // LinalgMatrixNorm: Norm of matrices. Those by singular values, 2, -2 and 'nuc', are not supported.
 func LinalgMatrixNorm(input *Tensor, options ...LinalgMatrixNormOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(321, []any{input, o.Ord, o.Dim, o.Keepdim, o.Dtype}, &out)
+	err = run(328, []any{input, o.Ord, o.Dim, o.Keepdim, o.Dtype}, &out)
 	return
 }
 
@@ -5179,7 +5322,7 @@ type LinalgNormOptions struct {
 // LinalgNorm: vector_norm of vectors, matrix_norm of matrices.
 func LinalgNorm(input *Tensor, options ...LinalgNormOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(322, []any{input, o.Ord, o.Dim, o.Keepdim, o.Dtype}, &out)
+	err = run(329, []any{input, o.Ord, o.Dim, o.Keepdim, o.Dtype}, &out)
 	return
 }
 
@@ -5195,7 +5338,7 @@ type CosineSimilarityOptions struct {
 // CosineSimilarity: Cosine of the angle between vectors along a dimension.
 func CosineSimilarity(x1 *Tensor, x2 *Tensor, options ...CosineSimilarityOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(323, []any{x1, x2, o.Dim, o.Eps}, &out)
+	err = run(330, []any{x1, x2, o.Dim, o.Eps}, &out)
 	return
 }
 
@@ -5214,7 +5357,7 @@ type PairwiseDistanceOptions struct {
 // PairwiseDistance: norm(x1 - x2 + eps) along the last dimension.
 func PairwiseDistance(x1 *Tensor, x2 *Tensor, options ...PairwiseDistanceOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(324, []any{x1, x2, o.P, o.Eps, o.Keepdim}, &out)
+	err = run(331, []any{x1, x2, o.P, o.Eps, o.Keepdim}, &out)
 	return
 }
 
@@ -5227,7 +5370,7 @@ type DistOptions struct {
 // Dist: norm(input - other) of all elements.
 func (x *Tensor) Dist(other *Tensor, options ...DistOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(325, []any{x, other, o.P}, &out)
+	err = run(332, []any{x, other, o.P}, &out)
 	return
 }
 
@@ -5244,7 +5387,7 @@ type CdistOptions struct {
 // Cdist: Distances between each row of the one and each of the other: [..., n, m].
 func Cdist(x1 *Tensor, x2 *Tensor, options ...CdistOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(326, []any{x1, x2, o.P, o.ComputeMode}, &out)
+	err = run(333, []any{x1, x2, o.P, o.ComputeMode}, &out)
 	return
 }
 
@@ -5258,19 +5401,19 @@ type PdistOptions struct {
 // ...
 func Pdist(input *Tensor, options ...PdistOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(327, []any{input, o.P}, &out)
+	err = run(334, []any{input, o.P}, &out)
 	return
 }
 
 // Renorm: The input with those slices along a dimension scaled down whose norm is larger.
 func (x *Tensor) Renorm(p any, dim int, maxnorm any) (out *Tensor, err error) {
-	err = run(328, []any{x, p, dim, maxnorm}, &out)
+	err = run(335, []any{x, p, dim, maxnorm}, &out)
 	return
 }
 
 // Renorm_: In-place version of `renorm`.
 func (x *Tensor) Renorm_(p any, dim int, maxnorm any) (*Tensor, error) {
-	return x, run(329, []any{x, p, dim, maxnorm})
+	return x, run(336, []any{x, p, dim, maxnorm})
 }
 
 // MseLossOptions are the optional arguments.
@@ -5285,7 +5428,7 @@ type MseLossOptions struct {
 // MseLoss: (input - target) squared.
 func MseLoss(input *Tensor, target *Tensor, options ...MseLossOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(330, []any{input, target, o.Reduction, o.Weight}, &out)
+	err = run(337, []any{input, target, o.Reduction, o.Weight}, &out)
 	return
 }
 
@@ -5301,7 +5444,7 @@ type L1LossOptions struct {
 // L1Loss: |input - target|.
 func L1Loss(input *Tensor, target *Tensor, options ...L1LossOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(331, []any{input, target, o.Reduction, o.Weight}, &out)
+	err = run(338, []any{input, target, o.Reduction, o.Weight}, &out)
 	return
 }
 
@@ -5318,7 +5461,7 @@ type SmoothL1LossOptions struct {
 // (arXiv 1504.08083).
 func SmoothL1Loss(input *Tensor, target *Tensor, options ...SmoothL1LossOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(332, []any{input, target, o.Reduction, o.Beta}, &out)
+	err = run(339, []any{input, target, o.Reduction, o.Beta}, &out)
 	return
 }
 
@@ -5337,7 +5480,7 @@ type HuberLossOptions struct {
 // HuberLoss: 0.5 * d * d where d = |input - target| < delta, delta * (d - 0.5 * delta) elsewhere.
 func HuberLoss(input *Tensor, target *Tensor, options ...HuberLossOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(333, []any{input, target, o.Reduction, o.Delta, o.Weight}, &out)
+	err = run(340, []any{input, target, o.Reduction, o.Delta, o.Weight}, &out)
 	return
 }
 
@@ -5353,7 +5496,7 @@ type KlDivOptions struct {
 // KlDiv: The Kullback-Leibler divergence: target * (log(target) - input).
 func KlDiv(input *Tensor, target *Tensor, options ...KlDivOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(334, []any{input, target, o.Reduction, o.LogTarget}, &out)
+	err = run(341, []any{input, target, o.Reduction, o.LogTarget}, &out)
 	return
 }
 
@@ -5376,7 +5519,7 @@ type PoissonNllLossOptions struct {
 // logarithm of the target's probability.
 func PoissonNllLoss(input *Tensor, target *Tensor, options ...PoissonNllLossOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(335, []any{input, target, o.LogInput, o.Full, o.Eps, o.Reduction}, &out)
+	err = run(342, []any{input, target, o.LogInput, o.Full, o.Eps, o.Reduction}, &out)
 	return
 }
 
@@ -5396,7 +5539,7 @@ type GaussianNllLossOptions struct {
 // target's density.
 func GaussianNllLoss(input *Tensor, target *Tensor, var_ any, options ...GaussianNllLossOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(336, []any{input, target, var_, o.Full, o.Eps, o.Reduction}, &out)
+	err = run(343, []any{input, target, var_, o.Full, o.Eps, o.Reduction}, &out)
 	return
 }
 
@@ -5409,7 +5552,7 @@ type SoftMarginLossOptions struct {
 // SoftMarginLoss: log(1 + exp(-target * input)).
 func SoftMarginLoss(input *Tensor, target *Tensor, options ...SoftMarginLossOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(337, []any{input, target, o.Reduction}, &out)
+	err = run(344, []any{input, target, o.Reduction}, &out)
 	return
 }
 
@@ -5426,7 +5569,7 @@ type HingeEmbeddingLossOptions struct {
 // is neither.
 func HingeEmbeddingLoss(input *Tensor, target *Tensor, options ...HingeEmbeddingLossOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(338, []any{input, target, o.Margin, o.Reduction}, &out)
+	err = run(345, []any{input, target, o.Margin, o.Reduction}, &out)
 	return
 }
 
@@ -5442,7 +5585,7 @@ type MarginRankingLossOptions struct {
 // MarginRankingLoss: max(0, -target * (input1 - input2) + margin).
 func MarginRankingLoss(input1 *Tensor, input2 *Tensor, target *Tensor, options ...MarginRankingLossOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(339, []any{input1, input2, target, o.Margin, o.Reduction}, &out)
+	err = run(346, []any{input1, input2, target, o.Margin, o.Reduction}, &out)
 	return
 }
 
@@ -5459,7 +5602,7 @@ type CosineEmbeddingLossOptions struct {
 // that of the angle between the two.
 func CosineEmbeddingLoss(input1 *Tensor, input2 *Tensor, target *Tensor, options ...CosineEmbeddingLossOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(340, []any{input1, input2, target, o.Margin, o.Reduction}, &out)
+	err = run(347, []any{input1, input2, target, o.Margin, o.Reduction}, &out)
 	return
 }
 
@@ -5484,7 +5627,7 @@ type TripletMarginLossOptions struct {
 // TripletMarginLoss: max(0, margin + distance(anchor, positive) - distance(anchor, negative)).
 func TripletMarginLoss(anchor *Tensor, positive *Tensor, negative *Tensor, options ...TripletMarginLossOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(341, []any{anchor, positive, negative, o.Margin, o.P, o.Eps, o.Swap, o.Reduction}, &out)
+	err = run(348, []any{anchor, positive, negative, o.Margin, o.P, o.Eps, o.Swap, o.Reduction}, &out)
 	return
 }
 
@@ -5507,7 +5650,7 @@ type MultiMarginLossOptions struct {
 // input[class])^p, without the term of the target itself.
 func MultiMarginLoss(input *Tensor, target *Tensor, options ...MultiMarginLossOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(342, []any{input, target, o.P, o.Margin, o.Weight, o.Reduction}, &out)
+	err = run(349, []any{input, target, o.P, o.Margin, o.Weight, o.Reduction}, &out)
 	return
 }
 
@@ -5521,7 +5664,7 @@ type MultilabelMarginLossOptions struct {
 // all other classes, over the number of classes.
 func MultilabelMarginLoss(input *Tensor, target *Tensor, options ...MultilabelMarginLossOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(343, []any{input, target, o.Reduction}, &out)
+	err = run(350, []any{input, target, o.Reduction}, &out)
 	return
 }
 
@@ -5537,7 +5680,7 @@ type MultilabelSoftMarginLossOptions struct {
 // MultilabelSoftMarginLoss: The mean over the classes of binary_cross_entropy_with_logits.
 func MultilabelSoftMarginLoss(input *Tensor, target *Tensor, options ...MultilabelSoftMarginLossOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(344, []any{input, target, o.Weight, o.Reduction}, &out)
+	err = run(351, []any{input, target, o.Weight, o.Reduction}, &out)
 	return
 }
 
@@ -5556,7 +5699,29 @@ type NllLossOptions struct {
 // NllLoss: Negative log-likelihood: -weight[target] * input[target].
 func NllLoss(input *Tensor, target *Tensor, options ...NllLossOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(345, []any{input, target, o.Weight, o.IgnoreIndex, o.Reduction}, &out)
+	err = run(352, []any{input, target, o.Weight, o.IgnoreIndex, o.Reduction}, &out)
+	return
+}
+
+// CtcLossOptions are the optional arguments.
+type CtcLossOptions struct {
+	// The class that stands between others.
+	Blank int
+
+	// How the elements' losses are joined.
+	Reduction Reduction
+
+	// Whether a loss that is infinite, since the target is too long, becomes 0, as its gradient.
+	ZeroInfinity bool
+}
+
+// CtcLoss: -log of the probability of all paths through [time, classes] that are the target after
+// blanks and repetitions are taken out (Graves et al., ICML 2006). The mean is of each loss over
+// its target's length. As in PyTorch the gradient is by the argument of the log_softmax that made
+// log_probs.
+func CtcLoss(logProbs *Tensor, targets *Tensor, inputLengths *Tensor, targetLengths *Tensor, options ...CtcLossOptions) (out *Tensor, err error) {
+	o := last(options)
+	err = run(353, []any{logProbs, targets, inputLengths, targetLengths, o.Blank, o.Reduction, o.ZeroInfinity}, &out)
 	return
 }
 
@@ -5578,7 +5743,7 @@ type CrossEntropyOptions struct {
 // CrossEntropy: Negative log-likelihood of log_softmax(input) over dimension 1.
 func CrossEntropy(input *Tensor, target *Tensor, options ...CrossEntropyOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(346, []any{input, target, o.Weight, o.IgnoreIndex, o.Reduction, o.LabelSmoothing}, &out)
+	err = run(354, []any{input, target, o.Weight, o.IgnoreIndex, o.Reduction, o.LabelSmoothing}, &out)
 	return
 }
 
@@ -5595,7 +5760,7 @@ type BinaryCrossEntropyOptions struct {
 // bounded by -100.
 func BinaryCrossEntropy(input *Tensor, target *Tensor, options ...BinaryCrossEntropyOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(347, []any{input, target, o.Weight, o.Reduction}, &out)
+	err = run(355, []any{input, target, o.Weight, o.Reduction}, &out)
 	return
 }
 
@@ -5614,7 +5779,7 @@ type BinaryCrossEntropyWithLogitsOptions struct {
 // BinaryCrossEntropyWithLogits: binary_cross_entropy of sigmoid(input), without overflow.
 func BinaryCrossEntropyWithLogits(input *Tensor, target *Tensor, options ...BinaryCrossEntropyWithLogitsOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(348, []any{input, target, o.Weight, o.Reduction, o.PosWeight}, &out)
+	err = run(356, []any{input, target, o.Weight, o.Reduction, o.PosWeight}, &out)
 	return
 }
 
@@ -5627,26 +5792,26 @@ type ModuleForwardOptions struct {
 // Forward: Applies the module.
 func (x *Module) Forward(input *Tensor, options ...ModuleForwardOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(349, []any{x, input, o.Target}, &out)
+	err = run(357, []any{x, input, o.Target}, &out)
 	return
 }
 
 // ForwardInputs: Applies a module to any number of inputs, as losses of three tensors need.
 func (x *Module) ForwardInputs(inputs []*Tensor) (out *Tensor, err error) {
-	err = run(350, []any{x, inputs}, &out)
+	err = run(358, []any{x, inputs}, &out)
 	return
 }
 
 // ForwardOutputs: Applies a module whose forward has several results. All that the module computes,
 // as the states of a recurrent network beside its outputs; of most modules one tensor.
 func (x *Module) ForwardOutputs(inputs []*Tensor) (out []*Tensor, err error) {
-	err = run(351, []any{x, inputs}, &out)
+	err = run(359, []any{x, inputs}, &out)
 	return
 }
 
 // Kind: The module's class: Linear.
 func (x *Module) Kind() (out string, err error) {
-	err = run(352, []any{x}, &out)
+	err = run(360, []any{x}, &out)
 	return
 }
 
@@ -5659,39 +5824,39 @@ type ModuleTrainOptions struct {
 // Train: Sets the mode of the module and all below it: dropout and batch norm tell the two apart.
 func (x *Module) Train(options ...ModuleTrainOptions) error {
 	o := last(options)
-	return run(353, []any{x, o.Mode})
+	return run(361, []any{x, o.Mode})
 }
 
 // IsTraining: Whether the module is in training mode.
 func (x *Module) IsTraining() (out bool, err error) {
-	err = run(354, []any{x}, &out)
+	err = run(362, []any{x}, &out)
 	return
 }
 
 // Parameters: The parameters of the module and of all below it; one that has several names (tied
 // weights) is listed once.
 func (x *Module) Parameters() (out []*Tensor, err error) {
-	err = run(355, []any{x}, &out)
+	err = run(363, []any{x}, &out)
 	return
 }
 
 // NamedParameters: The parameters with their names: 0.weight. One that has several is listed once,
 // under the first.
 func (x *Module) NamedParameters() (names []string, tensors []*Tensor, err error) {
-	err = run(356, []any{x}, &names, &tensors)
+	err = run(364, []any{x}, &names, &tensors)
 	return
 }
 
 // NamedBuffers: The buffers with their names: state that is not trained.
 func (x *Module) NamedBuffers() (names []string, tensors []*Tensor, err error) {
-	err = run(357, []any{x}, &names, &tensors)
+	err = run(365, []any{x}, &names, &tensors)
 	return
 }
 
 // StateDict: Parameters and buffers under PyTorch's state-dict names. The tensors are the module's
 // own, not copies.
 func (x *Module) StateDict() (names []string, tensors []*Tensor, err error) {
-	err = run(358, []any{x}, &names, &tensors)
+	err = run(366, []any{x}, &names, &tensors)
 	return
 }
 
@@ -5704,12 +5869,12 @@ type ModuleLoadStateDictOptions struct {
 // LoadStateDict: Sets parameters and buffers.
 func (x *Module) LoadStateDict(names []string, tensors []*Tensor, options ...ModuleLoadStateDictOptions) error {
 	o := last(options)
-	return run(359, []any{x, names, tensors, o.Strict})
+	return run(367, []any{x, names, tensors, o.Strict})
 }
 
 // Save: Writes parameters and buffers under their state-dict names.
 func (x *Module) Save(path string) error {
-	return run(360, []any{x, path})
+	return run(368, []any{x, path})
 }
 
 // ModuleLoadOptions are the optional arguments.
@@ -5721,7 +5886,7 @@ type ModuleLoadOptions struct {
 // Load: Sets parameters and buffers from a file.
 func (x *Module) Load(path string, options ...ModuleLoadOptions) error {
 	o := last(options)
-	return run(361, []any{x, path, o.Strict})
+	return run(369, []any{x, path, o.Strict})
 }
 
 // ModuleToOptions are the optional arguments.
@@ -5737,12 +5902,12 @@ type ModuleToOptions struct {
 // working. No other thread may use them meanwhile.
 func (x *Module) To(options ...ModuleToOptions) error {
 	o := last(options)
-	return run(362, []any{x, o.Device, o.Dtype})
+	return run(370, []any{x, o.Device, o.Dtype})
 }
 
 // Cpu: Moves parameters and buffers to the CPU, as module_to does.
 func (x *Module) Cpu() error {
-	return run(363, []any{x})
+	return run(371, []any{x})
 }
 
 // ModuleCudaOptions are the optional arguments.
@@ -5754,7 +5919,7 @@ type ModuleCudaOptions struct {
 // Cuda: Moves parameters and buffers to a CUDA device, as module_to does.
 func (x *Module) Cuda(options ...ModuleCudaOptions) error {
 	o := last(options)
-	return run(364, []any{x, o.Device})
+	return run(372, []any{x, o.Device})
 }
 
 // ModuleZeroGradOptions are the optional arguments.
@@ -5766,7 +5931,7 @@ type ModuleZeroGradOptions struct {
 // ZeroGrad: Forgets the gradients of all parameters.
 func (x *Module) ZeroGrad(options ...ModuleZeroGradOptions) error {
 	o := last(options)
-	return run(365, []any{x, o.SetToNone})
+	return run(373, []any{x, o.SetToNone})
 }
 
 // ModuleRequiresGrad_Options are the optional arguments.
@@ -5778,52 +5943,52 @@ type ModuleRequiresGrad_Options struct {
 // RequiresGrad_: Freezes or unfreezes all parameters.
 func (x *Module) RequiresGrad_(options ...ModuleRequiresGrad_Options) error {
 	o := last(options)
-	return run(366, []any{x, o.RequiresGrad})
+	return run(374, []any{x, o.RequiresGrad})
 }
 
 // ChildrenLen: How many direct children there are.
 func (x *Module) ChildrenLen() (out int, err error) {
-	err = run(367, []any{x}, &out)
+	err = run(375, []any{x}, &out)
 	return
 }
 
 // Child: A direct child.
 func (x *Module) Child(index int) (out *Module, err error) {
-	err = run(368, []any{x, index}, &out)
+	err = run(376, []any{x, index}, &out)
 	return
 }
 
 // ModuleNew: An empty container for state and children. It has no forward: the program applies the
 // children itself.
 func ModuleNew(kind string) (out *Module, err error) {
-	err = run(369, []any{kind}, &out)
+	err = run(377, []any{kind}, &out)
 	return
 }
 
 // RegisterParameter: Adds a parameter.
 func (x *Module) RegisterParameter(name string, param *Tensor) error {
-	return run(370, []any{x, name, param})
+	return run(378, []any{x, name, param})
 }
 
 // RegisterBuffer: Adds a buffer.
 func (x *Module) RegisterBuffer(name string, buffer *Tensor) error {
-	return run(371, []any{x, name, buffer})
+	return run(379, []any{x, name, buffer})
 }
 
 // RegisterModule: Adds a child.
 func (x *Module) RegisterModule(name string, child *Module) error {
-	return run(372, []any{x, name, child})
+	return run(380, []any{x, name, child})
 }
 
 // NnSequential: A module that runs its children one after another. It begins empty.
 func NnSequential() (out *Module, err error) {
-	err = run(373, []any{}, &out)
+	err = run(381, []any{}, &out)
 	return
 }
 
 // Append: Adds a child to a Sequential, under the next number.
 func (x *Module) Append(child *Module) error {
-	return run(374, []any{x, child})
+	return run(382, []any{x, child})
 }
 
 // LinearOptions are the optional arguments.
@@ -5835,7 +6000,7 @@ type LinearOptions struct {
 // Linear: input @ weight.T + bias: [..., out_features].
 func Linear(input *Tensor, weight *Tensor, options ...LinearOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(375, []any{input, weight, o.Bias}, &out)
+	err = run(383, []any{input, weight, o.Bias}, &out)
 	return
 }
 
@@ -5844,7 +6009,7 @@ func Linear(input *Tensor, weight *Tensor, options ...LinearOptions) (out *Tenso
 // nn.Sequential calls this for a Linear that a ReLU, Sigmoid or Tanh follows. PyTorch has no such
 // function; its numbers are those of the two in turn.
 func LinearActivation(input *Tensor, weight *Tensor, bias *Tensor, activation Activation) (out *Tensor, err error) {
-	err = run(376, []any{input, weight, bias, activation}, &out)
+	err = run(384, []any{input, weight, bias, activation}, &out)
 	return
 }
 
@@ -5871,7 +6036,7 @@ type BatchNormOptions struct {
 // running_var is corrected.
 func BatchNorm(input *Tensor, runningMean *Tensor, runningVar *Tensor, options ...BatchNormOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(377, []any{input, runningMean, runningVar, o.Weight, o.Bias, o.Training, o.Momentum, o.Eps}, &out)
+	err = run(385, []any{input, runningMean, runningVar, o.Weight, o.Bias, o.Training, o.Momentum, o.Eps}, &out)
 	return
 }
 
@@ -5891,7 +6056,7 @@ type LayerNormOptions struct {
 // over the last dimensions (arXiv 1607.06450).
 func LayerNorm(input *Tensor, normalizedShape []int, options ...LayerNormOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(378, []any{input, normalizedShape, o.Weight, o.Bias, o.Eps}, &out)
+	err = run(386, []any{input, normalizedShape, o.Weight, o.Bias, o.Eps}, &out)
 	return
 }
 
@@ -5908,7 +6073,7 @@ type RmsNormOptions struct {
 // (arXiv 1910.07467).
 func RmsNorm(input *Tensor, normalizedShape []int, options ...RmsNormOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(379, []any{input, normalizedShape, o.Weight, o.Eps}, &out)
+	err = run(387, []any{input, normalizedShape, o.Weight, o.Eps}, &out)
 	return
 }
 
@@ -5928,7 +6093,7 @@ type GroupNormOptions struct {
 // over each image's groups of channels (arXiv 1803.08494).
 func GroupNorm(input *Tensor, numGroups int, options ...GroupNormOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(380, []any{input, numGroups, o.Weight, o.Bias, o.Eps}, &out)
+	err = run(388, []any{input, numGroups, o.Weight, o.Bias, o.Eps}, &out)
 	return
 }
 
@@ -5959,7 +6124,7 @@ type InstanceNormOptions struct {
 // InstanceNorm: batch_norm of each image by itself (arXiv 1607.08022).
 func InstanceNorm(input *Tensor, options ...InstanceNormOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(381, []any{input, o.RunningMean, o.RunningVar, o.Weight, o.Bias, o.UseInputStats, o.Momentum, o.Eps}, &out)
+	err = run(389, []any{input, o.RunningMean, o.RunningVar, o.Weight, o.Bias, o.UseInputStats, o.Momentum, o.Eps}, &out)
 	return
 }
 
@@ -5979,7 +6144,7 @@ type LocalResponseNormOptions struct {
 // channels that are missing count as 0.
 func LocalResponseNorm(input *Tensor, size int, options ...LocalResponseNormOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(382, []any{input, size, o.Alpha, o.Beta, o.K}, &out)
+	err = run(390, []any{input, size, o.Alpha, o.Beta, o.K}, &out)
 	return
 }
 
@@ -5992,7 +6157,7 @@ type SoftmaxOptions struct {
 // Softmax: exp(input) / sum(exp(input)) along a dimension, without overflow.
 func (x *Tensor) Softmax(dim int, options ...SoftmaxOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(383, []any{x, dim, o.Dtype}, &out)
+	err = run(391, []any{x, dim, o.Dtype}, &out)
 	return
 }
 
@@ -6005,7 +6170,7 @@ type LogSoftmaxOptions struct {
 // LogSoftmax: log(softmax(input)), without overflow.
 func (x *Tensor) LogSoftmax(dim int, options ...LogSoftmaxOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(384, []any{x, dim, o.Dtype}, &out)
+	err = run(392, []any{x, dim, o.Dtype}, &out)
 	return
 }
 
@@ -6021,7 +6186,7 @@ type DropoutOptions struct {
 // Dropout: Sets elements to 0 at random and scales the others by 1 / (1 - p).
 func Dropout(input *Tensor, options ...DropoutOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(385, []any{input, o.P, o.Training}, &out)
+	err = run(393, []any{input, o.P, o.Training}, &out)
 	return
 }
 
@@ -6037,7 +6202,7 @@ type Dropout_Options struct {
 // Dropout_: In-place version of `dropout`.
 func Dropout_(input *Tensor, options ...Dropout_Options) (*Tensor, error) {
 	o := last(options)
-	return input, run(386, []any{input, o.P, o.Training})
+	return input, run(394, []any{input, o.P, o.Training})
 }
 
 // Dropout1dOptions are the optional arguments.
@@ -6052,7 +6217,7 @@ type Dropout1dOptions struct {
 // Dropout1d: Dropout of whole channels of [batch, channels, length] or [channels, length].
 func Dropout1d(input *Tensor, options ...Dropout1dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(387, []any{input, o.P, o.Training}, &out)
+	err = run(395, []any{input, o.P, o.Training}, &out)
 	return
 }
 
@@ -6068,7 +6233,7 @@ type Dropout1d_Options struct {
 // Dropout1d_: In-place version of `dropout1d`.
 func Dropout1d_(input *Tensor, options ...Dropout1d_Options) (*Tensor, error) {
 	o := last(options)
-	return input, run(388, []any{input, o.P, o.Training})
+	return input, run(396, []any{input, o.P, o.Training})
 }
 
 // Dropout2dOptions are the optional arguments.
@@ -6083,7 +6248,7 @@ type Dropout2dOptions struct {
 // Dropout2d: Dropout of whole channels of [batch, channels, ...].
 func Dropout2d(input *Tensor, options ...Dropout2dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(389, []any{input, o.P, o.Training}, &out)
+	err = run(397, []any{input, o.P, o.Training}, &out)
 	return
 }
 
@@ -6099,7 +6264,7 @@ type Dropout2d_Options struct {
 // Dropout2d_: In-place version of `dropout2d`.
 func Dropout2d_(input *Tensor, options ...Dropout2d_Options) (*Tensor, error) {
 	o := last(options)
-	return input, run(390, []any{input, o.P, o.Training})
+	return input, run(398, []any{input, o.P, o.Training})
 }
 
 // Dropout3dOptions are the optional arguments.
@@ -6115,7 +6280,7 @@ type Dropout3dOptions struct {
 // batch.
 func Dropout3d(input *Tensor, options ...Dropout3dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(391, []any{input, o.P, o.Training}, &out)
+	err = run(399, []any{input, o.P, o.Training}, &out)
 	return
 }
 
@@ -6131,7 +6296,7 @@ type Dropout3d_Options struct {
 // Dropout3d_: In-place version of `dropout3d`.
 func Dropout3d_(input *Tensor, options ...Dropout3d_Options) (*Tensor, error) {
 	o := last(options)
-	return input, run(392, []any{input, o.P, o.Training})
+	return input, run(400, []any{input, o.P, o.Training})
 }
 
 // AlphaDropoutOptions are the optional arguments.
@@ -6147,7 +6312,7 @@ type AlphaDropoutOptions struct {
 // are kept (arXiv 1706.02515).
 func AlphaDropout(input *Tensor, options ...AlphaDropoutOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(393, []any{input, o.P, o.Training}, &out)
+	err = run(401, []any{input, o.P, o.Training}, &out)
 	return
 }
 
@@ -6163,7 +6328,7 @@ type AlphaDropout_Options struct {
 // AlphaDropout_: In-place version of `alpha_dropout`.
 func AlphaDropout_(input *Tensor, options ...AlphaDropout_Options) (*Tensor, error) {
 	o := last(options)
-	return input, run(394, []any{input, o.P, o.Training})
+	return input, run(402, []any{input, o.P, o.Training})
 }
 
 // FeatureAlphaDropoutOptions are the optional arguments.
@@ -6178,7 +6343,7 @@ type FeatureAlphaDropoutOptions struct {
 // FeatureAlphaDropout: alpha_dropout of whole channels of [batch, channels, ...].
 func FeatureAlphaDropout(input *Tensor, options ...FeatureAlphaDropoutOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(395, []any{input, o.P, o.Training}, &out)
+	err = run(403, []any{input, o.P, o.Training}, &out)
 	return
 }
 
@@ -6194,7 +6359,7 @@ type FeatureAlphaDropout_Options struct {
 // FeatureAlphaDropout_: In-place version of `feature_alpha_dropout`.
 func FeatureAlphaDropout_(input *Tensor, options ...FeatureAlphaDropout_Options) (*Tensor, error) {
 	o := last(options)
-	return input, run(396, []any{input, o.P, o.Training})
+	return input, run(404, []any{input, o.P, o.Training})
 }
 
 // RreluOptions are the optional arguments.
@@ -6212,7 +6377,7 @@ type RreluOptions struct {
 // Rrelu: leaky_relu with slopes drawn at random (arXiv 1505.00853).
 func Rrelu(input *Tensor, options ...RreluOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(397, []any{input, o.Lower, o.Upper, o.Training}, &out)
+	err = run(405, []any{input, o.Lower, o.Upper, o.Training}, &out)
 	return
 }
 
@@ -6231,7 +6396,7 @@ type Rrelu_Options struct {
 // Rrelu_: In-place version of `rrelu`.
 func Rrelu_(input *Tensor, options ...Rrelu_Options) (*Tensor, error) {
 	o := last(options)
-	return input, run(398, []any{input, o.Lower, o.Upper, o.Training})
+	return input, run(406, []any{input, o.Lower, o.Upper, o.Training})
 }
 
 // GumbelSoftmaxOptions are the optional arguments.
@@ -6253,7 +6418,7 @@ type GumbelSoftmaxOptions struct {
 // tau) (arXiv 1611.00712).
 func GumbelSoftmax(logits *Tensor, options ...GumbelSoftmaxOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(399, []any{logits, o.Tau, o.Hard, o.Eps, o.Dim}, &out)
+	err = run(407, []any{logits, o.Tau, o.Hard, o.Eps, o.Dim}, &out)
 	return
 }
 
@@ -6278,14 +6443,52 @@ type EmbeddingOptions struct {
 // Embedding: Rows of a table: weight[input], of shape [input..., size].
 func Embedding(input *Tensor, weight *Tensor, options ...EmbeddingOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(400, []any{input, weight, o.PaddingIdx, o.MaxNorm, o.NormType, o.ScaleGradByFreq, o.Sparse}, &out)
+	err = run(408, []any{input, weight, o.PaddingIdx, o.MaxNorm, o.NormType, o.ScaleGradByFreq, o.Sparse}, &out)
+	return
+}
+
+// EmbeddingBagOptions are the optional arguments.
+type EmbeddingBagOptions struct {
+	// Where in input each bag begins; absent where input has two dimensions.
+	Offsets *Tensor
+
+	// Rows that are looked up are first scaled down, in place, to this norm; absent for no limit.
+	MaxNorm *float64
+
+	// The p of that norm.
+	NormType *float64
+
+	// Divide each row's gradient by how often it was looked up.
+	ScaleGradByFreq bool
+
+	// What a bag becomes: sum, mean or max.
+	Mode string
+
+	// Must be false: there are no sparse gradients.
+	Sparse bool
+
+	// A factor for each entry of input, with mode sum; or absent.
+	PerSampleWeights *Tensor
+
+	// Whether the last of offsets is where the last bag ends.
+	IncludeLastOffset bool
+
+	// A row that bags leave out; absent for none.
+	PaddingIdx *int
+}
+
+// EmbeddingBag: The sum, mean or maximum of each bag of rows of a table: [bags, size]. An empty bag
+// is 0.
+func EmbeddingBag(input *Tensor, weight *Tensor, options ...EmbeddingBagOptions) (out *Tensor, err error) {
+	o := last(options)
+	err = run(409, []any{input, weight, o.Offsets, o.MaxNorm, o.NormType, o.ScaleGradByFreq, o.Mode, o.Sparse, o.PerSampleWeights, o.IncludeLastOffset, o.PaddingIdx}, &out)
 	return
 }
 
 // Step: Updates every parameter that has a gradient. After an error earlier groups are updated,
 // later ones are not.
 func (x *Optimizer) Step() error {
-	return run(401, []any{x})
+	return run(410, []any{x})
 }
 
 // OptimizerZeroGradOptions are the optional arguments.
@@ -6297,18 +6500,18 @@ type OptimizerZeroGradOptions struct {
 // ZeroGrad: Forgets the gradients of all parameters.
 func (x *Optimizer) ZeroGrad(options ...OptimizerZeroGradOptions) error {
 	o := last(options)
-	return run(402, []any{x, o.SetToNone})
+	return run(411, []any{x, o.SetToNone})
 }
 
 // AddParamGroup: Adds a group of parameters. It takes the first group's settings; optimizer_set
 // changes them.
 func (x *Optimizer) AddParamGroup(params []*Tensor) error {
-	return run(403, []any{x, params})
+	return run(412, []any{x, params})
 }
 
 // GroupCount: How many parameter groups there are.
 func (x *Optimizer) GroupCount() (out int, err error) {
-	err = run(404, []any{x}, &out)
+	err = run(413, []any{x}, &out)
 	return
 }
 
@@ -6321,7 +6524,7 @@ type OptimizerGetOptions struct {
 // Get: A setting of a parameter group.
 func (x *Optimizer) Get(name string, options ...OptimizerGetOptions) (out float64, err error) {
 	o := last(options)
-	err = run(405, []any{x, name, o.Group}, &out)
+	err = run(414, []any{x, name, o.Group}, &out)
 	return
 }
 
@@ -6334,36 +6537,36 @@ type OptimizerSetOptions struct {
 // Set: Changes a setting of a parameter group.
 func (x *Optimizer) Set(name string, value float64, options ...OptimizerSetOptions) error {
 	o := last(options)
-	return run(406, []any{x, name, value, o.Group})
+	return run(415, []any{x, name, value, o.Group})
 }
 
 // StateDict: The state as named tensors: 0.exp_avg belongs to parameter number 0, counted through
 // all groups.
 func (x *Optimizer) StateDict() (names []string, tensors []*Tensor, err error) {
-	err = run(407, []any{x}, &names, &tensors)
+	err = run(416, []any{x}, &names, &tensors)
 	return
 }
 
 // LoadStateDict: Replaces the state. Values are converted to the dtype and device of their
 // parameter; a parameter that is not named starts anew.
 func (x *Optimizer) LoadStateDict(names []string, tensors []*Tensor) error {
-	return run(408, []any{x, names, tensors})
+	return run(417, []any{x, names, tensors})
 }
 
 // Step: Moves on to the next epoch's learning rates.
 func (x *LrScheduler) Step() error {
-	return run(409, []any{x})
+	return run(418, []any{x})
 }
 
 // LastEpoch: How many epochs have passed.
 func (x *LrScheduler) LastEpoch() (out int, err error) {
-	err = run(410, []any{x}, &out)
+	err = run(419, []any{x}, &out)
 	return
 }
 
 // GetLastLr: The learning rates that the schedule has set last. One rate per parameter group.
 func (x *LrScheduler) GetLastLr() (out []float64, err error) {
-	err = run(411, []any{x}, &out)
+	err = run(420, []any{x}, &out)
 	return
 }
 
@@ -6380,7 +6583,7 @@ type ClipGradNorm_Options struct {
 // The norm before clipping, 0-d.
 func ClipGradNorm_(params []*Tensor, maxNorm float64, options ...ClipGradNorm_Options) (out *Tensor, err error) {
 	o := last(options)
-	err = run(412, []any{params, maxNorm, o.NormType, o.ErrorIfNonfinite}, &out)
+	err = run(421, []any{params, maxNorm, o.NormType, o.ErrorIfNonfinite}, &out)
 	return
 }
 
@@ -6394,227 +6597,227 @@ type OptimizerUpdateOptions struct {
 // for languages whose optimizers keep their own state.
 func OptimizerUpdate(optimizer string, params []*Tensor, grads []*Tensor, states []*Tensor, lr any, settings []float64, options ...OptimizerUpdateOptions) error {
 	o := last(options)
-	return run(413, []any{optimizer, params, grads, states, lr, settings, o.First})
+	return run(422, []any{optimizer, params, grads, states, lr, settings, o.First})
 }
 
 // Neg: Negative of each element.
 func (x *Tensor) Neg() (out *Tensor, err error) {
-	err = run(414, []any{x}, &out)
+	err = run(423, []any{x}, &out)
 	return
 }
 
 // Neg_: In-place version of `neg`.
 func (x *Tensor) Neg_() (*Tensor, error) {
-	return x, run(415, []any{x})
+	return x, run(424, []any{x})
 }
 
 // Abs: Absolute value of each element. The gradient at 0 is 0.
 func (x *Tensor) Abs() (out *Tensor, err error) {
-	err = run(416, []any{x}, &out)
+	err = run(425, []any{x}, &out)
 	return
 }
 
 // Abs_: In-place version of `abs`.
 func (x *Tensor) Abs_() (*Tensor, error) {
-	return x, run(417, []any{x})
+	return x, run(426, []any{x})
 }
 
 // Sign: -1, 0 or 1 by the sign of each element.
 func (x *Tensor) Sign() (out *Tensor, err error) {
-	err = run(418, []any{x}, &out)
+	err = run(427, []any{x}, &out)
 	return
 }
 
 // Sign_: In-place version of `sign`.
 func (x *Tensor) Sign_() (*Tensor, error) {
-	return x, run(419, []any{x})
+	return x, run(428, []any{x})
 }
 
 // Floor: Largest integer not above each element.
 func (x *Tensor) Floor() (out *Tensor, err error) {
-	err = run(420, []any{x}, &out)
+	err = run(429, []any{x}, &out)
 	return
 }
 
 // Floor_: In-place version of `floor`.
 func (x *Tensor) Floor_() (*Tensor, error) {
-	return x, run(421, []any{x})
+	return x, run(430, []any{x})
 }
 
 // Ceil: Smallest integer not below each element.
 func (x *Tensor) Ceil() (out *Tensor, err error) {
-	err = run(422, []any{x}, &out)
+	err = run(431, []any{x}, &out)
 	return
 }
 
 // Ceil_: In-place version of `ceil`.
 func (x *Tensor) Ceil_() (*Tensor, error) {
-	return x, run(423, []any{x})
+	return x, run(432, []any{x})
 }
 
 // Round: Nearest integer; halves go to the even neighbour.
 func (x *Tensor) Round() (out *Tensor, err error) {
-	err = run(424, []any{x}, &out)
+	err = run(433, []any{x}, &out)
 	return
 }
 
 // Round_: In-place version of `round`.
 func (x *Tensor) Round_() (*Tensor, error) {
-	return x, run(425, []any{x})
+	return x, run(434, []any{x})
 }
 
 // Trunc: Integer part of each element.
 func (x *Tensor) Trunc() (out *Tensor, err error) {
-	err = run(426, []any{x}, &out)
+	err = run(435, []any{x}, &out)
 	return
 }
 
 // Trunc_: In-place version of `trunc`.
 func (x *Tensor) Trunc_() (*Tensor, error) {
-	return x, run(427, []any{x})
+	return x, run(436, []any{x})
 }
 
 // Exp: Exponential of each element.
 func (x *Tensor) Exp() (out *Tensor, err error) {
-	err = run(428, []any{x}, &out)
+	err = run(437, []any{x}, &out)
 	return
 }
 
 // Exp_: In-place version of `exp`.
 func (x *Tensor) Exp_() (*Tensor, error) {
-	return x, run(429, []any{x})
+	return x, run(438, []any{x})
 }
 
 // Log: Natural logarithm of each element.
 func (x *Tensor) Log() (out *Tensor, err error) {
-	err = run(430, []any{x}, &out)
+	err = run(439, []any{x}, &out)
 	return
 }
 
 // Log_: In-place version of `log`.
 func (x *Tensor) Log_() (*Tensor, error) {
-	return x, run(431, []any{x})
+	return x, run(440, []any{x})
 }
 
 // Log1p: log(1 + input), accurate near 0.
 func (x *Tensor) Log1p() (out *Tensor, err error) {
-	err = run(432, []any{x}, &out)
+	err = run(441, []any{x}, &out)
 	return
 }
 
 // Log1p_: In-place version of `log1p`.
 func (x *Tensor) Log1p_() (*Tensor, error) {
-	return x, run(433, []any{x})
+	return x, run(442, []any{x})
 }
 
 // Sqrt: Square root of each element; NaN for negative ones.
 func (x *Tensor) Sqrt() (out *Tensor, err error) {
-	err = run(434, []any{x}, &out)
+	err = run(443, []any{x}, &out)
 	return
 }
 
 // Sqrt_: In-place version of `sqrt`.
 func (x *Tensor) Sqrt_() (*Tensor, error) {
-	return x, run(435, []any{x})
+	return x, run(444, []any{x})
 }
 
 // Rsqrt: 1 / sqrt(input).
 func (x *Tensor) Rsqrt() (out *Tensor, err error) {
-	err = run(436, []any{x}, &out)
+	err = run(445, []any{x}, &out)
 	return
 }
 
 // Rsqrt_: In-place version of `rsqrt`.
 func (x *Tensor) Rsqrt_() (*Tensor, error) {
-	return x, run(437, []any{x})
+	return x, run(446, []any{x})
 }
 
 // Square: Square of each element.
 func (x *Tensor) Square() (out *Tensor, err error) {
-	err = run(438, []any{x}, &out)
+	err = run(447, []any{x}, &out)
 	return
 }
 
 // Square_: In-place version of `square`.
 func (x *Tensor) Square_() (*Tensor, error) {
-	return x, run(439, []any{x})
+	return x, run(448, []any{x})
 }
 
 // Reciprocal: 1 / input.
 func (x *Tensor) Reciprocal() (out *Tensor, err error) {
-	err = run(440, []any{x}, &out)
+	err = run(449, []any{x}, &out)
 	return
 }
 
 // Reciprocal_: In-place version of `reciprocal`.
 func (x *Tensor) Reciprocal_() (*Tensor, error) {
-	return x, run(441, []any{x})
+	return x, run(450, []any{x})
 }
 
 // Sin: Sine of each element.
 func (x *Tensor) Sin() (out *Tensor, err error) {
-	err = run(442, []any{x}, &out)
+	err = run(451, []any{x}, &out)
 	return
 }
 
 // Sin_: In-place version of `sin`.
 func (x *Tensor) Sin_() (*Tensor, error) {
-	return x, run(443, []any{x})
+	return x, run(452, []any{x})
 }
 
 // Cos: Cosine of each element.
 func (x *Tensor) Cos() (out *Tensor, err error) {
-	err = run(444, []any{x}, &out)
+	err = run(453, []any{x}, &out)
 	return
 }
 
 // Cos_: In-place version of `cos`.
 func (x *Tensor) Cos_() (*Tensor, error) {
-	return x, run(445, []any{x})
+	return x, run(454, []any{x})
 }
 
 // Tanh: Hyperbolic tangent of each element.
 func (x *Tensor) Tanh() (out *Tensor, err error) {
-	err = run(446, []any{x}, &out)
+	err = run(455, []any{x}, &out)
 	return
 }
 
 // Tanh_: In-place version of `tanh`.
 func (x *Tensor) Tanh_() (*Tensor, error) {
-	return x, run(447, []any{x})
+	return x, run(456, []any{x})
 }
 
 // Erf: Error function of each element.
 func (x *Tensor) Erf() (out *Tensor, err error) {
-	err = run(448, []any{x}, &out)
+	err = run(457, []any{x}, &out)
 	return
 }
 
 // Erf_: In-place version of `erf`.
 func (x *Tensor) Erf_() (*Tensor, error) {
-	return x, run(449, []any{x})
+	return x, run(458, []any{x})
 }
 
 // Sigmoid: 1 / (1 + exp(-input)).
 func (x *Tensor) Sigmoid() (out *Tensor, err error) {
-	err = run(450, []any{x}, &out)
+	err = run(459, []any{x}, &out)
 	return
 }
 
 // Sigmoid_: In-place version of `sigmoid`.
 func (x *Tensor) Sigmoid_() (*Tensor, error) {
-	return x, run(451, []any{x})
+	return x, run(460, []any{x})
 }
 
 // Relu: max(0, input). The gradient at 0 is 0.
 func (x *Tensor) Relu() (out *Tensor, err error) {
-	err = run(452, []any{x}, &out)
+	err = run(461, []any{x}, &out)
 	return
 }
 
 // Relu_: In-place version of `relu`.
 func (x *Tensor) Relu_() (*Tensor, error) {
-	return x, run(453, []any{x})
+	return x, run(462, []any{x})
 }
 
 // LeakyReluOptions are the optional arguments.
@@ -6626,7 +6829,7 @@ type LeakyReluOptions struct {
 // LeakyRelu: input where it is positive, negative_slope * input elsewhere.
 func LeakyRelu(input *Tensor, options ...LeakyReluOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(454, []any{input, o.NegativeSlope}, &out)
+	err = run(463, []any{input, o.NegativeSlope}, &out)
 	return
 }
 
@@ -6639,7 +6842,7 @@ type LeakyRelu_Options struct {
 // LeakyRelu_: In-place version of `leaky_relu`.
 func LeakyRelu_(input *Tensor, options ...LeakyRelu_Options) (*Tensor, error) {
 	o := last(options)
-	return input, run(455, []any{input, o.NegativeSlope})
+	return input, run(464, []any{input, o.NegativeSlope})
 }
 
 // EluOptions are the optional arguments.
@@ -6651,7 +6854,7 @@ type EluOptions struct {
 // Elu: input where it is positive, alpha * (exp(input) - 1) elsewhere.
 func Elu(input *Tensor, options ...EluOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(456, []any{input, o.Alpha}, &out)
+	err = run(465, []any{input, o.Alpha}, &out)
 	return
 }
 
@@ -6664,7 +6867,7 @@ type Elu_Options struct {
 // Elu_: In-place version of `elu`.
 func Elu_(input *Tensor, options ...Elu_Options) (*Tensor, error) {
 	o := last(options)
-	return input, run(457, []any{input, o.Alpha})
+	return input, run(466, []any{input, o.Alpha})
 }
 
 // SoftplusOptions are the optional arguments.
@@ -6679,25 +6882,25 @@ type SoftplusOptions struct {
 // Softplus: log(1 + exp(beta * input)) / beta, a smooth relu.
 func Softplus(input *Tensor, options ...SoftplusOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(458, []any{input, o.Beta, o.Threshold}, &out)
+	err = run(467, []any{input, o.Beta, o.Threshold}, &out)
 	return
 }
 
 // Logsigmoid: log(sigmoid(input)), without overflow.
 func Logsigmoid(input *Tensor) (out *Tensor, err error) {
-	err = run(459, []any{input}, &out)
+	err = run(468, []any{input}, &out)
 	return
 }
 
 // Silu: input * sigmoid(input), also called swish.
 func Silu(input *Tensor) (out *Tensor, err error) {
-	err = run(460, []any{input}, &out)
+	err = run(469, []any{input}, &out)
 	return
 }
 
 // Silu_: In-place version of `silu`.
 func Silu_(input *Tensor) (*Tensor, error) {
-	return input, run(461, []any{input})
+	return input, run(470, []any{input})
 }
 
 // GeluOptions are the optional arguments.
@@ -6709,30 +6912,30 @@ type GeluOptions struct {
 // Gelu: input * Phi(input), Phi being the normal distribution function.
 func Gelu(input *Tensor, options ...GeluOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(462, []any{input, o.Approximate}, &out)
+	err = run(471, []any{input, o.Approximate}, &out)
 	return
 }
 
 // ClampMin: Raises elements below min to min; NaN stays NaN. The gradient at the bound is 1.
 func (x *Tensor) ClampMin(min any) (out *Tensor, err error) {
-	err = run(463, []any{x, min}, &out)
+	err = run(472, []any{x, min}, &out)
 	return
 }
 
 // ClampMin_: In-place version of `clamp_min`.
 func (x *Tensor) ClampMin_(min any) (*Tensor, error) {
-	return x, run(464, []any{x, min})
+	return x, run(473, []any{x, min})
 }
 
 // ClampMax: Lowers elements above max to max; NaN stays NaN. The gradient at the bound is 1.
 func (x *Tensor) ClampMax(max any) (out *Tensor, err error) {
-	err = run(465, []any{x, max}, &out)
+	err = run(474, []any{x, max}, &out)
 	return
 }
 
 // ClampMax_: In-place version of `clamp_max`.
 func (x *Tensor) ClampMax_(max any) (*Tensor, error) {
-	return x, run(466, []any{x, max})
+	return x, run(475, []any{x, max})
 }
 
 // ClampOptions are the optional arguments.
@@ -6748,7 +6951,7 @@ type ClampOptions struct {
 // gradient at the bounds is 1.
 func (x *Tensor) Clamp(options ...ClampOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(467, []any{x, o.Min, o.Max}, &out)
+	err = run(476, []any{x, o.Min, o.Max}, &out)
 	return
 }
 
@@ -6764,7 +6967,7 @@ type Clamp_Options struct {
 // Clamp_: In-place version of `clamp`.
 func (x *Tensor) Clamp_(options ...Clamp_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(468, []any{x, o.Min, o.Max})
+	return x, run(477, []any{x, o.Min, o.Max})
 }
 
 // AddOptions are the optional arguments.
@@ -6776,7 +6979,7 @@ type AddOptions struct {
 // Add: input + alpha * other.
 func (x *Tensor) Add(other any, options ...AddOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(469, []any{x, other, o.Alpha}, &out)
+	err = run(478, []any{x, other, o.Alpha}, &out)
 	return
 }
 
@@ -6789,7 +6992,7 @@ type Add_Options struct {
 // Add_: In-place version of `add`.
 func (x *Tensor) Add_(other any, options ...Add_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(470, []any{x, other, o.Alpha})
+	return x, run(479, []any{x, other, o.Alpha})
 }
 
 // SubOptions are the optional arguments.
@@ -6801,7 +7004,7 @@ type SubOptions struct {
 // Sub: input - alpha * other.
 func (x *Tensor) Sub(other any, options ...SubOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(471, []any{x, other, o.Alpha}, &out)
+	err = run(480, []any{x, other, o.Alpha}, &out)
 	return
 }
 
@@ -6814,7 +7017,7 @@ type Sub_Options struct {
 // Sub_: In-place version of `sub`.
 func (x *Tensor) Sub_(other any, options ...Sub_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(472, []any{x, other, o.Alpha})
+	return x, run(481, []any{x, other, o.Alpha})
 }
 
 // RsubOptions are the optional arguments.
@@ -6826,30 +7029,30 @@ type RsubOptions struct {
 // Rsub: other - alpha * input.
 func (x *Tensor) Rsub(other any, options ...RsubOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(473, []any{x, other, o.Alpha}, &out)
+	err = run(482, []any{x, other, o.Alpha}, &out)
 	return
 }
 
 // Mul: input * other.
 func (x *Tensor) Mul(other any) (out *Tensor, err error) {
-	err = run(474, []any{x, other}, &out)
+	err = run(483, []any{x, other}, &out)
 	return
 }
 
 // Mul_: In-place version of `mul`.
 func (x *Tensor) Mul_(other any) (*Tensor, error) {
-	return x, run(475, []any{x, other})
+	return x, run(484, []any{x, other})
 }
 
 // TrueDivide: input / other; integer tensors are divided as floating-point ones.
 func (x *Tensor) TrueDivide(other any) (out *Tensor, err error) {
-	err = run(476, []any{x, other}, &out)
+	err = run(485, []any{x, other}, &out)
 	return
 }
 
 // TrueDivide_: In-place version of `true_divide`.
 func (x *Tensor) TrueDivide_(other any) (*Tensor, error) {
-	return x, run(477, []any{x, other})
+	return x, run(486, []any{x, other})
 }
 
 // DivOptions are the optional arguments.
@@ -6861,7 +7064,7 @@ type DivOptions struct {
 // Div: input / other. True division gives floating-point results for integers too.
 func (x *Tensor) Div(other any, options ...DivOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(478, []any{x, other, o.RoundingMode}, &out)
+	err = run(487, []any{x, other, o.RoundingMode}, &out)
 	return
 }
 
@@ -6874,51 +7077,51 @@ type Div_Options struct {
 // Div_: In-place version of `div`.
 func (x *Tensor) Div_(other any, options ...Div_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(479, []any{x, other, o.RoundingMode})
+	return x, run(488, []any{x, other, o.RoundingMode})
 }
 
 // FloorDivide: Quotient rounded down: div with rounding_mode = 'floor'.
 func (x *Tensor) FloorDivide(other any) (out *Tensor, err error) {
-	err = run(480, []any{x, other}, &out)
+	err = run(489, []any{x, other}, &out)
 	return
 }
 
 // FloorDivide_: In-place version of `floor_divide`.
 func (x *Tensor) FloorDivide_(other any) (*Tensor, error) {
-	return x, run(481, []any{x, other})
+	return x, run(490, []any{x, other})
 }
 
 // Remainder: input - other * floor(input / other): Python's %; the sign is the divisor's.
 func (x *Tensor) Remainder(other any) (out *Tensor, err error) {
-	err = run(482, []any{x, other}, &out)
+	err = run(491, []any{x, other}, &out)
 	return
 }
 
 // Remainder_: In-place version of `remainder`.
 func (x *Tensor) Remainder_(other any) (*Tensor, error) {
-	return x, run(483, []any{x, other})
+	return x, run(492, []any{x, other})
 }
 
 // Pow: input to the power of exponent. The base's gradient is 0 where the exponent is 0.
 func Pow(input any, exponent any) (out *Tensor, err error) {
-	err = run(484, []any{input, exponent}, &out)
+	err = run(493, []any{input, exponent}, &out)
 	return
 }
 
 // Pow_: In-place version of `pow`.
 func (x *Tensor) Pow_(exponent any) (*Tensor, error) {
-	return x, run(485, []any{x, exponent})
+	return x, run(494, []any{x, exponent})
 }
 
 // Maximum: The larger of two elements; NaN if one is NaN. Equal elements share the gradient.
 func (x *Tensor) Maximum(other *Tensor) (out *Tensor, err error) {
-	err = run(486, []any{x, other}, &out)
+	err = run(495, []any{x, other}, &out)
 	return
 }
 
 // Minimum: The smaller of two elements; NaN if one is NaN. Equal elements share the gradient.
 func (x *Tensor) Minimum(other *Tensor) (out *Tensor, err error) {
-	err = run(487, []any{x, other}, &out)
+	err = run(496, []any{x, other}, &out)
 	return
 }
 
@@ -6934,7 +7137,7 @@ type HardtanhOptions struct {
 // Hardtanh: Limits each element to [min_val, max_val]. The gradient at the bounds is 0.
 func Hardtanh(input *Tensor, options ...HardtanhOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(488, []any{input, o.MinVal, o.MaxVal}, &out)
+	err = run(497, []any{input, o.MinVal, o.MaxVal}, &out)
 	return
 }
 
@@ -6950,40 +7153,40 @@ type Hardtanh_Options struct {
 // Hardtanh_: In-place version of `hardtanh`.
 func Hardtanh_(input *Tensor, options ...Hardtanh_Options) (*Tensor, error) {
 	o := last(options)
-	return input, run(489, []any{input, o.MinVal, o.MaxVal})
+	return input, run(498, []any{input, o.MinVal, o.MaxVal})
 }
 
 // Relu6: hardtanh between 0 and 6.
 func Relu6(input *Tensor) (out *Tensor, err error) {
-	err = run(490, []any{input}, &out)
+	err = run(499, []any{input}, &out)
 	return
 }
 
 // Relu6_: In-place version of `relu6`.
 func Relu6_(input *Tensor) (*Tensor, error) {
-	return input, run(491, []any{input})
+	return input, run(500, []any{input})
 }
 
 // Hardsigmoid: min(max(input + 3, 0), 6) / 6, a piecewise linear sigmoid.
 func Hardsigmoid(input *Tensor) (out *Tensor, err error) {
-	err = run(492, []any{input}, &out)
+	err = run(501, []any{input}, &out)
 	return
 }
 
 // Hardsigmoid_: In-place version of `hardsigmoid`.
 func Hardsigmoid_(input *Tensor) (*Tensor, error) {
-	return input, run(493, []any{input})
+	return input, run(502, []any{input})
 }
 
 // Hardswish: input * hardsigmoid(input).
 func Hardswish(input *Tensor) (out *Tensor, err error) {
-	err = run(494, []any{input}, &out)
+	err = run(503, []any{input}, &out)
 	return
 }
 
 // Hardswish_: In-place version of `hardswish`.
 func Hardswish_(input *Tensor) (*Tensor, error) {
-	return input, run(495, []any{input})
+	return input, run(504, []any{input})
 }
 
 // HardshrinkOptions are the optional arguments.
@@ -6995,7 +7198,7 @@ type HardshrinkOptions struct {
 // Hardshrink: input where |input| > lambd, 0 elsewhere.
 func (x *Tensor) Hardshrink(options ...HardshrinkOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(496, []any{x, o.Lambd}, &out)
+	err = run(505, []any{x, o.Lambd}, &out)
 	return
 }
 
@@ -7008,42 +7211,42 @@ type SoftshrinkOptions struct {
 // Softshrink: input moved towards 0 by lambd; 0 where |input| <= lambd.
 func Softshrink(input *Tensor, options ...SoftshrinkOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(497, []any{input, o.Lambd}, &out)
+	err = run(506, []any{input, o.Lambd}, &out)
 	return
 }
 
 // Tanhshrink: input - tanh(input).
 func Tanhshrink(input *Tensor) (out *Tensor, err error) {
-	err = run(498, []any{input}, &out)
+	err = run(507, []any{input}, &out)
 	return
 }
 
 // Threshold: input where it is above the threshold, value elsewhere.
 func Threshold(input *Tensor, threshold any, value any) (out *Tensor, err error) {
-	err = run(499, []any{input, threshold, value}, &out)
+	err = run(508, []any{input, threshold, value}, &out)
 	return
 }
 
 // Threshold_: In-place version of `threshold`.
 func Threshold_(input *Tensor, threshold any, value any) (*Tensor, error) {
-	return input, run(500, []any{input, threshold, value})
+	return input, run(509, []any{input, threshold, value})
 }
 
 // Softsign: input / (1 + |input|).
 func Softsign(input *Tensor) (out *Tensor, err error) {
-	err = run(501, []any{input}, &out)
+	err = run(510, []any{input}, &out)
 	return
 }
 
 // Selu: elu with alpha = 1.6732632423543772, times 1.0507009873554805 (arXiv 1706.02515).
 func Selu(input *Tensor) (out *Tensor, err error) {
-	err = run(502, []any{input}, &out)
+	err = run(511, []any{input}, &out)
 	return
 }
 
 // Selu_: In-place version of `selu`.
 func Selu_(input *Tensor) (*Tensor, error) {
-	return input, run(503, []any{input})
+	return input, run(512, []any{input})
 }
 
 // CeluOptions are the optional arguments.
@@ -7055,7 +7258,7 @@ type CeluOptions struct {
 // Celu: input where it is positive, alpha * (exp(input / alpha) - 1) elsewhere.
 func Celu(input *Tensor, options ...CeluOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(504, []any{input, o.Alpha}, &out)
+	err = run(513, []any{input, o.Alpha}, &out)
 	return
 }
 
@@ -7068,18 +7271,18 @@ type Celu_Options struct {
 // Celu_: In-place version of `celu`.
 func Celu_(input *Tensor, options ...Celu_Options) (*Tensor, error) {
 	o := last(options)
-	return input, run(505, []any{input, o.Alpha})
+	return input, run(514, []any{input, o.Alpha})
 }
 
 // Mish: input * tanh(softplus(input)).
 func Mish(input *Tensor) (out *Tensor, err error) {
-	err = run(506, []any{input}, &out)
+	err = run(515, []any{input}, &out)
 	return
 }
 
 // Mish_: In-place version of `mish`.
 func Mish_(input *Tensor) (*Tensor, error) {
-	return input, run(507, []any{input})
+	return input, run(516, []any{input})
 }
 
 // GluOptions are the optional arguments.
@@ -7091,13 +7294,13 @@ type GluOptions struct {
 // Glu: The first half of the input times the sigmoid of the second.
 func Glu(input *Tensor, options ...GluOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(508, []any{input, o.Dim}, &out)
+	err = run(517, []any{input, o.Dim}, &out)
 	return
 }
 
 // Prelu: input where it is positive, weight * input elsewhere.
 func (x *Tensor) Prelu(weight *Tensor) (out *Tensor, err error) {
-	err = run(509, []any{x, weight}, &out)
+	err = run(518, []any{x, weight}, &out)
 	return
 }
 
@@ -7110,414 +7313,414 @@ type SoftminOptions struct {
 // Softmin: softmax of -input.
 func Softmin(input *Tensor, dim int, options ...SoftminOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(510, []any{input, dim, o.Dtype}, &out)
+	err = run(519, []any{input, dim, o.Dtype}, &out)
 	return
 }
 
 // Eq: Where input == other.
 func (x *Tensor) Eq(other any) (out *Tensor, err error) {
-	err = run(511, []any{x, other}, &out)
+	err = run(520, []any{x, other}, &out)
 	return
 }
 
 // Eq_: In-place version of `eq`.
 func (x *Tensor) Eq_(other any) (*Tensor, error) {
-	return x, run(512, []any{x, other})
+	return x, run(521, []any{x, other})
 }
 
 // Ne: Where input != other.
 func (x *Tensor) Ne(other any) (out *Tensor, err error) {
-	err = run(513, []any{x, other}, &out)
+	err = run(522, []any{x, other}, &out)
 	return
 }
 
 // Ne_: In-place version of `ne`.
 func (x *Tensor) Ne_(other any) (*Tensor, error) {
-	return x, run(514, []any{x, other})
+	return x, run(523, []any{x, other})
 }
 
 // Lt: Where input < other.
 func (x *Tensor) Lt(other any) (out *Tensor, err error) {
-	err = run(515, []any{x, other}, &out)
+	err = run(524, []any{x, other}, &out)
 	return
 }
 
 // Lt_: In-place version of `lt`.
 func (x *Tensor) Lt_(other any) (*Tensor, error) {
-	return x, run(516, []any{x, other})
+	return x, run(525, []any{x, other})
 }
 
 // Le: Where input <= other.
 func (x *Tensor) Le(other any) (out *Tensor, err error) {
-	err = run(517, []any{x, other}, &out)
+	err = run(526, []any{x, other}, &out)
 	return
 }
 
 // Le_: In-place version of `le`.
 func (x *Tensor) Le_(other any) (*Tensor, error) {
-	return x, run(518, []any{x, other})
+	return x, run(527, []any{x, other})
 }
 
 // Gt: Where input > other.
 func (x *Tensor) Gt(other any) (out *Tensor, err error) {
-	err = run(519, []any{x, other}, &out)
+	err = run(528, []any{x, other}, &out)
 	return
 }
 
 // Gt_: In-place version of `gt`.
 func (x *Tensor) Gt_(other any) (*Tensor, error) {
-	return x, run(520, []any{x, other})
+	return x, run(529, []any{x, other})
 }
 
 // Ge: Where input >= other.
 func (x *Tensor) Ge(other any) (out *Tensor, err error) {
-	err = run(521, []any{x, other}, &out)
+	err = run(530, []any{x, other}, &out)
 	return
 }
 
 // Ge_: In-place version of `ge`.
 func (x *Tensor) Ge_(other any) (*Tensor, error) {
-	return x, run(522, []any{x, other})
+	return x, run(531, []any{x, other})
 }
 
 // Isnan: Where elements are NaN.
 func (x *Tensor) Isnan() (out *Tensor, err error) {
-	err = run(523, []any{x}, &out)
+	err = run(532, []any{x}, &out)
 	return
 }
 
 // Isinf: Where elements are infinite.
 func (x *Tensor) Isinf() (out *Tensor, err error) {
-	err = run(524, []any{x}, &out)
+	err = run(533, []any{x}, &out)
 	return
 }
 
 // Isfinite: Where elements are neither infinite nor NaN.
 func (x *Tensor) Isfinite() (out *Tensor, err error) {
-	err = run(525, []any{x}, &out)
+	err = run(534, []any{x}, &out)
 	return
 }
 
 // LogicalNot: Where elements are zero.
 func (x *Tensor) LogicalNot() (out *Tensor, err error) {
-	err = run(526, []any{x}, &out)
+	err = run(535, []any{x}, &out)
 	return
 }
 
 // LogicalNot_: In-place version of `logical_not`.
 func (x *Tensor) LogicalNot_() (*Tensor, error) {
-	return x, run(527, []any{x})
+	return x, run(536, []any{x})
 }
 
 // LogicalAnd: Where both elements are nonzero.
 func (x *Tensor) LogicalAnd(other *Tensor) (out *Tensor, err error) {
-	err = run(528, []any{x, other}, &out)
+	err = run(537, []any{x, other}, &out)
 	return
 }
 
 // LogicalAnd_: In-place version of `logical_and`.
 func (x *Tensor) LogicalAnd_(other *Tensor) (*Tensor, error) {
-	return x, run(529, []any{x, other})
+	return x, run(538, []any{x, other})
 }
 
 // LogicalOr: Where an element is nonzero.
 func (x *Tensor) LogicalOr(other *Tensor) (out *Tensor, err error) {
-	err = run(530, []any{x, other}, &out)
+	err = run(539, []any{x, other}, &out)
 	return
 }
 
 // LogicalOr_: In-place version of `logical_or`.
 func (x *Tensor) LogicalOr_(other *Tensor) (*Tensor, error) {
-	return x, run(531, []any{x, other})
+	return x, run(540, []any{x, other})
 }
 
 // LogicalXor: Where exactly one element is nonzero.
 func (x *Tensor) LogicalXor(other *Tensor) (out *Tensor, err error) {
-	err = run(532, []any{x, other}, &out)
+	err = run(541, []any{x, other}, &out)
 	return
 }
 
 // LogicalXor_: In-place version of `logical_xor`.
 func (x *Tensor) LogicalXor_(other *Tensor) (*Tensor, error) {
-	return x, run(533, []any{x, other})
+	return x, run(542, []any{x, other})
 }
 
 // BitwiseAnd: Bitwise and of integers; logical and of bools.
 func (x *Tensor) BitwiseAnd(other any) (out *Tensor, err error) {
-	err = run(534, []any{x, other}, &out)
+	err = run(543, []any{x, other}, &out)
 	return
 }
 
 // BitwiseAnd_: In-place version of `bitwise_and`.
 func (x *Tensor) BitwiseAnd_(other any) (*Tensor, error) {
-	return x, run(535, []any{x, other})
+	return x, run(544, []any{x, other})
 }
 
 // BitwiseOr: Bitwise or of integers; logical or of bools.
 func (x *Tensor) BitwiseOr(other any) (out *Tensor, err error) {
-	err = run(536, []any{x, other}, &out)
+	err = run(545, []any{x, other}, &out)
 	return
 }
 
 // BitwiseOr_: In-place version of `bitwise_or`.
 func (x *Tensor) BitwiseOr_(other any) (*Tensor, error) {
-	return x, run(537, []any{x, other})
+	return x, run(546, []any{x, other})
 }
 
 // BitwiseXor: Bitwise exclusive or of integers; logical exclusive or of bools.
 func (x *Tensor) BitwiseXor(other any) (out *Tensor, err error) {
-	err = run(538, []any{x, other}, &out)
+	err = run(547, []any{x, other}, &out)
 	return
 }
 
 // BitwiseXor_: In-place version of `bitwise_xor`.
 func (x *Tensor) BitwiseXor_(other any) (*Tensor, error) {
-	return x, run(539, []any{x, other})
+	return x, run(548, []any{x, other})
 }
 
 // BitwiseLeftShift: input * 2^other of integers; 0 where other is negative or not less than the
 // number of bits.
 func (x *Tensor) BitwiseLeftShift(other any) (out *Tensor, err error) {
-	err = run(540, []any{x, other}, &out)
+	err = run(549, []any{x, other}, &out)
 	return
 }
 
 // BitwiseLeftShift_: In-place version of `bitwise_left_shift`.
 func (x *Tensor) BitwiseLeftShift_(other any) (*Tensor, error) {
-	return x, run(541, []any{x, other})
+	return x, run(550, []any{x, other})
 }
 
 // BitwiseRightShift: input / 2^other of integers, rounded down; 0 or -1 where other is negative or
 // not less than the number of bits.
 func (x *Tensor) BitwiseRightShift(other any) (out *Tensor, err error) {
-	err = run(542, []any{x, other}, &out)
+	err = run(551, []any{x, other}, &out)
 	return
 }
 
 // BitwiseRightShift_: In-place version of `bitwise_right_shift`.
 func (x *Tensor) BitwiseRightShift_(other any) (*Tensor, error) {
-	return x, run(543, []any{x, other})
+	return x, run(552, []any{x, other})
 }
 
 // BitwiseNot: Bitwise complement of integers; logical not of bools.
 func (x *Tensor) BitwiseNot() (out *Tensor, err error) {
-	err = run(544, []any{x}, &out)
+	err = run(553, []any{x}, &out)
 	return
 }
 
 // Where: Elements of input where the condition holds, of other elsewhere; all three broadcast.
 func Where(condition *Tensor, input any, other any) (out *Tensor, err error) {
-	err = run(545, []any{condition, input, other}, &out)
+	err = run(554, []any{condition, input, other}, &out)
 	return
 }
 
 // MaskedFill: The input with value where the mask holds. The result has the input's dtype.
 func (x *Tensor) MaskedFill(mask *Tensor, value any) (out *Tensor, err error) {
-	err = run(546, []any{x, mask, value}, &out)
+	err = run(555, []any{x, mask, value}, &out)
 	return
 }
 
 // MaskedFill_: In-place version of `masked_fill`.
 func (x *Tensor) MaskedFill_(mask *Tensor, value any) (*Tensor, error) {
-	return x, run(547, []any{x, mask, value})
+	return x, run(556, []any{x, mask, value})
 }
 
 // Tan: Tangent of each element.
 func (x *Tensor) Tan() (out *Tensor, err error) {
-	err = run(548, []any{x}, &out)
+	err = run(557, []any{x}, &out)
 	return
 }
 
 // Tan_: In-place version of `tan`.
 func (x *Tensor) Tan_() (*Tensor, error) {
-	return x, run(549, []any{x})
+	return x, run(558, []any{x})
 }
 
 // Asin: Inverse sine of each element; NaN outside of [-1, 1].
 func (x *Tensor) Asin() (out *Tensor, err error) {
-	err = run(550, []any{x}, &out)
+	err = run(559, []any{x}, &out)
 	return
 }
 
 // Asin_: In-place version of `asin`.
 func (x *Tensor) Asin_() (*Tensor, error) {
-	return x, run(551, []any{x})
+	return x, run(560, []any{x})
 }
 
 // Acos: Inverse cosine of each element; NaN outside of [-1, 1].
 func (x *Tensor) Acos() (out *Tensor, err error) {
-	err = run(552, []any{x}, &out)
+	err = run(561, []any{x}, &out)
 	return
 }
 
 // Acos_: In-place version of `acos`.
 func (x *Tensor) Acos_() (*Tensor, error) {
-	return x, run(553, []any{x})
+	return x, run(562, []any{x})
 }
 
 // Atan: Inverse tangent of each element.
 func (x *Tensor) Atan() (out *Tensor, err error) {
-	err = run(554, []any{x}, &out)
+	err = run(563, []any{x}, &out)
 	return
 }
 
 // Atan_: In-place version of `atan`.
 func (x *Tensor) Atan_() (*Tensor, error) {
-	return x, run(555, []any{x})
+	return x, run(564, []any{x})
 }
 
 // Sinh: Hyperbolic sine of each element.
 func (x *Tensor) Sinh() (out *Tensor, err error) {
-	err = run(556, []any{x}, &out)
+	err = run(565, []any{x}, &out)
 	return
 }
 
 // Sinh_: In-place version of `sinh`.
 func (x *Tensor) Sinh_() (*Tensor, error) {
-	return x, run(557, []any{x})
+	return x, run(566, []any{x})
 }
 
 // Cosh: Hyperbolic cosine of each element.
 func (x *Tensor) Cosh() (out *Tensor, err error) {
-	err = run(558, []any{x}, &out)
+	err = run(567, []any{x}, &out)
 	return
 }
 
 // Cosh_: In-place version of `cosh`.
 func (x *Tensor) Cosh_() (*Tensor, error) {
-	return x, run(559, []any{x})
+	return x, run(568, []any{x})
 }
 
 // Asinh: Inverse hyperbolic sine of each element.
 func (x *Tensor) Asinh() (out *Tensor, err error) {
-	err = run(560, []any{x}, &out)
+	err = run(569, []any{x}, &out)
 	return
 }
 
 // Asinh_: In-place version of `asinh`.
 func (x *Tensor) Asinh_() (*Tensor, error) {
-	return x, run(561, []any{x})
+	return x, run(570, []any{x})
 }
 
 // Acosh: Inverse hyperbolic cosine of each element; NaN below 1.
 func (x *Tensor) Acosh() (out *Tensor, err error) {
-	err = run(562, []any{x}, &out)
+	err = run(571, []any{x}, &out)
 	return
 }
 
 // Acosh_: In-place version of `acosh`.
 func (x *Tensor) Acosh_() (*Tensor, error) {
-	return x, run(563, []any{x})
+	return x, run(572, []any{x})
 }
 
 // Atanh: Inverse hyperbolic tangent of each element; NaN outside of [-1, 1].
 func (x *Tensor) Atanh() (out *Tensor, err error) {
-	err = run(564, []any{x}, &out)
+	err = run(573, []any{x}, &out)
 	return
 }
 
 // Atanh_: In-place version of `atanh`.
 func (x *Tensor) Atanh_() (*Tensor, error) {
-	return x, run(565, []any{x})
+	return x, run(574, []any{x})
 }
 
 // Atan2: Angle of the point (other, input), in [-pi, pi].
 func (x *Tensor) Atan2(other *Tensor) (out *Tensor, err error) {
-	err = run(566, []any{x, other}, &out)
+	err = run(575, []any{x, other}, &out)
 	return
 }
 
 // Atan2_: In-place version of `atan2`.
 func (x *Tensor) Atan2_(other *Tensor) (*Tensor, error) {
-	return x, run(567, []any{x, other})
+	return x, run(576, []any{x, other})
 }
 
 // Hypot: sqrt(input^2 + other^2), without overflow.
 func (x *Tensor) Hypot(other *Tensor) (out *Tensor, err error) {
-	err = run(568, []any{x, other}, &out)
+	err = run(577, []any{x, other}, &out)
 	return
 }
 
 // Hypot_: In-place version of `hypot`.
 func (x *Tensor) Hypot_(other *Tensor) (*Tensor, error) {
-	return x, run(569, []any{x, other})
+	return x, run(578, []any{x, other})
 }
 
 // Sinc: sin(pi input) / (pi input), and 1 at 0.
 func (x *Tensor) Sinc() (out *Tensor, err error) {
-	err = run(570, []any{x}, &out)
+	err = run(579, []any{x}, &out)
 	return
 }
 
 // Sinc_: In-place version of `sinc`.
 func (x *Tensor) Sinc_() (*Tensor, error) {
-	return x, run(571, []any{x})
+	return x, run(580, []any{x})
 }
 
 // Deg2rad: Degrees in radians.
 func (x *Tensor) Deg2rad() (out *Tensor, err error) {
-	err = run(572, []any{x}, &out)
+	err = run(581, []any{x}, &out)
 	return
 }
 
 // Deg2rad_: In-place version of `deg2rad`.
 func (x *Tensor) Deg2rad_() (*Tensor, error) {
-	return x, run(573, []any{x})
+	return x, run(582, []any{x})
 }
 
 // Rad2deg: Radians in degrees.
 func (x *Tensor) Rad2deg() (out *Tensor, err error) {
-	err = run(574, []any{x}, &out)
+	err = run(583, []any{x}, &out)
 	return
 }
 
 // Rad2deg_: In-place version of `rad2deg`.
 func (x *Tensor) Rad2deg_() (*Tensor, error) {
-	return x, run(575, []any{x})
+	return x, run(584, []any{x})
 }
 
 // Expm1: exp(input) - 1, accurate near 0.
 func (x *Tensor) Expm1() (out *Tensor, err error) {
-	err = run(576, []any{x}, &out)
+	err = run(585, []any{x}, &out)
 	return
 }
 
 // Expm1_: In-place version of `expm1`.
 func (x *Tensor) Expm1_() (*Tensor, error) {
-	return x, run(577, []any{x})
+	return x, run(586, []any{x})
 }
 
 // Exp2: 2 to the power of each element.
 func (x *Tensor) Exp2() (out *Tensor, err error) {
-	err = run(578, []any{x}, &out)
+	err = run(587, []any{x}, &out)
 	return
 }
 
 // Exp2_: In-place version of `exp2`.
 func (x *Tensor) Exp2_() (*Tensor, error) {
-	return x, run(579, []any{x})
+	return x, run(588, []any{x})
 }
 
 // Log2: Logarithm to the base 2.
 func (x *Tensor) Log2() (out *Tensor, err error) {
-	err = run(580, []any{x}, &out)
+	err = run(589, []any{x}, &out)
 	return
 }
 
 // Log2_: In-place version of `log2`.
 func (x *Tensor) Log2_() (*Tensor, error) {
-	return x, run(581, []any{x})
+	return x, run(590, []any{x})
 }
 
 // Log10: Logarithm to the base 10.
 func (x *Tensor) Log10() (out *Tensor, err error) {
-	err = run(582, []any{x}, &out)
+	err = run(591, []any{x}, &out)
 	return
 }
 
 // Log10_: In-place version of `log10`.
 func (x *Tensor) Log10_() (*Tensor, error) {
-	return x, run(583, []any{x})
+	return x, run(592, []any{x})
 }
 
 // LogitOptions are the optional arguments.
@@ -7529,7 +7732,7 @@ type LogitOptions struct {
 // Logit: log(input / (1 - input)), the inverse of sigmoid.
 func (x *Tensor) Logit(options ...LogitOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(584, []any{x, o.Eps}, &out)
+	err = run(593, []any{x, o.Eps}, &out)
 	return
 }
 
@@ -7542,152 +7745,152 @@ type Logit_Options struct {
 // Logit_: In-place version of `logit`.
 func (x *Tensor) Logit_(options ...Logit_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(585, []any{x, o.Eps})
+	return x, run(594, []any{x, o.Eps})
 }
 
 // Xlogy: input * log(other), and 0 where input is 0.
 func Xlogy(input any, other any) (out *Tensor, err error) {
-	err = run(586, []any{input, other}, &out)
+	err = run(595, []any{input, other}, &out)
 	return
 }
 
 // Xlogy_: In-place version of `xlogy`.
 func (x *Tensor) Xlogy_(other any) (*Tensor, error) {
-	return x, run(587, []any{x, other})
+	return x, run(596, []any{x, other})
 }
 
 // Logaddexp: log(exp(input) + exp(other)), without overflow.
 func (x *Tensor) Logaddexp(other *Tensor) (out *Tensor, err error) {
-	err = run(588, []any{x, other}, &out)
+	err = run(597, []any{x, other}, &out)
 	return
 }
 
 // Logaddexp2: log2(2^input + 2^other), without overflow.
 func (x *Tensor) Logaddexp2(other *Tensor) (out *Tensor, err error) {
-	err = run(589, []any{x, other}, &out)
+	err = run(598, []any{x, other}, &out)
 	return
 }
 
 // FloatPower: pow in float64.
 func FloatPower(input any, exponent any) (out *Tensor, err error) {
-	err = run(590, []any{input, exponent}, &out)
+	err = run(599, []any{input, exponent}, &out)
 	return
 }
 
 // FloatPower_: In-place version of `float_power`.
 func (x *Tensor) FloatPower_(exponent any) (*Tensor, error) {
-	return x, run(591, []any{x, exponent})
+	return x, run(600, []any{x, exponent})
 }
 
 // Ldexp: input * 2^other.
 func (x *Tensor) Ldexp(other *Tensor) (out *Tensor, err error) {
-	err = run(592, []any{x, other}, &out)
+	err = run(601, []any{x, other}, &out)
 	return
 }
 
 // Ldexp_: In-place version of `ldexp`.
 func (x *Tensor) Ldexp_(other *Tensor) (*Tensor, error) {
-	return x, run(593, []any{x, other})
+	return x, run(602, []any{x, other})
 }
 
 // Frac: The part behind the point, with the sign of the element.
 func (x *Tensor) Frac() (out *Tensor, err error) {
-	err = run(594, []any{x}, &out)
+	err = run(603, []any{x}, &out)
 	return
 }
 
 // Frac_: In-place version of `frac`.
 func (x *Tensor) Frac_() (*Tensor, error) {
-	return x, run(595, []any{x})
+	return x, run(604, []any{x})
 }
 
 // RoundDecimals: Rounded to so many decimals; halves go to the even neighbour.
 func (x *Tensor) RoundDecimals(decimals int) (out *Tensor, err error) {
-	err = run(596, []any{x, decimals}, &out)
+	err = run(605, []any{x, decimals}, &out)
 	return
 }
 
 // RoundDecimals_: In-place version of `round_decimals`.
 func (x *Tensor) RoundDecimals_(decimals int) (*Tensor, error) {
-	return x, run(597, []any{x, decimals})
+	return x, run(606, []any{x, decimals})
 }
 
 // Positive: The tensor itself.
 func (x *Tensor) Positive() (out *Tensor, err error) {
-	err = run(598, []any{x}, &out)
+	err = run(607, []any{x}, &out)
 	return
 }
 
 // Signbit: Where the sign is minus, that of -0 too.
 func (x *Tensor) Signbit() (out *Tensor, err error) {
-	err = run(599, []any{x}, &out)
+	err = run(608, []any{x}, &out)
 	return
 }
 
 // Copysign: The size of input with the sign of other.
 func (x *Tensor) Copysign(other any) (out *Tensor, err error) {
-	err = run(600, []any{x, other}, &out)
+	err = run(609, []any{x, other}, &out)
 	return
 }
 
 // Copysign_: In-place version of `copysign`.
 func (x *Tensor) Copysign_(other any) (*Tensor, error) {
-	return x, run(601, []any{x, other})
+	return x, run(610, []any{x, other})
 }
 
 // Fmod: input - other * trunc(input / other): C's remainder; the sign is the input's.
 func (x *Tensor) Fmod(other any) (out *Tensor, err error) {
-	err = run(602, []any{x, other}, &out)
+	err = run(611, []any{x, other}, &out)
 	return
 }
 
 // Fmod_: In-place version of `fmod`.
 func (x *Tensor) Fmod_(other any) (*Tensor, error) {
-	return x, run(603, []any{x, other})
+	return x, run(612, []any{x, other})
 }
 
 // Gcd: Greatest common divisor of integers.
 func (x *Tensor) Gcd(other *Tensor) (out *Tensor, err error) {
-	err = run(604, []any{x, other}, &out)
+	err = run(613, []any{x, other}, &out)
 	return
 }
 
 // Gcd_: In-place version of `gcd`.
 func (x *Tensor) Gcd_(other *Tensor) (*Tensor, error) {
-	return x, run(605, []any{x, other})
+	return x, run(614, []any{x, other})
 }
 
 // Lcm: Least common multiple of integers.
 func (x *Tensor) Lcm(other *Tensor) (out *Tensor, err error) {
-	err = run(606, []any{x, other}, &out)
+	err = run(615, []any{x, other}, &out)
 	return
 }
 
 // Lcm_: In-place version of `lcm`.
 func (x *Tensor) Lcm_(other *Tensor) (*Tensor, error) {
-	return x, run(607, []any{x, other})
+	return x, run(616, []any{x, other})
 }
 
 // Heaviside: 0 for negative elements, 1 for positive ones, and values where they are 0.
 func (x *Tensor) Heaviside(values *Tensor) (out *Tensor, err error) {
-	err = run(608, []any{x, values}, &out)
+	err = run(617, []any{x, values}, &out)
 	return
 }
 
 // Heaviside_: In-place version of `heaviside`.
 func (x *Tensor) Heaviside_(values *Tensor) (*Tensor, error) {
-	return x, run(609, []any{x, values})
+	return x, run(618, []any{x, values})
 }
 
 // Fmax: The larger of two elements; the other one if one is NaN.
 func (x *Tensor) Fmax(other *Tensor) (out *Tensor, err error) {
-	err = run(610, []any{x, other}, &out)
+	err = run(619, []any{x, other}, &out)
 	return
 }
 
 // Fmin: The smaller of two elements; the other one if one is NaN.
 func (x *Tensor) Fmin(other *Tensor) (out *Tensor, err error) {
-	err = run(611, []any{x, other}, &out)
+	err = run(620, []any{x, other}, &out)
 	return
 }
 
@@ -7706,7 +7909,7 @@ type NanToNumOptions struct {
 // NanToNum: The input with finite numbers in the place of NaN and infinities.
 func (x *Tensor) NanToNum(options ...NanToNumOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(612, []any{x, o.Nan, o.Posinf, o.Neginf}, &out)
+	err = run(621, []any{x, o.Nan, o.Posinf, o.Neginf}, &out)
 	return
 }
 
@@ -7725,36 +7928,36 @@ type NanToNum_Options struct {
 // NanToNum_: In-place version of `nan_to_num`.
 func (x *Tensor) NanToNum_(options ...NanToNum_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(613, []any{x, o.Nan, o.Posinf, o.Neginf})
+	return x, run(622, []any{x, o.Nan, o.Posinf, o.Neginf})
 }
 
 // Isposinf: Where elements are infinity.
 func (x *Tensor) Isposinf() (out *Tensor, err error) {
-	err = run(614, []any{x}, &out)
+	err = run(623, []any{x}, &out)
 	return
 }
 
 // Isneginf: Where elements are -infinity.
 func (x *Tensor) Isneginf() (out *Tensor, err error) {
-	err = run(615, []any{x}, &out)
+	err = run(624, []any{x}, &out)
 	return
 }
 
 // Isreal: Where elements have no imaginary part: everywhere.
 func (x *Tensor) Isreal() (out *Tensor, err error) {
-	err = run(616, []any{x}, &out)
+	err = run(625, []any{x}, &out)
 	return
 }
 
 // Lerp: input + weight * (end - input).
 func (x *Tensor) Lerp(end *Tensor, weight any) (out *Tensor, err error) {
-	err = run(617, []any{x, end, weight}, &out)
+	err = run(626, []any{x, end, weight}, &out)
 	return
 }
 
 // Lerp_: In-place version of `lerp`.
 func (x *Tensor) Lerp_(end *Tensor, weight any) (*Tensor, error) {
-	return x, run(618, []any{x, end, weight})
+	return x, run(627, []any{x, end, weight})
 }
 
 // AddcmulOptions are the optional arguments.
@@ -7766,7 +7969,7 @@ type AddcmulOptions struct {
 // Addcmul: input + value * tensor1 * tensor2.
 func (x *Tensor) Addcmul(tensor1 *Tensor, tensor2 *Tensor, options ...AddcmulOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(619, []any{x, tensor1, tensor2, o.Value}, &out)
+	err = run(628, []any{x, tensor1, tensor2, o.Value}, &out)
 	return
 }
 
@@ -7779,7 +7982,7 @@ type Addcmul_Options struct {
 // Addcmul_: In-place version of `addcmul`.
 func (x *Tensor) Addcmul_(tensor1 *Tensor, tensor2 *Tensor, options ...Addcmul_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(620, []any{x, tensor1, tensor2, o.Value})
+	return x, run(629, []any{x, tensor1, tensor2, o.Value})
 }
 
 // AddcdivOptions are the optional arguments.
@@ -7791,7 +7994,7 @@ type AddcdivOptions struct {
 // Addcdiv: input + value * tensor1 / tensor2.
 func (x *Tensor) Addcdiv(tensor1 *Tensor, tensor2 *Tensor, options ...AddcdivOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(621, []any{x, tensor1, tensor2, o.Value}, &out)
+	err = run(630, []any{x, tensor1, tensor2, o.Value}, &out)
 	return
 }
 
@@ -7804,7 +8007,7 @@ type Addcdiv_Options struct {
 // Addcdiv_: In-place version of `addcdiv`.
 func (x *Tensor) Addcdiv_(tensor1 *Tensor, tensor2 *Tensor, options ...Addcdiv_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(622, []any{x, tensor1, tensor2, o.Value})
+	return x, run(631, []any{x, tensor1, tensor2, o.Value})
 }
 
 // MaxPool1dOptions are the optional arguments.
@@ -7826,7 +8029,7 @@ type MaxPool1dOptions struct {
 // 1) - 1) / stride + 1, rounded down, or up in ceil_mode.
 func MaxPool1d(input *Tensor, kernelSize []int, options ...MaxPool1dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(623, []any{input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode}, &out)
+	err = run(632, []any{input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode}, &out)
 	return
 }
 
@@ -7849,7 +8052,7 @@ type MaxPool1dWithIndicesOptions struct {
 // alone, as dilated ones may. The maxima, and their positions in the length (int64).
 func MaxPool1dWithIndices(input *Tensor, kernelSize []int, options ...MaxPool1dWithIndicesOptions) (values *Tensor, indices *Tensor, err error) {
 	o := last(options)
-	err = run(624, []any{input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode}, &values, &indices)
+	err = run(633, []any{input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode}, &values, &indices)
 	return
 }
 
@@ -7872,7 +8075,7 @@ type AvgPool1dOptions struct {
 // rounded down, or up in ceil_mode.
 func AvgPool1d(input *Tensor, kernelSize []int, options ...AvgPool1dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(625, []any{input, kernelSize, o.Stride, o.Padding, o.CeilMode, o.CountIncludePad}, &out)
+	err = run(634, []any{input, kernelSize, o.Stride, o.Padding, o.CeilMode, o.CountIncludePad}, &out)
 	return
 }
 
@@ -7895,7 +8098,7 @@ type MaxPool2dOptions struct {
 // (kernel - 1) - 1) / stride + 1, rounded down, or up in ceil_mode.
 func MaxPool2d(input *Tensor, kernelSize []int, options ...MaxPool2dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(626, []any{input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode}, &out)
+	err = run(635, []any{input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode}, &out)
 	return
 }
 
@@ -7919,7 +8122,7 @@ type MaxPool2dWithIndicesOptions struct {
 // (int64).
 func MaxPool2dWithIndices(input *Tensor, kernelSize []int, options ...MaxPool2dWithIndicesOptions) (values *Tensor, indices *Tensor, err error) {
 	o := last(options)
-	err = run(627, []any{input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode}, &values, &indices)
+	err = run(636, []any{input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode}, &values, &indices)
 	return
 }
 
@@ -7945,7 +8148,7 @@ type AvgPool2dOptions struct {
 // 1, rounded down, or up in ceil_mode.
 func AvgPool2d(input *Tensor, kernelSize []int, options ...AvgPool2dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(628, []any{input, kernelSize, o.Stride, o.Padding, o.CeilMode, o.CountIncludePad, o.DivisorOverride}, &out)
+	err = run(637, []any{input, kernelSize, o.Stride, o.Padding, o.CeilMode, o.CountIncludePad, o.DivisorOverride}, &out)
 	return
 }
 
@@ -7968,7 +8171,7 @@ type MaxPool3dOptions struct {
 // * (kernel - 1) - 1) / stride + 1, rounded down, or up in ceil_mode.
 func MaxPool3d(input *Tensor, kernelSize []int, options ...MaxPool3dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(629, []any{input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode}, &out)
+	err = run(638, []any{input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode}, &out)
 	return
 }
 
@@ -7992,7 +8195,7 @@ type MaxPool3dWithIndicesOptions struct {
 // width (int64).
 func MaxPool3dWithIndices(input *Tensor, kernelSize []int, options ...MaxPool3dWithIndicesOptions) (values *Tensor, indices *Tensor, err error) {
 	o := last(options)
-	err = run(630, []any{input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode}, &values, &indices)
+	err = run(639, []any{input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode}, &values, &indices)
 	return
 }
 
@@ -8018,27 +8221,27 @@ type AvgPool3dOptions struct {
 // stride + 1, rounded down, or up in ceil_mode.
 func AvgPool3d(input *Tensor, kernelSize []int, options ...AvgPool3dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(631, []any{input, kernelSize, o.Stride, o.Padding, o.CeilMode, o.CountIncludePad, o.DivisorOverride}, &out)
+	err = run(640, []any{input, kernelSize, o.Stride, o.Padding, o.CeilMode, o.CountIncludePad, o.DivisorOverride}, &out)
 	return
 }
 
 // AdaptiveAvgPool1d: Mean of windows that are as equal as can be: of n elements and m windows, the
 // i-th begins at floor(i * n / m) and ends before ceil((i + 1) * n / m).
 func AdaptiveAvgPool1d(input *Tensor, outputSize []int) (out *Tensor, err error) {
-	err = run(632, []any{input, outputSize}, &out)
+	err = run(641, []any{input, outputSize}, &out)
 	return
 }
 
 // AdaptiveMaxPool1d: Maximum of the windows of adaptive_avg_pool1d.
 func AdaptiveMaxPool1d(input *Tensor, outputSize []int) (out *Tensor, err error) {
-	err = run(633, []any{input, outputSize}, &out)
+	err = run(642, []any{input, outputSize}, &out)
 	return
 }
 
 // AdaptiveMaxPool1dWithIndices: Maximum of the windows of adaptive_avg_pool1d, and where they are,
 // as max_pool1d_with_indices gives them.
 func AdaptiveMaxPool1dWithIndices(input *Tensor, outputSize []int) (values *Tensor, indices *Tensor, err error) {
-	err = run(634, []any{input, outputSize}, &values, &indices)
+	err = run(643, []any{input, outputSize}, &values, &indices)
 	return
 }
 
@@ -8054,7 +8257,7 @@ type LpPool1dOptions struct {
 // LpPool1d: (sum of x^p over each window)^(1/p), as PyTorch has it: 0 where the sum is negative.
 func LpPool1d(input *Tensor, normType float64, kernelSize []int, options ...LpPool1dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(635, []any{input, normType, kernelSize, o.Stride, o.CeilMode}, &out)
+	err = run(644, []any{input, normType, kernelSize, o.Stride, o.CeilMode}, &out)
 	return
 }
 
@@ -8074,27 +8277,27 @@ type MaxUnpool1dOptions struct {
 // MaxUnpool1d: The maxima where they were, among zeros: undoes max_pool1d as far as can be.
 func MaxUnpool1d(input *Tensor, indices *Tensor, kernelSize []int, options ...MaxUnpool1dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(636, []any{input, indices, kernelSize, o.Stride, o.Padding, o.OutputSize}, &out)
+	err = run(645, []any{input, indices, kernelSize, o.Stride, o.Padding, o.OutputSize}, &out)
 	return
 }
 
 // AdaptiveAvgPool2d: Mean of windows that are as equal as can be: of n elements and m windows, the
 // i-th begins at floor(i * n / m) and ends before ceil((i + 1) * n / m).
 func AdaptiveAvgPool2d(input *Tensor, outputSize []int) (out *Tensor, err error) {
-	err = run(637, []any{input, outputSize}, &out)
+	err = run(646, []any{input, outputSize}, &out)
 	return
 }
 
 // AdaptiveMaxPool2d: Maximum of the windows of adaptive_avg_pool2d.
 func AdaptiveMaxPool2d(input *Tensor, outputSize []int) (out *Tensor, err error) {
-	err = run(638, []any{input, outputSize}, &out)
+	err = run(647, []any{input, outputSize}, &out)
 	return
 }
 
 // AdaptiveMaxPool2dWithIndices: Maximum of the windows of adaptive_avg_pool2d, and where they are,
 // as max_pool2d_with_indices gives them.
 func AdaptiveMaxPool2dWithIndices(input *Tensor, outputSize []int) (values *Tensor, indices *Tensor, err error) {
-	err = run(639, []any{input, outputSize}, &values, &indices)
+	err = run(648, []any{input, outputSize}, &values, &indices)
 	return
 }
 
@@ -8110,7 +8313,7 @@ type LpPool2dOptions struct {
 // LpPool2d: (sum of x^p over each window)^(1/p), as PyTorch has it: 0 where the sum is negative.
 func LpPool2d(input *Tensor, normType float64, kernelSize []int, options ...LpPool2dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(640, []any{input, normType, kernelSize, o.Stride, o.CeilMode}, &out)
+	err = run(649, []any{input, normType, kernelSize, o.Stride, o.CeilMode}, &out)
 	return
 }
 
@@ -8130,27 +8333,27 @@ type MaxUnpool2dOptions struct {
 // MaxUnpool2d: The maxima where they were, among zeros: undoes max_pool2d as far as can be.
 func MaxUnpool2d(input *Tensor, indices *Tensor, kernelSize []int, options ...MaxUnpool2dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(641, []any{input, indices, kernelSize, o.Stride, o.Padding, o.OutputSize}, &out)
+	err = run(650, []any{input, indices, kernelSize, o.Stride, o.Padding, o.OutputSize}, &out)
 	return
 }
 
 // AdaptiveAvgPool3d: Mean of windows that are as equal as can be: of n elements and m windows, the
 // i-th begins at floor(i * n / m) and ends before ceil((i + 1) * n / m).
 func AdaptiveAvgPool3d(input *Tensor, outputSize []int) (out *Tensor, err error) {
-	err = run(642, []any{input, outputSize}, &out)
+	err = run(651, []any{input, outputSize}, &out)
 	return
 }
 
 // AdaptiveMaxPool3d: Maximum of the windows of adaptive_avg_pool3d.
 func AdaptiveMaxPool3d(input *Tensor, outputSize []int) (out *Tensor, err error) {
-	err = run(643, []any{input, outputSize}, &out)
+	err = run(652, []any{input, outputSize}, &out)
 	return
 }
 
 // AdaptiveMaxPool3dWithIndices: Maximum of the windows of adaptive_avg_pool3d, and where they are,
 // as max_pool3d_with_indices gives them.
 func AdaptiveMaxPool3dWithIndices(input *Tensor, outputSize []int) (values *Tensor, indices *Tensor, err error) {
-	err = run(644, []any{input, outputSize}, &values, &indices)
+	err = run(653, []any{input, outputSize}, &values, &indices)
 	return
 }
 
@@ -8166,7 +8369,7 @@ type LpPool3dOptions struct {
 // LpPool3d: (sum of x^p over each window)^(1/p), as PyTorch has it: 0 where the sum is negative.
 func LpPool3d(input *Tensor, normType float64, kernelSize []int, options ...LpPool3dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(645, []any{input, normType, kernelSize, o.Stride, o.CeilMode}, &out)
+	err = run(654, []any{input, normType, kernelSize, o.Stride, o.CeilMode}, &out)
 	return
 }
 
@@ -8186,7 +8389,89 @@ type MaxUnpool3dOptions struct {
 // MaxUnpool3d: The maxima where they were, among zeros: undoes max_pool3d as far as can be.
 func MaxUnpool3d(input *Tensor, indices *Tensor, kernelSize []int, options ...MaxUnpool3dOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(646, []any{input, indices, kernelSize, o.Stride, o.Padding, o.OutputSize}, &out)
+	err = run(655, []any{input, indices, kernelSize, o.Stride, o.Padding, o.OutputSize}, &out)
+	return
+}
+
+// FractionalMaxPool2dOptions are the optional arguments.
+type FractionalMaxPool2dOptions struct {
+	// How many windows there are, for each spatial dimension.
+	OutputSize []int
+
+	// The sizes of the result over those of the input, instead; one number stands for all of them.
+	OutputRatio []float64
+
+	// [batch, channels, 2] in [0, 1): where the windows lie; absent: drawn.
+	RandomSamples *Tensor
+}
+
+// FractionalMaxPool2d: Maximum of windows that lie at pseudo-random distances (Graham,
+// arXiv:1412.6071): of n elements, m windows of k and a sample u the i-th begins at floor((i + u) *
+// a) - floor(u * a), a = (n - k) / (m - 1), the last at n - k.
+func FractionalMaxPool2d(input *Tensor, kernelSize []int, options ...FractionalMaxPool2dOptions) (out *Tensor, err error) {
+	o := last(options)
+	err = run(656, []any{input, kernelSize, o.OutputSize, o.OutputRatio, o.RandomSamples}, &out)
+	return
+}
+
+// FractionalMaxPool2dWithIndicesOptions are the optional arguments.
+type FractionalMaxPool2dWithIndicesOptions struct {
+	// How many windows there are, for each spatial dimension.
+	OutputSize []int
+
+	// The sizes of the result over those of the input, instead; one number stands for all of them.
+	OutputRatio []float64
+
+	// [batch, channels, 2] in [0, 1): where the windows lie; absent: drawn.
+	RandomSamples *Tensor
+}
+
+// FractionalMaxPool2dWithIndices: fractional_max_pool2d, and where the maxima are, as
+// max_pool2d_with_indices gives them.
+func FractionalMaxPool2dWithIndices(input *Tensor, kernelSize []int, options ...FractionalMaxPool2dWithIndicesOptions) (values *Tensor, indices *Tensor, err error) {
+	o := last(options)
+	err = run(657, []any{input, kernelSize, o.OutputSize, o.OutputRatio, o.RandomSamples}, &values, &indices)
+	return
+}
+
+// FractionalMaxPool3dOptions are the optional arguments.
+type FractionalMaxPool3dOptions struct {
+	// How many windows there are, for each spatial dimension.
+	OutputSize []int
+
+	// The sizes of the result over those of the input, instead; one number stands for all of them.
+	OutputRatio []float64
+
+	// [batch, channels, 3] in [0, 1): where the windows lie; absent: drawn.
+	RandomSamples *Tensor
+}
+
+// FractionalMaxPool3d: Maximum of windows that lie at pseudo-random distances (Graham,
+// arXiv:1412.6071): of n elements, m windows of k and a sample u the i-th begins at floor((i + u) *
+// a) - floor(u * a), a = (n - k) / (m - 1), the last at n - k.
+func FractionalMaxPool3d(input *Tensor, kernelSize []int, options ...FractionalMaxPool3dOptions) (out *Tensor, err error) {
+	o := last(options)
+	err = run(658, []any{input, kernelSize, o.OutputSize, o.OutputRatio, o.RandomSamples}, &out)
+	return
+}
+
+// FractionalMaxPool3dWithIndicesOptions are the optional arguments.
+type FractionalMaxPool3dWithIndicesOptions struct {
+	// How many windows there are, for each spatial dimension.
+	OutputSize []int
+
+	// The sizes of the result over those of the input, instead; one number stands for all of them.
+	OutputRatio []float64
+
+	// [batch, channels, 3] in [0, 1): where the windows lie; absent: drawn.
+	RandomSamples *Tensor
+}
+
+// FractionalMaxPool3dWithIndices: fractional_max_pool3d, and where the maxima are, as
+// max_pool3d_with_indices gives them.
+func FractionalMaxPool3dWithIndices(input *Tensor, kernelSize []int, options ...FractionalMaxPool3dWithIndicesOptions) (values *Tensor, indices *Tensor, err error) {
+	o := last(options)
+	err = run(659, []any{input, kernelSize, o.OutputSize, o.OutputRatio, o.RandomSamples}, &values, &indices)
 	return
 }
 
@@ -8208,7 +8493,7 @@ type RandOptions struct {
 // Rand: Uniform numbers in [0, 1).
 func Rand(size []int, options ...RandOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(647, []any{size, o.Generator, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	err = run(660, []any{size, o.Generator, o.Dtype, o.Device, o.RequiresGrad}, &out)
 	return
 }
 
@@ -8230,7 +8515,7 @@ type RandnOptions struct {
 // Randn: Normal numbers with mean 0 and variance 1.
 func Randn(size []int, options ...RandnOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(648, []any{size, o.Generator, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	err = run(661, []any{size, o.Generator, o.Dtype, o.Device, o.RequiresGrad}, &out)
 	return
 }
 
@@ -8252,7 +8537,7 @@ type RandintOptions struct {
 // Randint: Uniform integers in [low, high).
 func Randint(low int, high int, size []int, options ...RandintOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(649, []any{low, high, size, o.Generator, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	err = run(662, []any{low, high, size, o.Generator, o.Dtype, o.Device, o.RequiresGrad}, &out)
 	return
 }
 
@@ -8274,7 +8559,7 @@ type RandpermOptions struct {
 // Randperm: The integers from 0 to n - 1 in random order.
 func Randperm(n int, options ...RandpermOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(650, []any{n, o.Generator, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	err = run(663, []any{n, o.Generator, o.Dtype, o.Device, o.RequiresGrad}, &out)
 	return
 }
 
@@ -8299,7 +8584,7 @@ type RandLikeOptions struct {
 // RandLike: Uniform numbers in [0, 1), in the input's shape.
 func RandLike(input *Tensor, options ...RandLikeOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(651, []any{input, o.Generator, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat}, &out)
+	err = run(664, []any{input, o.Generator, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat}, &out)
 	return
 }
 
@@ -8324,7 +8609,7 @@ type RandnLikeOptions struct {
 // RandnLike: Normal numbers, in the input's shape.
 func RandnLike(input *Tensor, options ...RandnLikeOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(652, []any{input, o.Generator, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat}, &out)
+	err = run(665, []any{input, o.Generator, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat}, &out)
 	return
 }
 
@@ -8349,7 +8634,7 @@ type RandintLikeOptions struct {
 // RandintLike: Uniform integers in [low, high), in the input's shape.
 func RandintLike(input *Tensor, low int, high int, options ...RandintLikeOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(653, []any{input, low, high, o.Generator, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat}, &out)
+	err = run(666, []any{input, low, high, o.Generator, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat}, &out)
 	return
 }
 
@@ -8362,7 +8647,7 @@ type BernoulliOptions struct {
 // Bernoulli: 1 with the probability that the input says, else 0.
 func (x *Tensor) Bernoulli(options ...BernoulliOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(654, []any{x, o.Generator}, &out)
+	err = run(667, []any{x, o.Generator}, &out)
 	return
 }
 
@@ -8381,7 +8666,7 @@ type Uniform_Options struct {
 // Uniform_: Fills the tensor with uniform numbers in [low, high).
 func (x *Tensor) Uniform_(options ...Uniform_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(655, []any{x, o.Low, o.High, o.Generator})
+	return x, run(668, []any{x, o.Low, o.High, o.Generator})
 }
 
 // Normal_Options are the optional arguments.
@@ -8399,7 +8684,7 @@ type Normal_Options struct {
 // Normal_: Fills the tensor with normal numbers.
 func (x *Tensor) Normal_(options ...Normal_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(656, []any{x, o.Mean, o.Std, o.Generator})
+	return x, run(669, []any{x, o.Mean, o.Std, o.Generator})
 }
 
 // Bernoulli_Options are the optional arguments.
@@ -8414,7 +8699,7 @@ type Bernoulli_Options struct {
 // Bernoulli_: Fills the tensor with 1 with probability p, else 0.
 func (x *Tensor) Bernoulli_(options ...Bernoulli_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(657, []any{x, o.P, o.Generator})
+	return x, run(670, []any{x, o.P, o.Generator})
 }
 
 // Random_Options are the optional arguments.
@@ -8426,13 +8711,13 @@ type Random_Options struct {
 // Random_: Fills the tensor with uniform integers in [low, high).
 func (x *Tensor) Random_(low int, high int, options ...Random_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(658, []any{x, low, high, o.Generator})
+	return x, run(671, []any{x, low, high, o.Generator})
 }
 
 // ManualSeed: Seeds the default generators of all devices: the process's, or the context's own
 // after set_own_generators.
 func ManualSeed(seed int) error {
-	return run(659, []any{seed})
+	return run(672, []any{seed})
 }
 
 // DefaultGeneratorOptions are the optional arguments.
@@ -8445,7 +8730,7 @@ type DefaultGeneratorOptions struct {
 // the context's own after set_own_generators.
 func DefaultGenerator(options ...DefaultGeneratorOptions) (out *Generator, err error) {
 	o := last(options)
-	err = run(660, []any{o.Device}, &out)
+	err = run(673, []any{o.Device}, &out)
 	return
 }
 
@@ -8454,12 +8739,12 @@ func DefaultGenerator(options ...DefaultGeneratorOptions) (out *Generator, err e
 // Without, all threads draw from the process's: what one of them gets depends on how many the
 // others took.
 func SetOwnGenerators(mode bool) error {
-	return run(661, []any{mode})
+	return run(674, []any{mode})
 }
 
 // HasOwnGenerators: Whether this context has default generators of its own.
 func HasOwnGenerators() (out bool, err error) {
-	err = run(662, []any{}, &out)
+	err = run(675, []any{}, &out)
 	return
 }
 
@@ -8472,37 +8757,37 @@ type GeneratorNewOptions struct {
 // GeneratorNew: A new generator, seeded with a fixed number.
 func GeneratorNew(options ...GeneratorNewOptions) (out *Generator, err error) {
 	o := last(options)
-	err = run(663, []any{o.Device}, &out)
+	err = run(676, []any{o.Device}, &out)
 	return
 }
 
 // Device: The device that the generator's numbers are drawn on.
 func (x *Generator) Device() (out Device, err error) {
-	err = run(664, []any{x}, &out)
+	err = run(677, []any{x}, &out)
 	return
 }
 
 // ManualSeed: Starts the generator's sequence for a seed.
 func (x *Generator) ManualSeed(seed int) error {
-	return run(665, []any{x, seed})
+	return run(678, []any{x, seed})
 }
 
 // InitialSeed: The seed that was set last.
 func (x *Generator) InitialSeed() (out int, err error) {
-	err = run(666, []any{x}, &out)
+	err = run(679, []any{x}, &out)
 	return
 }
 
 // GetState: What set_state needs to draw the same numbers again. An int64 tensor [2]: seed and
 // offset.
 func (x *Generator) GetState() (out *Tensor, err error) {
-	err = run(667, []any{x}, &out)
+	err = run(680, []any{x}, &out)
 	return
 }
 
 // SetState: Continues where get_state was called.
 func (x *Generator) SetState(state *Tensor) error {
-	return run(668, []any{x, state})
+	return run(681, []any{x, state})
 }
 
 // Lstm: Long short-term memory (Neural Computation 9, 1735): (i, f, g, o) = x @ weight_ih.T +
@@ -8511,14 +8796,14 @@ func (x *Generator) SetState(state *Tensor) error {
 // hidden states of the last layer at each time step, in the order of the input; and what hidden
 // states and cells of each layer and direction end with.
 func Lstm(input *Tensor, hx []*Tensor, params []*Tensor, hasBiases bool, numLayers int, dropout float64, train bool, bidirectional bool, batchFirst bool) (output *Tensor, hN *Tensor, cN *Tensor, err error) {
-	err = run(669, []any{input, hx, params, hasBiases, numLayers, dropout, train, bidirectional, batchFirst}, &output, &hN, &cN)
+	err = run(682, []any{input, hx, params, hasBiases, numLayers, dropout, train, bidirectional, batchFirst}, &output, &hN, &cN)
 	return
 }
 
 // LstmPacked: lstm of sequences of several lengths. The hidden states of the last layer, packed
 // like the input; and what hidden states and cells of each layer and direction end with.
 func LstmPacked(data *Tensor, batchSizes *Tensor, hx []*Tensor, params []*Tensor, hasBiases bool, numLayers int, dropout float64, train bool, bidirectional bool) (output *Tensor, hN *Tensor, cN *Tensor, err error) {
-	err = run(670, []any{data, batchSizes, hx, params, hasBiases, numLayers, dropout, train, bidirectional}, &output, &hN, &cN)
+	err = run(683, []any{data, batchSizes, hx, params, hasBiases, numLayers, dropout, train, bidirectional}, &output, &hN, &cN)
 	return
 }
 
@@ -8527,14 +8812,14 @@ func LstmPacked(data *Tensor, batchSizes *Tensor, hx []*Tensor, params []*Tensor
 // = m + sigmoid(z + z') * (h - m). The hidden states of the last layer at each time step, in the
 // order of the input; and what they end with in each layer and direction.
 func Gru(input *Tensor, hx *Tensor, params []*Tensor, hasBiases bool, numLayers int, dropout float64, train bool, bidirectional bool, batchFirst bool) (output *Tensor, hN *Tensor, err error) {
-	err = run(671, []any{input, hx, params, hasBiases, numLayers, dropout, train, bidirectional, batchFirst}, &output, &hN)
+	err = run(684, []any{input, hx, params, hasBiases, numLayers, dropout, train, bidirectional, batchFirst}, &output, &hN)
 	return
 }
 
 // GruPacked: gru of sequences of several lengths. The hidden states of the last layer, packed like
 // the input; and what they end with in each layer and direction.
 func GruPacked(data *Tensor, batchSizes *Tensor, hx *Tensor, params []*Tensor, hasBiases bool, numLayers int, dropout float64, train bool, bidirectional bool) (output *Tensor, hN *Tensor, err error) {
-	err = run(672, []any{data, batchSizes, hx, params, hasBiases, numLayers, dropout, train, bidirectional}, &output, &hN)
+	err = run(685, []any{data, batchSizes, hx, params, hasBiases, numLayers, dropout, train, bidirectional}, &output, &hN)
 	return
 }
 
@@ -8542,28 +8827,28 @@ func GruPacked(data *Tensor, batchSizes *Tensor, hx *Tensor, params []*Tensor, h
 // @ weight_hh.T + bias_hh) for each time step. The hidden states of the last layer at each time
 // step, in the order of the input; and what they end with in each layer and direction.
 func RnnTanh(input *Tensor, hx *Tensor, params []*Tensor, hasBiases bool, numLayers int, dropout float64, train bool, bidirectional bool, batchFirst bool) (output *Tensor, hN *Tensor, err error) {
-	err = run(673, []any{input, hx, params, hasBiases, numLayers, dropout, train, bidirectional, batchFirst}, &output, &hN)
+	err = run(686, []any{input, hx, params, hasBiases, numLayers, dropout, train, bidirectional, batchFirst}, &output, &hN)
 	return
 }
 
 // RnnTanhPacked: rnn_tanh of sequences of several lengths. The hidden states of the last layer,
 // packed like the input; and what they end with in each layer and direction.
 func RnnTanhPacked(data *Tensor, batchSizes *Tensor, hx *Tensor, params []*Tensor, hasBiases bool, numLayers int, dropout float64, train bool, bidirectional bool) (output *Tensor, hN *Tensor, err error) {
-	err = run(674, []any{data, batchSizes, hx, params, hasBiases, numLayers, dropout, train, bidirectional}, &output, &hN)
+	err = run(687, []any{data, batchSizes, hx, params, hasBiases, numLayers, dropout, train, bidirectional}, &output, &hN)
 	return
 }
 
 // RnnRelu: rnn_tanh with relu in the place of tanh. The hidden states of the last layer at each
 // time step, in the order of the input; and what they end with in each layer and direction.
 func RnnRelu(input *Tensor, hx *Tensor, params []*Tensor, hasBiases bool, numLayers int, dropout float64, train bool, bidirectional bool, batchFirst bool) (output *Tensor, hN *Tensor, err error) {
-	err = run(675, []any{input, hx, params, hasBiases, numLayers, dropout, train, bidirectional, batchFirst}, &output, &hN)
+	err = run(688, []any{input, hx, params, hasBiases, numLayers, dropout, train, bidirectional, batchFirst}, &output, &hN)
 	return
 }
 
 // RnnReluPacked: rnn_relu of sequences of several lengths. The hidden states of the last layer,
 // packed like the input; and what they end with in each layer and direction.
 func RnnReluPacked(data *Tensor, batchSizes *Tensor, hx *Tensor, params []*Tensor, hasBiases bool, numLayers int, dropout float64, train bool, bidirectional bool) (output *Tensor, hN *Tensor, err error) {
-	err = run(676, []any{data, batchSizes, hx, params, hasBiases, numLayers, dropout, train, bidirectional}, &output, &hN)
+	err = run(689, []any{data, batchSizes, hx, params, hasBiases, numLayers, dropout, train, bidirectional}, &output, &hN)
 	return
 }
 
@@ -8579,7 +8864,7 @@ type LstmCellOptions struct {
 // LstmCell: One time step of lstm. The next hidden state and the next cells.
 func LstmCell(input *Tensor, hx []*Tensor, wIh *Tensor, wHh *Tensor, options ...LstmCellOptions) (h *Tensor, c *Tensor, err error) {
 	o := last(options)
-	err = run(677, []any{input, hx, wIh, wHh, o.BIh, o.BHh}, &h, &c)
+	err = run(690, []any{input, hx, wIh, wHh, o.BIh, o.BHh}, &h, &c)
 	return
 }
 
@@ -8595,7 +8880,7 @@ type GruCellOptions struct {
 // GruCell: One time step of gru. The next hidden state.
 func GruCell(input *Tensor, hx *Tensor, wIh *Tensor, wHh *Tensor, options ...GruCellOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(678, []any{input, hx, wIh, wHh, o.BIh, o.BHh}, &out)
+	err = run(691, []any{input, hx, wIh, wHh, o.BIh, o.BHh}, &out)
 	return
 }
 
@@ -8611,7 +8896,7 @@ type RnnTanhCellOptions struct {
 // RnnTanhCell: One time step of rnn_tanh. The next hidden state.
 func RnnTanhCell(input *Tensor, hx *Tensor, wIh *Tensor, wHh *Tensor, options ...RnnTanhCellOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(679, []any{input, hx, wIh, wHh, o.BIh, o.BHh}, &out)
+	err = run(692, []any{input, hx, wIh, wHh, o.BIh, o.BHh}, &out)
 	return
 }
 
@@ -8627,7 +8912,7 @@ type RnnReluCellOptions struct {
 // RnnReluCell: One time step of rnn_relu. The next hidden state.
 func RnnReluCell(input *Tensor, hx *Tensor, wIh *Tensor, wHh *Tensor, options ...RnnReluCellOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(680, []any{input, hx, wIh, wHh, o.BIh, o.BHh}, &out)
+	err = run(693, []any{input, hx, wIh, wHh, o.BIh, o.BHh}, &out)
 	return
 }
 
@@ -8646,7 +8931,7 @@ type SumOptions struct {
 // Sum: Sum of elements.
 func (x *Tensor) Sum(options ...SumOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(681, []any{x, o.Dim, o.Keepdim, o.Dtype}, &out)
+	err = run(694, []any{x, o.Dim, o.Keepdim, o.Dtype}, &out)
 	return
 }
 
@@ -8665,7 +8950,7 @@ type MeanOptions struct {
 // Mean: Mean of elements.
 func (x *Tensor) Mean(options ...MeanOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(682, []any{x, o.Dim, o.Keepdim, o.Dtype}, &out)
+	err = run(695, []any{x, o.Dim, o.Keepdim, o.Dtype}, &out)
 	return
 }
 
@@ -8684,7 +8969,7 @@ type NansumOptions struct {
 // Nansum: Sum of the elements that are not NaN.
 func (x *Tensor) Nansum(options ...NansumOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(683, []any{x, o.Dim, o.Keepdim, o.Dtype}, &out)
+	err = run(696, []any{x, o.Dim, o.Keepdim, o.Dtype}, &out)
 	return
 }
 
@@ -8703,7 +8988,7 @@ type NanmeanOptions struct {
 // Nanmean: Mean of the elements that are not NaN.
 func (x *Tensor) Nanmean(options ...NanmeanOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(684, []any{x, o.Dim, o.Keepdim, o.Dtype}, &out)
+	err = run(697, []any{x, o.Dim, o.Keepdim, o.Dtype}, &out)
 	return
 }
 
@@ -8716,7 +9001,7 @@ type CountNonzeroOptions struct {
 // CountNonzero: How many elements are not zero (int64).
 func (x *Tensor) CountNonzero(options ...CountNonzeroOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(685, []any{x, o.Dim}, &out)
+	err = run(698, []any{x, o.Dim}, &out)
 	return
 }
 
@@ -8735,13 +9020,13 @@ type ProdOptions struct {
 // Prod: Product of elements.
 func (x *Tensor) Prod(options ...ProdOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(686, []any{x, o.Dim, o.Keepdim, o.Dtype}, &out)
+	err = run(699, []any{x, o.Dim, o.Keepdim, o.Dtype}, &out)
 	return
 }
 
 // Max: Largest element; NaN if there is one. Equal elements share the gradient.
 func (x *Tensor) Max() (out *Tensor, err error) {
-	err = run(687, []any{x}, &out)
+	err = run(700, []any{x}, &out)
 	return
 }
 
@@ -8755,13 +9040,13 @@ type MaxDimOptions struct {
 // positions of the first of them (int64).
 func (x *Tensor) MaxDim(dim int, options ...MaxDimOptions) (values *Tensor, indices *Tensor, err error) {
 	o := last(options)
-	err = run(688, []any{x, dim, o.Keepdim}, &values, &indices)
+	err = run(701, []any{x, dim, o.Keepdim}, &values, &indices)
 	return
 }
 
 // Min: Smallest element; NaN if there is one. Equal elements share the gradient.
 func (x *Tensor) Min() (out *Tensor, err error) {
-	err = run(689, []any{x}, &out)
+	err = run(702, []any{x}, &out)
 	return
 }
 
@@ -8775,7 +9060,7 @@ type MinDimOptions struct {
 // positions of the first of them (int64).
 func (x *Tensor) MinDim(dim int, options ...MinDimOptions) (values *Tensor, indices *Tensor, err error) {
 	o := last(options)
-	err = run(690, []any{x, dim, o.Keepdim}, &values, &indices)
+	err = run(703, []any{x, dim, o.Keepdim}, &values, &indices)
 	return
 }
 
@@ -8791,7 +9076,7 @@ type AmaxOptions struct {
 // Amax: Largest element over dimensions. Equal elements share the gradient.
 func (x *Tensor) Amax(options ...AmaxOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(691, []any{x, o.Dim, o.Keepdim}, &out)
+	err = run(704, []any{x, o.Dim, o.Keepdim}, &out)
 	return
 }
 
@@ -8807,7 +9092,7 @@ type AminOptions struct {
 // Amin: Smallest element over dimensions. Equal elements share the gradient.
 func (x *Tensor) Amin(options ...AminOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(692, []any{x, o.Dim, o.Keepdim}, &out)
+	err = run(705, []any{x, o.Dim, o.Keepdim}, &out)
 	return
 }
 
@@ -8824,7 +9109,7 @@ type AminmaxOptions struct {
 // largest elements.
 func (x *Tensor) Aminmax(options ...AminmaxOptions) (min *Tensor, max *Tensor, err error) {
 	o := last(options)
-	err = run(693, []any{x, o.Dim, o.Keepdim}, &min, &max)
+	err = run(706, []any{x, o.Dim, o.Keepdim}, &min, &max)
 	return
 }
 
@@ -8840,7 +9125,7 @@ type ArgmaxOptions struct {
 // Argmax: Position of the first largest element (int64).
 func (x *Tensor) Argmax(options ...ArgmaxOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(694, []any{x, o.Dim, o.Keepdim}, &out)
+	err = run(707, []any{x, o.Dim, o.Keepdim}, &out)
 	return
 }
 
@@ -8856,7 +9141,7 @@ type ArgminOptions struct {
 // Argmin: Position of the first smallest element (int64).
 func (x *Tensor) Argmin(options ...ArgminOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(695, []any{x, o.Dim, o.Keepdim}, &out)
+	err = run(708, []any{x, o.Dim, o.Keepdim}, &out)
 	return
 }
 
@@ -8876,7 +9161,7 @@ type VarOptions struct {
 // Var: Variance: the sum of (input - mean) squared, divided by max(0, n - correction).
 func (x *Tensor) Var(options ...VarOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(696, []any{x, o.Dim, o.Correction, o.Keepdim}, &out)
+	err = run(709, []any{x, o.Dim, o.Correction, o.Keepdim}, &out)
 	return
 }
 
@@ -8896,7 +9181,7 @@ type StdOptions struct {
 // Std: Standard deviation: the square root of var.
 func (x *Tensor) Std(options ...StdOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(697, []any{x, o.Dim, o.Correction, o.Keepdim}, &out)
+	err = run(710, []any{x, o.Dim, o.Correction, o.Keepdim}, &out)
 	return
 }
 
@@ -8916,7 +9201,7 @@ type VarMeanOptions struct {
 // VarMean: Variance and mean. The variance and the mean.
 func VarMean(input *Tensor, options ...VarMeanOptions) (var_ *Tensor, mean *Tensor, err error) {
 	o := last(options)
-	err = run(698, []any{input, o.Dim, o.Correction, o.Keepdim}, &var_, &mean)
+	err = run(711, []any{input, o.Dim, o.Correction, o.Keepdim}, &var_, &mean)
 	return
 }
 
@@ -8936,7 +9221,7 @@ type StdMeanOptions struct {
 // StdMean: Standard deviation and mean. The standard deviation and the mean.
 func StdMean(input *Tensor, options ...StdMeanOptions) (std *Tensor, mean *Tensor, err error) {
 	o := last(options)
-	err = run(699, []any{input, o.Dim, o.Correction, o.Keepdim}, &std, &mean)
+	err = run(712, []any{input, o.Dim, o.Correction, o.Keepdim}, &std, &mean)
 	return
 }
 
@@ -8955,13 +9240,13 @@ type CovOptions struct {
 // Cov: Covariance of each variable with each other.
 func (x *Tensor) Cov(options ...CovOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(700, []any{x, o.Correction, o.Fweights, o.Aweights}, &out)
+	err = run(713, []any{x, o.Correction, o.Fweights, o.Aweights}, &out)
 	return
 }
 
 // Corrcoef: Pearson's correlation of each variable with each other.
 func (x *Tensor) Corrcoef() (out *Tensor, err error) {
-	err = run(701, []any{x}, &out)
+	err = run(714, []any{x}, &out)
 	return
 }
 
@@ -8984,7 +9269,7 @@ type NormOptions struct {
 // p = 0 the number of nonzero elements.
 func (x *Tensor) Norm(options ...NormOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(702, []any{x, o.P, o.Dim, o.Keepdim, o.Dtype}, &out)
+	err = run(715, []any{x, o.P, o.Dim, o.Keepdim, o.Dtype}, &out)
 	return
 }
 
@@ -9000,7 +9285,7 @@ type AnyOptions struct {
 // Any: Whether any element is nonzero. bool, but uint8 for a uint8 input.
 func (x *Tensor) Any(options ...AnyOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(703, []any{x, o.Dim, o.Keepdim}, &out)
+	err = run(716, []any{x, o.Dim, o.Keepdim}, &out)
 	return
 }
 
@@ -9016,7 +9301,7 @@ type AllOptions struct {
 // All: Whether all elements are nonzero. bool, but uint8 for a uint8 input.
 func (x *Tensor) All(options ...AllOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(704, []any{x, o.Dim, o.Keepdim}, &out)
+	err = run(717, []any{x, o.Dim, o.Keepdim}, &out)
 	return
 }
 
@@ -9029,7 +9314,7 @@ type LogsumexpOptions struct {
 // Logsumexp: log(sum(exp(input))), without overflow.
 func (x *Tensor) Logsumexp(dim []int, options ...LogsumexpOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(705, []any{x, dim, o.Keepdim}, &out)
+	err = run(718, []any{x, dim, o.Keepdim}, &out)
 	return
 }
 
@@ -9042,7 +9327,7 @@ type CumsumOptions struct {
 // Cumsum: Running sum along a dimension: result[i] = input[0] + ... + input[i].
 func (x *Tensor) Cumsum(dim int, options ...CumsumOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(706, []any{x, dim, o.Dtype}, &out)
+	err = run(719, []any{x, dim, o.Dtype}, &out)
 	return
 }
 
@@ -9055,7 +9340,7 @@ type Cumsum_Options struct {
 // Cumsum_: In-place version of `cumsum`.
 func (x *Tensor) Cumsum_(dim int, options ...Cumsum_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(707, []any{x, dim, o.Dtype})
+	return x, run(720, []any{x, dim, o.Dtype})
 }
 
 // DiffOptions are the optional arguments.
@@ -9077,7 +9362,7 @@ type DiffOptions struct {
 // they differ.
 func (x *Tensor) Diff(options ...DiffOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(708, []any{x, o.N, o.Dim, o.Prepend, o.Append}, &out)
+	err = run(721, []any{x, o.N, o.Dim, o.Prepend, o.Append}, &out)
 	return
 }
 
@@ -9097,7 +9382,7 @@ type GradientOptions struct {
 // sides. An estimate for each dimension.
 func Gradient(input *Tensor, options ...GradientOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(709, []any{input, o.Spacing, o.Dim, o.EdgeOrder}, &out)
+	err = run(722, []any{input, o.Spacing, o.Dim, o.EdgeOrder}, &out)
 	return
 }
 
@@ -9114,7 +9399,7 @@ type GradientAtOptions struct {
 // estimate for each dimension.
 func GradientAt(input *Tensor, coordinates []*Tensor, options ...GradientAtOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(710, []any{input, coordinates, o.Dim, o.EdgeOrder}, &out)
+	err = run(723, []any{input, coordinates, o.Dim, o.EdgeOrder}, &out)
 	return
 }
 
@@ -9133,7 +9418,7 @@ type TrapezoidOptions struct {
 // Trapezoid: Integral along a dimension by the trapezoidal rule.
 func Trapezoid(y *Tensor, options ...TrapezoidOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(711, []any{y, o.X, o.Dx, o.Dim}, &out)
+	err = run(724, []any{y, o.X, o.Dx, o.Dim}, &out)
 	return
 }
 
@@ -9152,13 +9437,13 @@ type CumulativeTrapezoidOptions struct {
 // CumulativeTrapezoid: Running integral along a dimension by the trapezoidal rule.
 func CumulativeTrapezoid(y *Tensor, options ...CumulativeTrapezoidOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(712, []any{y, o.X, o.Dx, o.Dim}, &out)
+	err = run(725, []any{y, o.X, o.Dx, o.Dim}, &out)
 	return
 }
 
 // Equal: Whether both have the same shape and elements.
 func (x *Tensor) Equal(other *Tensor) (out bool, err error) {
-	err = run(713, []any{x, other}, &out)
+	err = run(726, []any{x, other}, &out)
 	return
 }
 
@@ -9177,7 +9462,7 @@ type IscloseOptions struct {
 // Isclose: Where |input - other| <= atol + rtol * |other|.
 func (x *Tensor) Isclose(other *Tensor, options ...IscloseOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(714, []any{x, other, o.Rtol, o.Atol, o.EqualNan}, &out)
+	err = run(727, []any{x, other, o.Rtol, o.Atol, o.EqualNan}, &out)
 	return
 }
 
@@ -9196,7 +9481,7 @@ type AllcloseOptions struct {
 // Allclose: Whether all elements are close.
 func (x *Tensor) Allclose(other *Tensor, options ...AllcloseOptions) (out bool, err error) {
 	o := last(options)
-	err = run(715, []any{x, other, o.Rtol, o.Atol, o.EqualNan}, &out)
+	err = run(728, []any{x, other, o.Rtol, o.Atol, o.EqualNan}, &out)
 	return
 }
 
@@ -9213,7 +9498,7 @@ type PadOptions struct {
 // dimensions of an input that has one or two more.
 func Pad(input *Tensor, pad []int, options ...PadOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(716, []any{input, pad, o.Mode, o.Value}, &out)
+	err = run(729, []any{input, pad, o.Mode, o.Value}, &out)
 	return
 }
 
@@ -9226,7 +9511,7 @@ type RollOptions struct {
 // Roll: Moves elements along dimensions; those that leave at the end come back at the start.
 func (x *Tensor) Roll(shifts []int, options ...RollOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(717, []any{x, shifts, o.Dims}, &out)
+	err = run(730, []any{x, shifts, o.Dims}, &out)
 	return
 }
 
@@ -9242,26 +9527,26 @@ type Rot90Options struct {
 // Rot90: Turns the input in the plane of two dimensions.
 func (x *Tensor) Rot90(options ...Rot90Options) (out *Tensor, err error) {
 	o := last(options)
-	err = run(718, []any{x, o.K, o.Dims}, &out)
+	err = run(731, []any{x, o.K, o.Dims}, &out)
 	return
 }
 
 // Fliplr: Reverses the order of elements along dimension 1.
 func (x *Tensor) Fliplr() (out *Tensor, err error) {
-	err = run(719, []any{x}, &out)
+	err = run(732, []any{x}, &out)
 	return
 }
 
 // Flipud: Reverses the order of elements along dimension 0.
 func (x *Tensor) Flipud() (out *Tensor, err error) {
-	err = run(720, []any{x}, &out)
+	err = run(733, []any{x}, &out)
 	return
 }
 
 // Tile: repeat, whose list may be shorter than the dimensions are many: those in front are not
 // repeated.
 func (x *Tensor) Tile(dims []int) (out *Tensor, err error) {
-	err = run(721, []any{x, dims}, &out)
+	err = run(734, []any{x, dims}, &out)
 	return
 }
 
@@ -9277,7 +9562,7 @@ type RepeatInterleaveOptions struct {
 // RepeatInterleave: Repeats each slice along a dimension.
 func (x *Tensor) RepeatInterleave(repeats any, options ...RepeatInterleaveOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(722, []any{x, repeats, o.Dim, o.OutputSize}, &out)
+	err = run(735, []any{x, repeats, o.Dim, o.OutputSize}, &out)
 	return
 }
 
@@ -9291,7 +9576,7 @@ type DiagOptions struct {
 // diagonal.
 func (x *Tensor) Diag(options ...DiagOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(723, []any{x, o.Diagonal}, &out)
+	err = run(736, []any{x, o.Diagonal}, &out)
 	return
 }
 
@@ -9310,7 +9595,7 @@ type DiagEmbedOptions struct {
 // DiagEmbed: Matrices with the input's last dimension as a diagonal and zeros elsewhere.
 func (x *Tensor) DiagEmbed(options ...DiagEmbedOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(724, []any{x, o.Offset, o.Dim1, o.Dim2}, &out)
+	err = run(737, []any{x, o.Offset, o.Dim1, o.Dim2}, &out)
 	return
 }
 
@@ -9323,51 +9608,51 @@ type DiagflatOptions struct {
 // Diagflat: The matrix with all elements of the input as a diagonal and zeros elsewhere.
 func (x *Tensor) Diagflat(options ...DiagflatOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(725, []any{x, o.Offset}, &out)
+	err = run(738, []any{x, o.Offset}, &out)
 	return
 }
 
 // BlockDiag: The matrix with the tensors as blocks along the diagonal and zeros elsewhere. Dtypes
 // are promoted.
 func BlockDiag(tensors []*Tensor) (out *Tensor, err error) {
-	err = run(726, []any{tensors}, &out)
+	err = run(739, []any{tensors}, &out)
 	return
 }
 
 // Hstack: cat along dimension 1; of vectors along dimension 0.
 func Hstack(tensors []*Tensor) (out *Tensor, err error) {
-	err = run(727, []any{tensors}, &out)
+	err = run(740, []any{tensors}, &out)
 	return
 }
 
 // Vstack: cat along dimension 0, with vectors as rows.
 func Vstack(tensors []*Tensor) (out *Tensor, err error) {
-	err = run(728, []any{tensors}, &out)
+	err = run(741, []any{tensors}, &out)
 	return
 }
 
 // Dstack: cat along dimension 2, which vectors and matrices get.
 func Dstack(tensors []*Tensor) (out *Tensor, err error) {
-	err = run(729, []any{tensors}, &out)
+	err = run(742, []any{tensors}, &out)
 	return
 }
 
 // ColumnStack: cat along dimension 1, with vectors as columns.
 func ColumnStack(tensors []*Tensor) (out *Tensor, err error) {
-	err = run(730, []any{tensors}, &out)
+	err = run(743, []any{tensors}, &out)
 	return
 }
 
 // UnravelIndex: The coordinates of positions: an int64 tensor for each dimension.
 func UnravelIndex(indices *Tensor, shape []int) (out []*Tensor, err error) {
-	err = run(731, []any{indices, shape}, &out)
+	err = run(744, []any{indices, shape}, &out)
 	return
 }
 
 // CartesianProd: All ways to choose one element of each vector: a row for each; of a single vector
 // itself.
 func CartesianProd(tensors []*Tensor) (out *Tensor, err error) {
-	err = run(732, []any{tensors}, &out)
+	err = run(745, []any{tensors}, &out)
 	return
 }
 
@@ -9383,7 +9668,7 @@ type CombinationsOptions struct {
 // Combinations: All ways to choose r elements in order: a row for each.
 func (x *Tensor) Combinations(options ...CombinationsOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(733, []any{x, o.R, o.WithReplacement}, &out)
+	err = run(746, []any{x, o.R, o.WithReplacement}, &out)
 	return
 }
 
@@ -9402,7 +9687,7 @@ type TrilIndicesOptions struct {
 // TrilIndices: Rows and columns of the lower triangle's elements: [2, count].
 func TrilIndices(row int, col int, options ...TrilIndicesOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(734, []any{row, col, o.Offset, o.Dtype, o.Device}, &out)
+	err = run(747, []any{row, col, o.Offset, o.Dtype, o.Device}, &out)
 	return
 }
 
@@ -9421,13 +9706,13 @@ type TriuIndicesOptions struct {
 // TriuIndices: Rows and columns of the upper triangle's elements: [2, count].
 func TriuIndices(row int, col int, options ...TriuIndicesOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(735, []any{row, col, o.Offset, o.Dtype, o.Device}, &out)
+	err = run(748, []any{row, col, o.Offset, o.Dtype, o.Device}, &out)
 	return
 }
 
 // SelectScatter: A copy of the input with src as one slice along a dimension.
 func (x *Tensor) SelectScatter(src *Tensor, dim int, index int) (out *Tensor, err error) {
-	err = run(736, []any{x, src, dim, index}, &out)
+	err = run(749, []any{x, src, dim, index}, &out)
 	return
 }
 
@@ -9449,7 +9734,7 @@ type SliceScatterOptions struct {
 // SliceScatter: A copy of the input with src in a range of a dimension.
 func (x *Tensor) SliceScatter(src *Tensor, options ...SliceScatterOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(737, []any{x, src, o.Dim, o.Start, o.End, o.Step}, &out)
+	err = run(750, []any{x, src, o.Dim, o.Start, o.End, o.Step}, &out)
 	return
 }
 
@@ -9468,7 +9753,7 @@ type DiagonalScatterOptions struct {
 // DiagonalScatter: A copy of the input with src as a diagonal.
 func (x *Tensor) DiagonalScatter(src *Tensor, options ...DiagonalScatterOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(738, []any{x, src, o.Offset, o.Dim1, o.Dim2}, &out)
+	err = run(751, []any{x, src, o.Offset, o.Dim1, o.Dim2}, &out)
 	return
 }
 
@@ -9481,7 +9766,7 @@ type AsStridedScatterOptions struct {
 // AsStridedScatter: A copy of the input with src written where as_strided looks.
 func (x *Tensor) AsStridedScatter(src *Tensor, size []int, stride []int, options ...AsStridedScatterOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(739, []any{x, src, size, stride, o.StorageOffset}, &out)
+	err = run(752, []any{x, src, size, stride, o.StorageOffset}, &out)
 	return
 }
 
@@ -9501,7 +9786,7 @@ type Im2colOptions struct {
 // windows]. functional.unfold in PyTorch.
 func Im2col(input *Tensor, kernelSize []int, options ...Im2colOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(740, []any{input, kernelSize, o.Dilation, o.Padding, o.Stride}, &out)
+	err = run(753, []any{input, kernelSize, o.Dilation, o.Padding, o.Stride}, &out)
 	return
 }
 
@@ -9520,28 +9805,28 @@ type FoldOptions struct {
 // Fold: Adds up windows to images: the gradient of unfold.
 func Fold(input *Tensor, outputSize []int, kernelSize []int, options ...FoldOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(741, []any{input, outputSize, kernelSize, o.Dilation, o.Padding, o.Stride}, &out)
+	err = run(754, []any{input, outputSize, kernelSize, o.Dilation, o.Padding, o.Stride}, &out)
 	return
 }
 
 // PixelShuffle: Spreads channels over the plane: [..., channels * r * r, height, width] becomes
 // [..., channels, height * r, width * r].
 func PixelShuffle(input *Tensor, upscaleFactor int) (out *Tensor, err error) {
-	err = run(742, []any{input, upscaleFactor}, &out)
+	err = run(755, []any{input, upscaleFactor}, &out)
 	return
 }
 
 // PixelUnshuffle: The inverse of pixel_shuffle: [..., channels, height * r, width * r] becomes
 // [..., channels * r * r, height, width].
 func PixelUnshuffle(input *Tensor, downscaleFactor int) (out *Tensor, err error) {
-	err = run(743, []any{input, downscaleFactor}, &out)
+	err = run(756, []any{input, downscaleFactor}, &out)
 	return
 }
 
 // ChannelShuffle: Puts the first channels of all groups in front, then their second ones, and so
 // on.
 func ChannelShuffle(input *Tensor, groups int) (out *Tensor, err error) {
-	err = run(744, []any{input, groups}, &out)
+	err = run(757, []any{input, groups}, &out)
 	return
 }
 
@@ -9561,7 +9846,7 @@ type SortOptions struct {
 // they were (int64).
 func (x *Tensor) Sort(options ...SortOptions) (values *Tensor, indices *Tensor, err error) {
 	o := last(options)
-	err = run(745, []any{x, o.Dim, o.Descending, o.Stable}, &values, &indices)
+	err = run(758, []any{x, o.Dim, o.Descending, o.Stable}, &values, &indices)
 	return
 }
 
@@ -9580,13 +9865,13 @@ type ArgsortOptions struct {
 // Argsort: The positions of the elements in sorted order (int64).
 func (x *Tensor) Argsort(options ...ArgsortOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(746, []any{x, o.Dim, o.Descending, o.Stable}, &out)
+	err = run(759, []any{x, o.Dim, o.Descending, o.Stable}, &out)
 	return
 }
 
 // Msort: Sorts along the first dimension.
 func (x *Tensor) Msort() (out *Tensor, err error) {
-	err = run(747, []any{x}, &out)
+	err = run(760, []any{x}, &out)
 	return
 }
 
@@ -9606,7 +9891,7 @@ type TopkOptions struct {
 // elements, the best first, and where they are (int64).
 func (x *Tensor) Topk(k int, options ...TopkOptions) (values *Tensor, indices *Tensor, err error) {
 	o := last(options)
-	err = run(748, []any{x, k, o.Dim, o.Largest, o.Sorted}, &values, &indices)
+	err = run(761, []any{x, k, o.Dim, o.Largest, o.Sorted}, &values, &indices)
 	return
 }
 
@@ -9623,14 +9908,14 @@ type KthvalueOptions struct {
 // of equal ones the one that a stable sort puts there.
 func (x *Tensor) Kthvalue(k int, options ...KthvalueOptions) (values *Tensor, indices *Tensor, err error) {
 	o := last(options)
-	err = run(749, []any{x, k, o.Dim, o.Keepdim}, &values, &indices)
+	err = run(762, []any{x, k, o.Dim, o.Keepdim}, &values, &indices)
 	return
 }
 
 // Median: The median of all elements, of two the lower; NaN if there is one. Equal elements share
 // the gradient.
 func (x *Tensor) Median() (out *Tensor, err error) {
-	err = run(750, []any{x}, &out)
+	err = run(763, []any{x}, &out)
 	return
 }
 
@@ -9644,14 +9929,14 @@ type MedianDimOptions struct {
 // where they are (int64).
 func (x *Tensor) MedianDim(dim int, options ...MedianDimOptions) (values *Tensor, indices *Tensor, err error) {
 	o := last(options)
-	err = run(751, []any{x, dim, o.Keepdim}, &values, &indices)
+	err = run(764, []any{x, dim, o.Keepdim}, &values, &indices)
 	return
 }
 
 // Nanmedian: The median of all elements that are not NaN, of two the lower. Equal elements share
 // the gradient.
 func (x *Tensor) Nanmedian() (out *Tensor, err error) {
-	err = run(752, []any{x}, &out)
+	err = run(765, []any{x}, &out)
 	return
 }
 
@@ -9665,7 +9950,7 @@ type NanmedianDimOptions struct {
 // where they are (int64).
 func (x *Tensor) NanmedianDim(dim int, options ...NanmedianDimOptions) (values *Tensor, indices *Tensor, err error) {
 	o := last(options)
-	err = run(753, []any{x, dim, o.Keepdim}, &values, &indices)
+	err = run(766, []any{x, dim, o.Keepdim}, &values, &indices)
 	return
 }
 
@@ -9682,7 +9967,7 @@ type ModeOptions struct {
 // elements, and the positions of the last of them (int64).
 func (x *Tensor) Mode(options ...ModeOptions) (values *Tensor, indices *Tensor, err error) {
 	o := last(options)
-	err = run(754, []any{x, o.Dim, o.Keepdim}, &values, &indices)
+	err = run(767, []any{x, o.Dim, o.Keepdim}, &values, &indices)
 	return
 }
 
@@ -9701,7 +9986,7 @@ type QuantileOptions struct {
 // Quantile: Quantiles along a dimension; NaN if there is one.
 func (x *Tensor) Quantile(q any, options ...QuantileOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(755, []any{x, q, o.Dim, o.Keepdim, o.Interpolation}, &out)
+	err = run(768, []any{x, q, o.Dim, o.Keepdim, o.Interpolation}, &out)
 	return
 }
 
@@ -9720,21 +10005,21 @@ type NanquantileOptions struct {
 // Nanquantile: Quantiles along a dimension of what is not NaN.
 func (x *Tensor) Nanquantile(q any, options ...NanquantileOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(756, []any{x, q, o.Dim, o.Keepdim, o.Interpolation}, &out)
+	err = run(769, []any{x, q, o.Dim, o.Keepdim, o.Interpolation}, &out)
 	return
 }
 
 // Cummax: The largest element so far along a dimension; NaN from the first one on. The largest
 // elements so far, and the positions of the last of them (int64).
 func (x *Tensor) Cummax(dim int) (values *Tensor, indices *Tensor, err error) {
-	err = run(757, []any{x, dim}, &values, &indices)
+	err = run(770, []any{x, dim}, &values, &indices)
 	return
 }
 
 // Cummin: The smallest element so far along a dimension; NaN from the first one on. The smallest
 // elements so far, and the positions of the last of them (int64).
 func (x *Tensor) Cummin(dim int) (values *Tensor, indices *Tensor, err error) {
-	err = run(758, []any{x, dim}, &values, &indices)
+	err = run(771, []any{x, dim}, &values, &indices)
 	return
 }
 
@@ -9758,7 +10043,7 @@ type UniqueOptions struct {
 // was not asked for is empty.
 func (x *Tensor) Unique(options ...UniqueOptions) (output *Tensor, inverseIndices *Tensor, counts *Tensor, err error) {
 	o := last(options)
-	err = run(759, []any{x, o.Sorted, o.ReturnInverse, o.ReturnCounts, o.Dim}, &output, &inverseIndices, &counts)
+	err = run(772, []any{x, o.Sorted, o.ReturnInverse, o.ReturnCounts, o.Dim}, &output, &inverseIndices, &counts)
 	return
 }
 
@@ -9779,7 +10064,7 @@ type UniqueConsecutiveOptions struct {
 // (int64); what was not asked for is empty.
 func (x *Tensor) UniqueConsecutive(options ...UniqueConsecutiveOptions) (output *Tensor, inverseIndices *Tensor, counts *Tensor, err error) {
 	o := last(options)
-	err = run(760, []any{x, o.ReturnInverse, o.ReturnCounts, o.Dim}, &output, &inverseIndices, &counts)
+	err = run(773, []any{x, o.ReturnInverse, o.ReturnCounts, o.Dim}, &output, &inverseIndices, &counts)
 	return
 }
 
@@ -9801,7 +10086,7 @@ type SearchsortedOptions struct {
 // Searchsorted: Where elements would go in sorted rows: in front of those that they equal.
 func Searchsorted(sortedSequence *Tensor, input any, options ...SearchsortedOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(761, []any{sortedSequence, input, o.OutInt32, o.Right, o.Side, o.Sorter}, &out)
+	err = run(774, []any{sortedSequence, input, o.OutInt32, o.Right, o.Side, o.Sorter}, &out)
 	return
 }
 
@@ -9817,7 +10102,7 @@ type BucketizeOptions struct {
 // Bucketize: Which bucket each element lies in: searchsorted with one row of boundaries.
 func Bucketize(input any, boundaries *Tensor, options ...BucketizeOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(762, []any{input, boundaries, o.OutInt32, o.Right}, &out)
+	err = run(775, []any{input, boundaries, o.OutInt32, o.Right}, &out)
 	return
 }
 
@@ -9833,7 +10118,7 @@ type IsinOptions struct {
 // Isin: Which elements are among the others.
 func Isin(elements any, testElements any, options ...IsinOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(763, []any{elements, testElements, o.AssumeUnique, o.Invert}, &out)
+	err = run(776, []any{elements, testElements, o.AssumeUnique, o.Invert}, &out)
 	return
 }
 
@@ -9849,7 +10134,7 @@ type BincountOptions struct {
 // Bincount: How often each integer occurs; with weights, their sums.
 func (x *Tensor) Bincount(options ...BincountOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(764, []any{x, o.Weights, o.Minlength}, &out)
+	err = run(777, []any{x, o.Weights, o.Minlength}, &out)
 	return
 }
 
@@ -9868,7 +10153,7 @@ type HistcOptions struct {
 // Histc: How many elements lie in bins of equal width. What lies outside is not counted.
 func (x *Tensor) Histc(options ...HistcOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(765, []any{x, o.Bins, o.Min, o.Max}, &out)
+	err = run(778, []any{x, o.Bins, o.Min, o.Max}, &out)
 	return
 }
 
@@ -9891,74 +10176,74 @@ type HistogramOptions struct {
 // bin, and the bins' edges.
 func (x *Tensor) Histogram(options ...HistogramOptions) (hist *Tensor, binEdges *Tensor, err error) {
 	o := last(options)
-	err = run(766, []any{x, o.Bins, o.Range, o.Weight, o.Density}, &hist, &binEdges)
+	err = run(779, []any{x, o.Bins, o.Range, o.Weight, o.Density}, &hist, &binEdges)
 	return
 }
 
 // TensorAlias: Makes another handle to a tensor, to be released on its own. A second handle to the
 // same tensor.
 func TensorAlias(input *Tensor) (out *Tensor, err error) {
-	err = run(767, []any{input}, &out)
+	err = run(780, []any{input}, &out)
 	return
 }
 
 // Dim: Number of dimensions.
 func (x *Tensor) Dim() (out int, err error) {
-	err = run(768, []any{x}, &out)
+	err = run(781, []any{x}, &out)
 	return
 }
 
 // Size: Size of one dimension.
 func (x *Tensor) Size(dim int) (out int, err error) {
-	err = run(769, []any{x, dim}, &out)
+	err = run(782, []any{x, dim}, &out)
 	return
 }
 
 // Shape: Shape of the tensor. The sizes of all dimensions.
 func (x *Tensor) Shape() (out []int, err error) {
-	err = run(770, []any{x}, &out)
+	err = run(783, []any{x}, &out)
 	return
 }
 
 // Stride: Strides of the tensor. Steps between neighbours along each dimension, in elements.
 func (x *Tensor) Stride() (out []int, err error) {
-	err = run(771, []any{x}, &out)
+	err = run(784, []any{x}, &out)
 	return
 }
 
 // Numel: Number of elements.
 func (x *Tensor) Numel() (out int, err error) {
-	err = run(772, []any{x}, &out)
+	err = run(785, []any{x}, &out)
 	return
 }
 
 // StorageOffset: Position of the first element in the storage, in elements.
 func (x *Tensor) StorageOffset() (out int, err error) {
-	err = run(773, []any{x}, &out)
+	err = run(786, []any{x}, &out)
 	return
 }
 
 // StorageNbytes: Bytes of the storage, which views share.
 func (x *Tensor) StorageNbytes() (out int, err error) {
-	err = run(774, []any{x}, &out)
+	err = run(787, []any{x}, &out)
 	return
 }
 
 // ElementSize: Bytes of one element.
 func (x *Tensor) ElementSize() (out int, err error) {
-	err = run(775, []any{x}, &out)
+	err = run(788, []any{x}, &out)
 	return
 }
 
 // Dtype: Element type.
 func (x *Tensor) Dtype() (out Dtype, err error) {
-	err = run(776, []any{x}, &out)
+	err = run(789, []any{x}, &out)
 	return
 }
 
 // Device: Where the memory is.
 func (x *Tensor) Device() (out Device, err error) {
-	err = run(777, []any{x}, &out)
+	err = run(790, []any{x}, &out)
 	return
 }
 
@@ -9971,50 +10256,50 @@ type TensorIsContiguousOptions struct {
 // IsContiguous: Whether elements lie in memory densely in that order.
 func (x *Tensor) IsContiguous(options ...TensorIsContiguousOptions) (out bool, err error) {
 	o := last(options)
-	err = run(778, []any{x, o.MemoryFormat}, &out)
+	err = run(791, []any{x, o.MemoryFormat}, &out)
 	return
 }
 
 // DataPtr: Address of the first element. Valid as long as any tensor looks at the storage.
 func (x *Tensor) DataPtr() (out uintptr, err error) {
-	err = run(779, []any{x}, &out)
+	err = run(792, []any{x}, &out)
 	return
 }
 
 // IsSetTo: Whether both look at the same memory in the same way.
 func (x *Tensor) IsSetTo(other *Tensor) (out bool, err error) {
-	err = run(780, []any{x, other}, &out)
+	err = run(793, []any{x, other}, &out)
 	return
 }
 
 // IsSame: Whether two handles are of one tensor.
 func (x *Tensor) IsSame(other *Tensor) (out bool, err error) {
-	err = run(781, []any{x, other}, &out)
+	err = run(794, []any{x, other}, &out)
 	return
 }
 
 // Base: What a view is a view of: the tensor that a chain of views began with. The tensor, or NULL
 // if this one is no view.
 func (x *Tensor) Base() (out *Tensor, err error) {
-	err = run(782, []any{x}, &out)
+	err = run(795, []any{x}, &out)
 	return
 }
 
 // Version: How often the tensor, its views and what it was detached from were changed in place.
 func (x *Tensor) Version() (out int, err error) {
-	err = run(783, []any{x}, &out)
+	err = run(796, []any{x}, &out)
 	return
 }
 
 // Item: The only element of a tensor as a number.
 func (x *Tensor) Item() (out any, err error) {
-	err = run(784, []any{x}, &out)
+	err = run(797, []any{x}, &out)
 	return
 }
 
 // ToString: The tensor as text, as PyTorch prints it.
 func (x *Tensor) ToString() (out string, err error) {
-	err = run(785, []any{x}, &out)
+	err = run(798, []any{x}, &out)
 	return
 }
 
@@ -10039,13 +10324,13 @@ type SetPrintOptionsOptions struct {
 // SetPrintOptions: How tensors are printed from now on, by all threads.
 func SetPrintOptions(options ...SetPrintOptionsOptions) error {
 	o := last(options)
-	return run(786, []any{o.Precision, o.Threshold, o.EdgeItems, o.LineWidth, o.SciMode})
+	return run(799, []any{o.Precision, o.Threshold, o.EdgeItems, o.LineWidth, o.SciMode})
 }
 
 // RequiresGrad: Whether the tensor takes part in a graph: set by the user, or made from such a
 // tensor.
 func (x *Tensor) RequiresGrad() (out bool, err error) {
-	err = run(787, []any{x}, &out)
+	err = run(800, []any{x}, &out)
 	return
 }
 
@@ -10058,18 +10343,18 @@ type TensorRequiresGrad_Options struct {
 // RequiresGrad_: Says whether a leaf's gradient is wanted.
 func (x *Tensor) RequiresGrad_(options ...TensorRequiresGrad_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(788, []any{x, o.RequiresGrad})
+	return x, run(801, []any{x, o.RequiresGrad})
 }
 
 // IsLeaf: Whether the tensor was not made by a recorded operation.
 func (x *Tensor) IsLeaf() (out bool, err error) {
-	err = run(789, []any{x}, &out)
+	err = run(802, []any{x}, &out)
 	return
 }
 
 // Grad: The gradient that backward has added up. The gradient, or NULL if there is none yet.
 func (x *Tensor) Grad() (out *Tensor, err error) {
-	err = run(790, []any{x}, &out)
+	err = run(803, []any{x}, &out)
 	return
 }
 
@@ -10082,174 +10367,174 @@ type TensorSetGradOptions struct {
 // SetGrad: Replaces the gradient.
 func (x *Tensor) SetGrad(options ...TensorSetGradOptions) error {
 	o := last(options)
-	return run(791, []any{x, o.Grad})
+	return run(804, []any{x, o.Grad})
 }
 
 // RetainGrad: Makes backward keep the gradient of a tensor that is not a leaf.
 func (x *Tensor) RetainGrad() error {
-	return run(792, []any{x})
+	return run(805, []any{x})
 }
 
 // RetainsGrad: Whether retain_grad was called on a tensor that is not a leaf.
 func (x *Tensor) RetainsGrad() (out bool, err error) {
-	err = run(793, []any{x}, &out)
+	err = run(806, []any{x}, &out)
 	return
 }
 
 // Node: Where a tensor's gradient goes, to look at. The recorded operation, or, of a leaf, what
 // adds to its gradient.
 func (x *Tensor) Node() (out *Node, err error) {
-	err = run(794, []any{x}, &out)
+	err = run(807, []any{x}, &out)
 	return
 }
 
 // OutputNr: Which output of the recorded operation the tensor is; 0 for leaves.
 func (x *Tensor) OutputNr() (out int, err error) {
-	err = run(795, []any{x}, &out)
+	err = run(808, []any{x}, &out)
 	return
 }
 
 // Name: The operation's name. "MulBackward0".
 func (x *Node) Name() (out string, err error) {
-	err = run(796, []any{x}, &out)
+	err = run(809, []any{x}, &out)
 	return
 }
 
 // Address: Tells operations apart. Where it is: one number for all handles of one operation.
 func (x *Node) Address() (out uintptr, err error) {
-	err = run(797, []any{x}, &out)
+	err = run(810, []any{x}, &out)
 	return
 }
 
 // NextCount: How many inputs gradients may go to.
 func (x *Node) NextCount() (out int, err error) {
-	err = run(798, []any{x}, &out)
+	err = run(811, []any{x}, &out)
 	return
 }
 
 // NextOutput: Which output of the operation that made an input the input is. -1 if its gradient
 // goes nowhere.
 func (x *Node) NextOutput(index int) (out int, err error) {
-	err = run(799, []any{x, index}, &out)
+	err = run(812, []any{x, index}, &out)
 	return
 }
 
 // Next: The operation that made an input; of a leaf, what adds to its gradient.
 func (x *Node) Next(index int) (out *Node, err error) {
-	err = run(800, []any{x, index}, &out)
+	err = run(813, []any{x, index}, &out)
 	return
 }
 
 // GradFnName: The name of the recorded operation that made the tensor. "MulBackward0", or nothing
 // for a leaf.
 func (x *Tensor) GradFnName() (out string, err error) {
-	err = run(801, []any{x}, &out)
+	err = run(814, []any{x}, &out)
 	return
 }
 
 // Data: The same memory without the graph and with a version of its own: backward does not notice
 // what is changed through it.
 func (x *Tensor) Data() (out *Tensor, err error) {
-	err = run(802, []any{x}, &out)
+	err = run(815, []any{x}, &out)
 	return
 }
 
 // SetData: Makes a tensor look at another one's memory; it stays the same tensor, with its gradient
 // and its history. No other thread may use it meanwhile.
 func (x *Tensor) SetData(data *Tensor) error {
-	return run(803, []any{x, data})
+	return run(816, []any{x, data})
 }
 
 // BuildInfo: Version, compiler, instruction set in use, threads and optional parts of the library.
 // Lines of `name: value`.
 func BuildInfo() (out string, err error) {
-	err = run(804, []any{}, &out)
+	err = run(817, []any{}, &out)
 	return
 }
 
 // Len: How many strings a list holds.
 func (x *StringList) Len() (out int, err error) {
-	err = run(805, []any{x}, &out)
+	err = run(818, []any{x}, &out)
 	return
 }
 
 // TensorListNew: A list of tensors, for callbacks that return several.
 func TensorListNew(tensors []*Tensor) (out *TensorList, err error) {
-	err = run(806, []any{tensors}, &out)
+	err = run(819, []any{tensors}, &out)
 	return
 }
 
 // Len: How many tensors a list holds.
 func (x *TensorList) Len() (out int, err error) {
-	err = run(807, []any{x}, &out)
+	err = run(820, []any{x}, &out)
 	return
 }
 
 // Get: One tensor of a list. A new handle, or NULL for an absent entry.
 func (x *TensorList) Get(index int) (out *Tensor, err error) {
-	err = run(808, []any{x, index}, &out)
+	err = run(821, []any{x, index}, &out)
 	return
 }
 
 // IsGradEnabled: Whether operations are recorded for backward.
 func IsGradEnabled() (out bool, err error) {
-	err = run(809, []any{}, &out)
+	err = run(822, []any{}, &out)
 	return
 }
 
 // SetGradEnabled: Turns recording for backward on or off in this context.
 func SetGradEnabled(mode bool) error {
-	return run(810, []any{mode})
+	return run(823, []any{mode})
 }
 
 // IsAnomalyEnabled: Whether backward checks gradients for NaN.
 func IsAnomalyEnabled() (out bool, err error) {
-	err = run(811, []any{}, &out)
+	err = run(824, []any{}, &out)
 	return
 }
 
 // SetDetectAnomaly: Makes backward fail when a gradient is NaN, naming the operation that made it.
 func SetDetectAnomaly(mode bool) error {
-	return run(812, []any{mode})
+	return run(825, []any{mode})
 }
 
 // GetDefaultDtype: The dtype of new floating-point tensors.
 func GetDefaultDtype() (out Dtype, err error) {
-	err = run(813, []any{}, &out)
+	err = run(826, []any{}, &out)
 	return
 }
 
 // SetDefaultDtype: Sets the dtype of new floating-point tensors in this context.
 func SetDefaultDtype(d Dtype) error {
-	return run(814, []any{d})
+	return run(827, []any{d})
 }
 
 // GetDefaultDevice: The device of new tensors.
 func GetDefaultDevice() (out Device, err error) {
-	err = run(815, []any{}, &out)
+	err = run(828, []any{}, &out)
 	return
 }
 
 // SetDefaultDevice: Sets the device of new tensors in this context.
 func SetDefaultDevice(device Device) error {
-	return run(816, []any{device})
+	return run(829, []any{device})
 }
 
 // DeviceIsAvailable: Whether the device can be used.
 func DeviceIsAvailable(device Device) (out bool, err error) {
-	err = run(817, []any{device}, &out)
+	err = run(830, []any{device}, &out)
 	return
 }
 
 // GetNumThreads: How many threads an operation may use.
 func GetNumThreads() (out int, err error) {
-	err = run(818, []any{}, &out)
+	err = run(831, []any{}, &out)
 	return
 }
 
 // SetNumThreads: Sets how many threads an operation may use.
 func SetNumThreads(n int) error {
-	return run(819, []any{n})
+	return run(832, []any{n})
 }
 
 // MemoryStatsOptions are the optional arguments.
@@ -10262,24 +10547,24 @@ type MemoryStatsOptions struct {
 // allocator, and the most that were ever in use.
 func MemoryStats(options ...MemoryStatsOptions) (allocated int, reserved int, peak int, err error) {
 	o := last(options)
-	err = run(820, []any{o.Device}, &allocated, &reserved, &peak)
+	err = run(833, []any{o.Device}, &allocated, &reserved, &peak)
 	return
 }
 
 // SetLog: Sends log messages to a function.
 func SetLog(log LogHook) error {
-	return run(821, []any{log})
+	return run(834, []any{log})
 }
 
 // SetMemoryHook: Has this context call a function before an allocation fails, on the thread that
 // allocates. Worker threads of data loaders do not call it.
 func SetMemoryHook(hook MemoryHook) error {
-	return run(822, []any{hook})
+	return run(835, []any{hook})
 }
 
 // RemoveMemoryHook: Lets allocations of this context fail at once again.
 func RemoveMemoryHook() error {
-	return run(823, []any{})
+	return run(836, []any{})
 }
 
 // EmptyCacheOptions are the optional arguments.
@@ -10291,7 +10576,7 @@ type EmptyCacheOptions struct {
 // EmptyCache: Gives memory that no tensor uses back to the system.
 func EmptyCache(options ...EmptyCacheOptions) error {
 	o := last(options)
-	return run(824, []any{o.Device})
+	return run(837, []any{o.Device})
 }
 
 // SynchronizeOptions are the optional arguments.
@@ -10304,42 +10589,42 @@ type SynchronizeOptions struct {
 // work are reported here.
 func Synchronize(options ...SynchronizeOptions) error {
 	o := last(options)
-	return run(825, []any{o.Device})
+	return run(838, []any{o.Device})
 }
 
 // View: The same elements in another shape, without a copy.
 func (x *Tensor) View(size []int) (out *Tensor, err error) {
-	err = run(826, []any{x, size}, &out)
+	err = run(839, []any{x, size}, &out)
 	return
 }
 
 // Detach: The same memory without the graph.
 func (x *Tensor) Detach() (out *Tensor, err error) {
-	err = run(827, []any{x}, &out)
+	err = run(840, []any{x}, &out)
 	return
 }
 
 // Detach_: Takes a tensor out of the graph: it becomes a leaf that requires no gradient. What was
 // made from it before stays as it is.
 func (x *Tensor) Detach_() (*Tensor, error) {
-	return x, run(828, []any{x})
+	return x, run(841, []any{x})
 }
 
 // ViewAs: view with the shape of another tensor.
 func (x *Tensor) ViewAs(other *Tensor) (out *Tensor, err error) {
-	err = run(829, []any{x, other}, &out)
+	err = run(842, []any{x, other}, &out)
 	return
 }
 
 // Reshape: The same elements in another shape: a view where possible, else a copy.
 func (x *Tensor) Reshape(shape []int) (out *Tensor, err error) {
-	err = run(830, []any{x, shape}, &out)
+	err = run(843, []any{x, shape}, &out)
 	return
 }
 
 // ReshapeAs: reshape with the shape of another tensor.
 func (x *Tensor) ReshapeAs(other *Tensor) (out *Tensor, err error) {
-	err = run(831, []any{x, other}, &out)
+	err = run(844, []any{x, other}, &out)
 	return
 }
 
@@ -10355,59 +10640,59 @@ type FlattenOptions struct {
 // Flatten: Joins neighbouring dimensions into one.
 func (x *Tensor) Flatten(options ...FlattenOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(832, []any{x, o.StartDim, o.EndDim}, &out)
+	err = run(845, []any{x, o.StartDim, o.EndDim}, &out)
 	return
 }
 
 // Unflatten: Splits one dimension into several.
 func (x *Tensor) Unflatten(dim int, sizes []int) (out *Tensor, err error) {
-	err = run(833, []any{x, dim, sizes}, &out)
+	err = run(846, []any{x, dim, sizes}, &out)
 	return
 }
 
 // Transpose: Swaps two dimensions.
 func (x *Tensor) Transpose(dim0 int, dim1 int) (out *Tensor, err error) {
-	err = run(834, []any{x, dim0, dim1}, &out)
+	err = run(847, []any{x, dim0, dim1}, &out)
 	return
 }
 
 // Transpose_: In-place version of `transpose`.
 func (x *Tensor) Transpose_(dim0 int, dim1 int) (*Tensor, error) {
-	return x, run(835, []any{x, dim0, dim1})
+	return x, run(848, []any{x, dim0, dim1})
 }
 
 // Swapaxes: transpose by NumPy's name.
 func (x *Tensor) Swapaxes(axis0 int, axis1 int) (out *Tensor, err error) {
-	err = run(836, []any{x, axis0, axis1}, &out)
+	err = run(849, []any{x, axis0, axis1}, &out)
 	return
 }
 
 // Swapaxes_: In-place version of `swapaxes`.
 func (x *Tensor) Swapaxes_(axis0 int, axis1 int) (*Tensor, error) {
-	return x, run(837, []any{x, axis0, axis1})
+	return x, run(850, []any{x, axis0, axis1})
 }
 
 // Permute: Puts the dimensions in another order.
 func (x *Tensor) Permute(dims []int) (out *Tensor, err error) {
-	err = run(838, []any{x, dims}, &out)
+	err = run(851, []any{x, dims}, &out)
 	return
 }
 
 // Movedim: Moves dimensions; the others keep their order.
 func (x *Tensor) Movedim(source []int, destination []int) (out *Tensor, err error) {
-	err = run(839, []any{x, source, destination}, &out)
+	err = run(852, []any{x, source, destination}, &out)
 	return
 }
 
 // T: The transpose of a matrix; a 0-d or 1-d tensor as it is.
 func (x *Tensor) T() (out *Tensor, err error) {
-	err = run(840, []any{x}, &out)
+	err = run(853, []any{x}, &out)
 	return
 }
 
 // T_: In-place version of `t`.
 func (x *Tensor) T_() (*Tensor, error) {
-	return x, run(841, []any{x})
+	return x, run(854, []any{x})
 }
 
 // SqueezeOptions are the optional arguments.
@@ -10419,7 +10704,7 @@ type SqueezeOptions struct {
 // Squeeze: Removes dimensions of size 1.
 func (x *Tensor) Squeeze(options ...SqueezeOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(842, []any{x, o.Dim}, &out)
+	err = run(855, []any{x, o.Dim}, &out)
 	return
 }
 
@@ -10432,47 +10717,47 @@ type Squeeze_Options struct {
 // Squeeze_: In-place version of `squeeze`.
 func (x *Tensor) Squeeze_(options ...Squeeze_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(843, []any{x, o.Dim})
+	return x, run(856, []any{x, o.Dim})
 }
 
 // Unsqueeze: Inserts a dimension of size 1.
 func (x *Tensor) Unsqueeze(dim int) (out *Tensor, err error) {
-	err = run(844, []any{x, dim}, &out)
+	err = run(857, []any{x, dim}, &out)
 	return
 }
 
 // Unsqueeze_: In-place version of `unsqueeze`.
 func (x *Tensor) Unsqueeze_(dim int) (*Tensor, error) {
-	return x, run(845, []any{x, dim})
+	return x, run(858, []any{x, dim})
 }
 
 // Expand: Repeats dimensions of size 1 without a copy; dimensions may be added in front.
 func (x *Tensor) Expand(size []int) (out *Tensor, err error) {
-	err = run(846, []any{x, size}, &out)
+	err = run(859, []any{x, size}, &out)
 	return
 }
 
 // ExpandAs: expand to the shape of another tensor.
 func (x *Tensor) ExpandAs(other *Tensor) (out *Tensor, err error) {
-	err = run(847, []any{x, other}, &out)
+	err = run(860, []any{x, other}, &out)
 	return
 }
 
 // BroadcastTo: expand, as a function.
 func (x *Tensor) BroadcastTo(size []int) (out *Tensor, err error) {
-	err = run(848, []any{x, size}, &out)
+	err = run(861, []any{x, size}, &out)
 	return
 }
 
 // Select: One slice along a dimension, which is removed.
 func (x *Tensor) Select(dim int, index int) (out *Tensor, err error) {
-	err = run(849, []any{x, dim, index}, &out)
+	err = run(862, []any{x, dim, index}, &out)
 	return
 }
 
 // Narrow: A range along a dimension.
 func (x *Tensor) Narrow(dim int, start int, length int) (out *Tensor, err error) {
-	err = run(850, []any{x, dim, start, length}, &out)
+	err = run(863, []any{x, dim, start, length}, &out)
 	return
 }
 
@@ -10494,7 +10779,7 @@ type SliceOptions struct {
 // Slice: A strided range along a dimension: input[start:end:step].
 func (x *Tensor) Slice(options ...SliceOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(851, []any{x, o.Dim, o.Start, o.End, o.Step}, &out)
+	err = run(864, []any{x, o.Dim, o.Start, o.End, o.Step}, &out)
 	return
 }
 
@@ -10507,7 +10792,7 @@ type AsStridedOptions struct {
 // AsStrided: Any view of the input's storage.
 func (x *Tensor) AsStrided(size []int, stride []int, options ...AsStridedOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(852, []any{x, size, stride, o.StorageOffset}, &out)
+	err = run(865, []any{x, size, stride, o.StorageOffset}, &out)
 	return
 }
 
@@ -10520,31 +10805,31 @@ type AsStrided_Options struct {
 // AsStrided_: In-place version of `as_strided`.
 func (x *Tensor) AsStrided_(size []int, stride []int, options ...AsStrided_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(853, []any{x, size, stride, o.StorageOffset})
+	return x, run(866, []any{x, size, stride, o.StorageOffset})
 }
 
 // Resize_: Gives the tensor another shape, row-major from its first element on. What it had keeps
 // its place in memory; where there is too little, the tensor moves, without its views, and what is
 // new has arbitrary contents.
 func (x *Tensor) Resize_(size []int) (*Tensor, error) {
-	return x, run(854, []any{x, size})
+	return x, run(867, []any{x, size})
 }
 
 // ResizeAs_: resize_ to the shape of another tensor.
 func (x *Tensor) ResizeAs_(theTemplate *Tensor) (*Tensor, error) {
-	return x, run(855, []any{x, theTemplate})
+	return x, run(868, []any{x, theTemplate})
 }
 
 // ViewDtype: The same memory, read as another element type. It takes no part in a graph.
 func (x *Tensor) ViewDtype(dtype Dtype) (out *Tensor, err error) {
-	err = run(856, []any{x, dtype}, &out)
+	err = run(869, []any{x, dtype}, &out)
 	return
 }
 
 // Unfold: All windows along a dimension: it counts them, and a new last dimension holds what is in
 // them.
 func (x *Tensor) Unfold(dimension int, size int, step int) (out *Tensor, err error) {
-	err = run(857, []any{x, dimension, size, step}, &out)
+	err = run(870, []any{x, dimension, size, step}, &out)
 	return
 }
 
@@ -10563,7 +10848,7 @@ type DiagonalOptions struct {
 // Diagonal: A diagonal of two dimensions, as the last dimension.
 func (x *Tensor) Diagonal(options ...DiagonalOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(858, []any{x, o.Offset, o.Dim1, o.Dim2}, &out)
+	err = run(871, []any{x, o.Offset, o.Dim1, o.Dim2}, &out)
 	return
 }
 
@@ -10576,7 +10861,7 @@ type ChunkOptions struct {
 // Chunk: Splits a dimension into equal pieces; the last may be smaller.
 func (x *Tensor) Chunk(chunks int, options ...ChunkOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(859, []any{x, chunks, o.Dim}, &out)
+	err = run(872, []any{x, chunks, o.Dim}, &out)
 	return
 }
 
@@ -10589,7 +10874,7 @@ type SplitOptions struct {
 // Split: Splits a dimension into pieces of one size.
 func (x *Tensor) Split(splitSize int, options ...SplitOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(860, []any{x, splitSize, o.Dim}, &out)
+	err = run(873, []any{x, splitSize, o.Dim}, &out)
 	return
 }
 
@@ -10602,7 +10887,7 @@ type SplitWithSizesOptions struct {
 // SplitWithSizes: Splits a dimension into pieces of given sizes.
 func (x *Tensor) SplitWithSizes(splitSizes []int, options ...SplitWithSizesOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(861, []any{x, splitSizes, o.Dim}, &out)
+	err = run(874, []any{x, splitSizes, o.Dim}, &out)
 	return
 }
 
@@ -10615,7 +10900,7 @@ type SplitSectionsOptions struct {
 // SplitSections: Splits a dimension into pieces whose sizes differ by one at most.
 func (x *Tensor) SplitSections(sections int, options ...SplitSectionsOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(862, []any{x, sections, o.Dim}, &out)
+	err = run(875, []any{x, sections, o.Dim}, &out)
 	return
 }
 
@@ -10628,55 +10913,55 @@ type SplitAtOptions struct {
 // SplitAt: Splits a dimension at given places. tensor_split in Python.
 func (x *Tensor) SplitAt(indices []int, options ...SplitAtOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(863, []any{x, indices, o.Dim}, &out)
+	err = run(876, []any{x, indices, o.Dim}, &out)
 	return
 }
 
 // Hsplit: Splits dimension 1, of a vector dimension 0, into equal pieces.
 func (x *Tensor) Hsplit(sections int) (out []*Tensor, err error) {
-	err = run(864, []any{x, sections}, &out)
+	err = run(877, []any{x, sections}, &out)
 	return
 }
 
 // Vsplit: Splits dimension 0 of two or more into equal pieces.
 func (x *Tensor) Vsplit(sections int) (out []*Tensor, err error) {
-	err = run(865, []any{x, sections}, &out)
+	err = run(878, []any{x, sections}, &out)
 	return
 }
 
 // Dsplit: Splits dimension 2 of three or more into equal pieces.
 func (x *Tensor) Dsplit(sections int) (out []*Tensor, err error) {
-	err = run(866, []any{x, sections}, &out)
+	err = run(879, []any{x, sections}, &out)
 	return
 }
 
 // Atleast1d: A number as a vector; else the input as it is.
 func Atleast1d(input *Tensor) (out *Tensor, err error) {
-	err = run(867, []any{input}, &out)
+	err = run(880, []any{input}, &out)
 	return
 }
 
 // Atleast2d: A number or a vector as a matrix of one row; else the input as it is.
 func Atleast2d(input *Tensor) (out *Tensor, err error) {
-	err = run(868, []any{input}, &out)
+	err = run(881, []any{input}, &out)
 	return
 }
 
 // Atleast3d: A vector of n as [1, n, 1], a matrix with a third dimension; else the input as it is.
 func Atleast3d(input *Tensor) (out *Tensor, err error) {
-	err = run(869, []any{input}, &out)
+	err = run(882, []any{input}, &out)
 	return
 }
 
 // Ravel: All elements in row-major order: a view if they lie so, else a copy.
 func (x *Tensor) Ravel() (out *Tensor, err error) {
-	err = run(870, []any{x}, &out)
+	err = run(883, []any{x}, &out)
 	return
 }
 
 // BroadcastTensors: All tensors expanded to their common shape.
 func BroadcastTensors(tensors []*Tensor) (out []*Tensor, err error) {
-	err = run(871, []any{tensors}, &out)
+	err = run(884, []any{tensors}, &out)
 	return
 }
 
@@ -10690,7 +10975,7 @@ type MeshgridOptions struct {
 // along one dimension.
 func Meshgrid(tensors []*Tensor, options ...MeshgridOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(872, []any{tensors, o.Indexing}, &out)
+	err = run(885, []any{tensors, o.Indexing}, &out)
 	return
 }
 
@@ -10703,7 +10988,7 @@ type UnbindOptions struct {
 // Unbind: All slices along a dimension.
 func (x *Tensor) Unbind(options ...UnbindOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(873, []any{x, o.Dim}, &out)
+	err = run(886, []any{x, o.Dim}, &out)
 	return
 }
 
@@ -10716,7 +11001,7 @@ type CatOptions struct {
 // Cat: Joins tensors along a dimension. Dtypes are promoted.
 func Cat(tensors []*Tensor, options ...CatOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(874, []any{tensors, o.Dim}, &out)
+	err = run(887, []any{tensors, o.Dim}, &out)
 	return
 }
 
@@ -10729,31 +11014,31 @@ type StackOptions struct {
 // Stack: Joins tensors of one shape along a new dimension.
 func Stack(tensors []*Tensor, options ...StackOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(875, []any{tensors, o.Dim}, &out)
+	err = run(888, []any{tensors, o.Dim}, &out)
 	return
 }
 
 // Repeat: Copies the input several times along each dimension.
 func (x *Tensor) Repeat(repeats []int) (out *Tensor, err error) {
-	err = run(876, []any{x, repeats}, &out)
+	err = run(889, []any{x, repeats}, &out)
 	return
 }
 
 // NarrowCopy: A copy of a range along a dimension.
 func (x *Tensor) NarrowCopy(dim int, start int, length int) (out *Tensor, err error) {
-	err = run(877, []any{x, dim, start, length}, &out)
+	err = run(890, []any{x, dim, start, length}, &out)
 	return
 }
 
 // SumToSize: The sum over what broadcasting would repeat.
 func (x *Tensor) SumToSize(size []int) (out *Tensor, err error) {
-	err = run(878, []any{x, size}, &out)
+	err = run(891, []any{x, size}, &out)
 	return
 }
 
 // Flip: Reverses the order of elements along dimensions.
 func (x *Tensor) Flip(dims []int) (out *Tensor, err error) {
-	err = run(879, []any{x, dims}, &out)
+	err = run(892, []any{x, dims}, &out)
 	return
 }
 
@@ -10774,7 +11059,7 @@ type InterpolateOptions struct {
 // in the input. Channels-last in gives channels-last out.
 func Interpolate(input *Tensor, options ...InterpolateOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(880, []any{input, o.Size, o.ScaleFactor, o.Mode}, &out)
+	err = run(893, []any{input, o.Size, o.ScaleFactor, o.Mode}, &out)
 	return
 }
 
@@ -10806,135 +11091,170 @@ type InterpolateAlignedOptions struct {
 // align_corners=).
 func InterpolateAligned(input *Tensor, options ...InterpolateAlignedOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(881, []any{input, o.Size, o.ScaleFactor, o.Mode, o.AlignCorners, o.RecomputeScaleFactor, o.Antialias}, &out)
+	err = run(894, []any{input, o.Size, o.ScaleFactor, o.Mode, o.AlignCorners, o.RecomputeScaleFactor, o.Antialias}, &out)
+	return
+}
+
+// GridSampleOptions are the optional arguments.
+type GridSampleOptions struct {
+	// How an element is made of elements of the input: bilinear, nearest or, of images, bicubic.
+	Mode string
+
+	// What lies beyond the input: zeros, border (its last element) or reflection.
+	PaddingMode string
+
+	// Whether -1 and 1 are the centres of the first and last elements, not their outer edges; absent:
+	// no.
+	AlignCorners *bool
+}
+
+// GridSample: The input at places between its elements: [batch, channels, ...] with the grid's
+// sizes (Jaderberg et al., arXiv:1506.02025).
+func GridSample(input *Tensor, grid *Tensor, options ...GridSampleOptions) (out *Tensor, err error) {
+	o := last(options)
+	err = run(895, []any{input, grid, o.Mode, o.PaddingMode, o.AlignCorners}, &out)
+	return
+}
+
+// AffineGridOptions are the optional arguments.
+type AffineGridOptions struct {
+	// As grid_sample has it; absent: no.
+	AlignCorners *bool
+}
+
+// AffineGrid: The grid that grid_sample takes for a map of the output's places to the input's:
+// theta @ (x, y, 1) for each element.
+func AffineGrid(theta *Tensor, size []int, options ...AffineGridOptions) (out *Tensor, err error) {
+	o := last(options)
+	err = run(896, []any{theta, size, o.AlignCorners}, &out)
 	return
 }
 
 // Ger: Another name of `outer`.
 func (x *Tensor) Ger(vec2 *Tensor) (out *Tensor, err error) {
-	err = run(882, []any{x, vec2}, &out)
+	err = run(897, []any{x, vec2}, &out)
 	return
 }
 
 // Absolute: Another name of `abs`.
 func (x *Tensor) Absolute() (out *Tensor, err error) {
-	err = run(883, []any{x}, &out)
+	err = run(898, []any{x}, &out)
 	return
 }
 
 // Absolute_: Another name of `abs_`.
 func (x *Tensor) Absolute_() (*Tensor, error) {
-	return x, run(884, []any{x})
+	return x, run(899, []any{x})
 }
 
 // Negative: Another name of `neg`.
 func (x *Tensor) Negative() (out *Tensor, err error) {
-	err = run(885, []any{x}, &out)
+	err = run(900, []any{x}, &out)
 	return
 }
 
 // Negative_: Another name of `neg_`.
 func (x *Tensor) Negative_() (*Tensor, error) {
-	return x, run(886, []any{x})
+	return x, run(901, []any{x})
 }
 
 // Sgn: Another name of `sign`.
 func (x *Tensor) Sgn() (out *Tensor, err error) {
-	err = run(887, []any{x}, &out)
+	err = run(902, []any{x}, &out)
 	return
 }
 
 // Sgn_: Another name of `sign_`.
 func (x *Tensor) Sgn_() (*Tensor, error) {
-	return x, run(888, []any{x})
+	return x, run(903, []any{x})
 }
 
 // Fix: Another name of `trunc`.
 func (x *Tensor) Fix() (out *Tensor, err error) {
-	err = run(889, []any{x}, &out)
+	err = run(904, []any{x}, &out)
 	return
 }
 
 // Fix_: Another name of `trunc_`.
 func (x *Tensor) Fix_() (*Tensor, error) {
-	return x, run(890, []any{x})
+	return x, run(905, []any{x})
 }
 
 // Arcsin: Another name of `asin`.
 func (x *Tensor) Arcsin() (out *Tensor, err error) {
-	err = run(891, []any{x}, &out)
+	err = run(906, []any{x}, &out)
 	return
 }
 
 // Arcsin_: Another name of `asin_`.
 func (x *Tensor) Arcsin_() (*Tensor, error) {
-	return x, run(892, []any{x})
+	return x, run(907, []any{x})
 }
 
 // Arccos: Another name of `acos`.
 func (x *Tensor) Arccos() (out *Tensor, err error) {
-	err = run(893, []any{x}, &out)
+	err = run(908, []any{x}, &out)
 	return
 }
 
 // Arccos_: Another name of `acos_`.
 func (x *Tensor) Arccos_() (*Tensor, error) {
-	return x, run(894, []any{x})
+	return x, run(909, []any{x})
 }
 
 // Arctan: Another name of `atan`.
 func (x *Tensor) Arctan() (out *Tensor, err error) {
-	err = run(895, []any{x}, &out)
+	err = run(910, []any{x}, &out)
 	return
 }
 
 // Arctan_: Another name of `atan_`.
 func (x *Tensor) Arctan_() (*Tensor, error) {
-	return x, run(896, []any{x})
+	return x, run(911, []any{x})
 }
 
 // Arctan2: Another name of `atan2`.
 func (x *Tensor) Arctan2(other *Tensor) (out *Tensor, err error) {
-	err = run(897, []any{x, other}, &out)
+	err = run(912, []any{x, other}, &out)
 	return
 }
 
 // Arctan2_: Another name of `atan2_`.
 func (x *Tensor) Arctan2_(other *Tensor) (*Tensor, error) {
-	return x, run(898, []any{x, other})
+	return x, run(913, []any{x, other})
 }
 
 // Arcsinh: Another name of `asinh`.
 func (x *Tensor) Arcsinh() (out *Tensor, err error) {
-	err = run(899, []any{x}, &out)
+	err = run(914, []any{x}, &out)
 	return
 }
 
 // Arcsinh_: Another name of `asinh_`.
 func (x *Tensor) Arcsinh_() (*Tensor, error) {
-	return x, run(900, []any{x})
+	return x, run(915, []any{x})
 }
 
 // Arccosh: Another name of `acosh`.
 func (x *Tensor) Arccosh() (out *Tensor, err error) {
-	err = run(901, []any{x}, &out)
+	err = run(916, []any{x}, &out)
 	return
 }
 
 // Arccosh_: Another name of `acosh_`.
 func (x *Tensor) Arccosh_() (*Tensor, error) {
-	return x, run(902, []any{x})
+	return x, run(917, []any{x})
 }
 
 // Arctanh: Another name of `atanh`.
 func (x *Tensor) Arctanh() (out *Tensor, err error) {
-	err = run(903, []any{x}, &out)
+	err = run(918, []any{x}, &out)
 	return
 }
 
 // Arctanh_: Another name of `atanh_`.
 func (x *Tensor) Arctanh_() (*Tensor, error) {
-	return x, run(904, []any{x})
+	return x, run(919, []any{x})
 }
 
 // SubtractOptions are the optional arguments.
@@ -10946,7 +11266,7 @@ type SubtractOptions struct {
 // Subtract: Another name of `sub`.
 func (x *Tensor) Subtract(other any, options ...SubtractOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(905, []any{x, other, o.Alpha}, &out)
+	err = run(920, []any{x, other, o.Alpha}, &out)
 	return
 }
 
@@ -10959,18 +11279,18 @@ type Subtract_Options struct {
 // Subtract_: Another name of `sub_`.
 func (x *Tensor) Subtract_(other any, options ...Subtract_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(906, []any{x, other, o.Alpha})
+	return x, run(921, []any{x, other, o.Alpha})
 }
 
 // Multiply: Another name of `mul`.
 func (x *Tensor) Multiply(other any) (out *Tensor, err error) {
-	err = run(907, []any{x, other}, &out)
+	err = run(922, []any{x, other}, &out)
 	return
 }
 
 // Multiply_: Another name of `mul_`.
 func (x *Tensor) Multiply_(other any) (*Tensor, error) {
-	return x, run(908, []any{x, other})
+	return x, run(923, []any{x, other})
 }
 
 // DivideOptions are the optional arguments.
@@ -10982,7 +11302,7 @@ type DivideOptions struct {
 // Divide: Another name of `div`.
 func (x *Tensor) Divide(other any, options ...DivideOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(909, []any{x, other, o.RoundingMode}, &out)
+	err = run(924, []any{x, other, o.RoundingMode}, &out)
 	return
 }
 
@@ -10995,7 +11315,7 @@ type Divide_Options struct {
 // Divide_: Another name of `div_`.
 func (x *Tensor) Divide_(other any, options ...Divide_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(910, []any{x, other, o.RoundingMode})
+	return x, run(925, []any{x, other, o.RoundingMode})
 }
 
 // ClipOptions are the optional arguments.
@@ -11010,7 +11330,7 @@ type ClipOptions struct {
 // Clip: Another name of `clamp`.
 func (x *Tensor) Clip(options ...ClipOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(911, []any{x, o.Min, o.Max}, &out)
+	err = run(926, []any{x, o.Min, o.Max}, &out)
 	return
 }
 
@@ -11026,62 +11346,62 @@ type Clip_Options struct {
 // Clip_: Another name of `clamp_`.
 func (x *Tensor) Clip_(options ...Clip_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(912, []any{x, o.Min, o.Max})
+	return x, run(927, []any{x, o.Min, o.Max})
 }
 
 // Greater: Another name of `gt`.
 func (x *Tensor) Greater(other any) (out *Tensor, err error) {
-	err = run(913, []any{x, other}, &out)
+	err = run(928, []any{x, other}, &out)
 	return
 }
 
 // Greater_: Another name of `gt_`.
 func (x *Tensor) Greater_(other any) (*Tensor, error) {
-	return x, run(914, []any{x, other})
+	return x, run(929, []any{x, other})
 }
 
 // GreaterEqual: Another name of `ge`.
 func (x *Tensor) GreaterEqual(other any) (out *Tensor, err error) {
-	err = run(915, []any{x, other}, &out)
+	err = run(930, []any{x, other}, &out)
 	return
 }
 
 // GreaterEqual_: Another name of `ge_`.
 func (x *Tensor) GreaterEqual_(other any) (*Tensor, error) {
-	return x, run(916, []any{x, other})
+	return x, run(931, []any{x, other})
 }
 
 // Less: Another name of `lt`.
 func (x *Tensor) Less(other any) (out *Tensor, err error) {
-	err = run(917, []any{x, other}, &out)
+	err = run(932, []any{x, other}, &out)
 	return
 }
 
 // Less_: Another name of `lt_`.
 func (x *Tensor) Less_(other any) (*Tensor, error) {
-	return x, run(918, []any{x, other})
+	return x, run(933, []any{x, other})
 }
 
 // LessEqual: Another name of `le`.
 func (x *Tensor) LessEqual(other any) (out *Tensor, err error) {
-	err = run(919, []any{x, other}, &out)
+	err = run(934, []any{x, other}, &out)
 	return
 }
 
 // LessEqual_: Another name of `le_`.
 func (x *Tensor) LessEqual_(other any) (*Tensor, error) {
-	return x, run(920, []any{x, other})
+	return x, run(935, []any{x, other})
 }
 
 // NotEqual: Another name of `ne`.
 func (x *Tensor) NotEqual(other any) (out *Tensor, err error) {
-	err = run(921, []any{x, other}, &out)
+	err = run(936, []any{x, other}, &out)
 	return
 }
 
 // NotEqual_: Another name of `ne_`.
 func (x *Tensor) NotEqual_(other any) (*Tensor, error) {
-	return x, run(922, []any{x, other})
+	return x, run(937, []any{x, other})
 }
 
 // TrapzOptions are the optional arguments.
@@ -11099,7 +11419,7 @@ type TrapzOptions struct {
 // Trapz: Another name of `trapezoid`.
 func Trapz(y *Tensor, options ...TrapzOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(923, []any{y, o.X, o.Dx, o.Dim}, &out)
+	err = run(938, []any{y, o.X, o.Dx, o.Dim}, &out)
 	return
 }
 
@@ -11112,7 +11432,7 @@ type ConcatOptions struct {
 // Concat: Another name of `cat`.
 func Concat(tensors []*Tensor, options ...ConcatOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(924, []any{tensors, o.Dim}, &out)
+	err = run(939, []any{tensors, o.Dim}, &out)
 	return
 }
 
@@ -11125,35 +11445,35 @@ type ConcatenateOptions struct {
 // Concatenate: Another name of `cat`.
 func Concatenate(tensors []*Tensor, options ...ConcatenateOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(925, []any{tensors, o.Dim}, &out)
+	err = run(940, []any{tensors, o.Dim}, &out)
 	return
 }
 
 // Swapdims: Another name of `transpose`.
 func (x *Tensor) Swapdims(dim0 int, dim1 int) (out *Tensor, err error) {
-	err = run(926, []any{x, dim0, dim1}, &out)
+	err = run(941, []any{x, dim0, dim1}, &out)
 	return
 }
 
 // Swapdims_: Another name of `transpose_`.
 func (x *Tensor) Swapdims_(dim0 int, dim1 int) (*Tensor, error) {
-	return x, run(927, []any{x, dim0, dim1})
+	return x, run(942, []any{x, dim0, dim1})
 }
 
 // Moveaxis: Another name of `movedim`.
 func (x *Tensor) Moveaxis(source []int, destination []int) (out *Tensor, err error) {
-	err = run(928, []any{x, source, destination}, &out)
+	err = run(943, []any{x, source, destination}, &out)
 	return
 }
 
 // RowStack: Another name of `vstack`.
 func RowStack(tensors []*Tensor) (out *Tensor, err error) {
-	err = run(929, []any{tensors}, &out)
+	err = run(944, []any{tensors}, &out)
 	return
 }
 
 // Argwhere: Another name of `nonzero`.
 func (x *Tensor) Argwhere() (out *Tensor, err error) {
-	err = run(930, []any{x}, &out)
+	err = run(945, []any{x}, &out)
 	return
 }

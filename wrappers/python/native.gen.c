@@ -240,189 +240,6 @@ static int64_t py_nn_conv_transpose3d(int64_t in_channels, int64_t out_channels,
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_max_pool1d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int32_t ceil_mode) {
-  dt_nn_max_pool1d_options options_options = DT_NN_MAX_POOL1D_OPTIONS_INIT;
-  options_options.stride = list_or_null(stride, stride_n);
-  options_options.stride_n = list_count(stride_n);
-  options_options.padding = padding;
-  options_options.padding_n = padding_n;
-  options_options.dilation = dilation;
-  options_options.dilation_n = dilation_n;
-  options_options.ceil_mode = ceil_mode;
-  dt_module *out = NULL;
-  (void)!dt_nn_max_pool1d(kernel_size, kernel_size_n, &options_options, &out);
-  return (int64_t)(intptr_t)out;
-}
-
-static int64_t py_nn_max_pool2d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int32_t ceil_mode) {
-  dt_nn_max_pool2d_options options_options = DT_NN_MAX_POOL2D_OPTIONS_INIT;
-  options_options.stride = list_or_null(stride, stride_n);
-  options_options.stride_n = list_count(stride_n);
-  options_options.padding = padding;
-  options_options.padding_n = padding_n;
-  options_options.dilation = dilation;
-  options_options.dilation_n = dilation_n;
-  options_options.ceil_mode = ceil_mode;
-  dt_module *out = NULL;
-  (void)!dt_nn_max_pool2d(kernel_size, kernel_size_n, &options_options, &out);
-  return (int64_t)(intptr_t)out;
-}
-
-static int64_t py_nn_max_pool3d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int32_t ceil_mode) {
-  dt_nn_max_pool3d_options options_options = DT_NN_MAX_POOL3D_OPTIONS_INIT;
-  options_options.stride = list_or_null(stride, stride_n);
-  options_options.stride_n = list_count(stride_n);
-  options_options.padding = padding;
-  options_options.padding_n = padding_n;
-  options_options.dilation = dilation;
-  options_options.dilation_n = dilation_n;
-  options_options.ceil_mode = ceil_mode;
-  dt_module *out = NULL;
-  (void)!dt_nn_max_pool3d(kernel_size, kernel_size_n, &options_options, &out);
-  return (int64_t)(intptr_t)out;
-}
-
-static int64_t py_nn_avg_pool1d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, int32_t ceil_mode, int32_t count_include_pad) {
-  dt_nn_avg_pool1d_options options_options = DT_NN_AVG_POOL1D_OPTIONS_INIT;
-  options_options.stride = list_or_null(stride, stride_n);
-  options_options.stride_n = list_count(stride_n);
-  options_options.padding = padding;
-  options_options.padding_n = padding_n;
-  options_options.ceil_mode = ceil_mode;
-  options_options.count_include_pad = count_include_pad;
-  dt_module *out = NULL;
-  (void)!dt_nn_avg_pool1d(kernel_size, kernel_size_n, &options_options, &out);
-  return (int64_t)(intptr_t)out;
-}
-
-static int64_t py_nn_avg_pool2d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, int32_t ceil_mode, int32_t count_include_pad, int32_t divisor_override_given, int64_t divisor_override) {
-  dt_nn_avg_pool2d_options options_options = DT_NN_AVG_POOL2D_OPTIONS_INIT;
-  options_options.stride = list_or_null(stride, stride_n);
-  options_options.stride_n = list_count(stride_n);
-  options_options.padding = padding;
-  options_options.padding_n = padding_n;
-  options_options.ceil_mode = ceil_mode;
-  options_options.count_include_pad = count_include_pad;
-  options_options.divisor_override = divisor_override_given ? &divisor_override : NULL;
-  dt_module *out = NULL;
-  (void)!dt_nn_avg_pool2d(kernel_size, kernel_size_n, &options_options, &out);
-  return (int64_t)(intptr_t)out;
-}
-
-static int64_t py_nn_avg_pool3d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, int32_t ceil_mode, int32_t count_include_pad, int32_t divisor_override_given, int64_t divisor_override) {
-  dt_nn_avg_pool3d_options options_options = DT_NN_AVG_POOL3D_OPTIONS_INIT;
-  options_options.stride = list_or_null(stride, stride_n);
-  options_options.stride_n = list_count(stride_n);
-  options_options.padding = padding;
-  options_options.padding_n = padding_n;
-  options_options.ceil_mode = ceil_mode;
-  options_options.count_include_pad = count_include_pad;
-  options_options.divisor_override = divisor_override_given ? &divisor_override : NULL;
-  dt_module *out = NULL;
-  (void)!dt_nn_avg_pool3d(kernel_size, kernel_size_n, &options_options, &out);
-  return (int64_t)(intptr_t)out;
-}
-
-static int64_t py_nn_adaptive_avg_pool1d(const int64_t *output_size, int64_t output_size_n) {
-  dt_module *out = NULL;
-  (void)!dt_nn_adaptive_avg_pool1d(output_size, output_size_n, &out);
-  return (int64_t)(intptr_t)out;
-}
-
-static int64_t py_nn_adaptive_max_pool1d(const int64_t *output_size, int64_t output_size_n) {
-  dt_module *out = NULL;
-  (void)!dt_nn_adaptive_max_pool1d(output_size, output_size_n, &out);
-  return (int64_t)(intptr_t)out;
-}
-
-static int64_t py_nn_lp_pool1d(double norm_type, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, int32_t ceil_mode) {
-  dt_nn_lp_pool1d_options options_options = DT_NN_LP_POOL1D_OPTIONS_INIT;
-  options_options.stride = list_or_null(stride, stride_n);
-  options_options.stride_n = list_count(stride_n);
-  options_options.ceil_mode = ceil_mode;
-  dt_module *out = NULL;
-  (void)!dt_nn_lp_pool1d(norm_type, kernel_size, kernel_size_n, &options_options, &out);
-  return (int64_t)(intptr_t)out;
-}
-
-static int64_t py_nn_adaptive_avg_pool2d(const int64_t *output_size, int64_t output_size_n) {
-  dt_module *out = NULL;
-  (void)!dt_nn_adaptive_avg_pool2d(output_size, output_size_n, &out);
-  return (int64_t)(intptr_t)out;
-}
-
-static int64_t py_nn_adaptive_max_pool2d(const int64_t *output_size, int64_t output_size_n) {
-  dt_module *out = NULL;
-  (void)!dt_nn_adaptive_max_pool2d(output_size, output_size_n, &out);
-  return (int64_t)(intptr_t)out;
-}
-
-static int64_t py_nn_lp_pool2d(double norm_type, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, int32_t ceil_mode) {
-  dt_nn_lp_pool2d_options options_options = DT_NN_LP_POOL2D_OPTIONS_INIT;
-  options_options.stride = list_or_null(stride, stride_n);
-  options_options.stride_n = list_count(stride_n);
-  options_options.ceil_mode = ceil_mode;
-  dt_module *out = NULL;
-  (void)!dt_nn_lp_pool2d(norm_type, kernel_size, kernel_size_n, &options_options, &out);
-  return (int64_t)(intptr_t)out;
-}
-
-static int64_t py_nn_adaptive_avg_pool3d(const int64_t *output_size, int64_t output_size_n) {
-  dt_module *out = NULL;
-  (void)!dt_nn_adaptive_avg_pool3d(output_size, output_size_n, &out);
-  return (int64_t)(intptr_t)out;
-}
-
-static int64_t py_nn_adaptive_max_pool3d(const int64_t *output_size, int64_t output_size_n) {
-  dt_module *out = NULL;
-  (void)!dt_nn_adaptive_max_pool3d(output_size, output_size_n, &out);
-  return (int64_t)(intptr_t)out;
-}
-
-static int64_t py_nn_lp_pool3d(double norm_type, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, int32_t ceil_mode) {
-  dt_nn_lp_pool3d_options options_options = DT_NN_LP_POOL3D_OPTIONS_INIT;
-  options_options.stride = list_or_null(stride, stride_n);
-  options_options.stride_n = list_count(stride_n);
-  options_options.ceil_mode = ceil_mode;
-  dt_module *out = NULL;
-  (void)!dt_nn_lp_pool3d(norm_type, kernel_size, kernel_size_n, &options_options, &out);
-  return (int64_t)(intptr_t)out;
-}
-
-static int64_t py_nn_upsample(const int64_t *size, int64_t size_n, const double *scale_factor, int64_t scale_factor_n, int32_t mode) {
-  dt_nn_upsample_options options_options = DT_NN_UPSAMPLE_OPTIONS_INIT;
-  options_options.size = list_or_null(size, size_n);
-  options_options.size_n = list_count(size_n);
-  options_options.scale_factor = list_or_null(scale_factor, scale_factor_n);
-  options_options.scale_factor_n = list_count(scale_factor_n);
-  options_options.mode = mode;
-  dt_module *out = NULL;
-  (void)!dt_nn_upsample(&options_options, &out);
-  return (int64_t)(intptr_t)out;
-}
-
-static int64_t py_nn_upsampling_nearest2d(const int64_t *size, int64_t size_n, const double *scale_factor, int64_t scale_factor_n) {
-  dt_nn_upsampling_nearest2d_options options_options = DT_NN_UPSAMPLING_NEAREST2D_OPTIONS_INIT;
-  options_options.size = list_or_null(size, size_n);
-  options_options.size_n = list_count(size_n);
-  options_options.scale_factor = list_or_null(scale_factor, scale_factor_n);
-  options_options.scale_factor_n = list_count(scale_factor_n);
-  dt_module *out = NULL;
-  (void)!dt_nn_upsampling_nearest2d(&options_options, &out);
-  return (int64_t)(intptr_t)out;
-}
-
-static int64_t py_nn_upsampling_bilinear2d(const int64_t *size, int64_t size_n, const double *scale_factor, int64_t scale_factor_n) {
-  dt_nn_upsampling_bilinear2d_options options_options = DT_NN_UPSAMPLING_BILINEAR2D_OPTIONS_INIT;
-  options_options.size = list_or_null(size, size_n);
-  options_options.size_n = list_count(size_n);
-  options_options.scale_factor = list_or_null(scale_factor, scale_factor_n);
-  options_options.scale_factor_n = list_count(scale_factor_n);
-  dt_module *out = NULL;
-  (void)!dt_nn_upsampling_bilinear2d(&options_options, &out);
-  return (int64_t)(intptr_t)out;
-}
-
 static int64_t py_nn_batch_norm1d(int64_t num_features, double eps, int32_t momentum_kind, int64_t momentum_i, double momentum_f, int32_t affine, int32_t track_running_stats, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_batch_norm1d_options options_options = DT_NN_BATCH_NORM1D_OPTIONS_INIT;
   options_options.eps = eps;
@@ -639,6 +456,23 @@ static int64_t py_nn_embedding(int64_t num_embeddings, int64_t embedding_dim, in
   options_options.dtype = dtype;
   dt_module *out = NULL;
   (void)!dt_nn_embedding(num_embeddings, embedding_dim, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_embedding_bag(int64_t num_embeddings, int64_t embedding_dim, int32_t max_norm_given, double max_norm, double norm_type, int32_t scale_grad_by_freq, const char *mode, int32_t sparse, int32_t include_last_offset, int32_t padding_idx_given, int64_t padding_idx, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_nn_embedding_bag_options options_options = DT_NN_EMBEDDING_BAG_OPTIONS_INIT;
+  options_options.max_norm = max_norm_given ? &max_norm : NULL;
+  options_options.norm_type = norm_type;
+  options_options.scale_grad_by_freq = scale_grad_by_freq;
+  options_options.mode = mode;
+  options_options.sparse = sparse;
+  options_options.include_last_offset = include_last_offset;
+  options_options.padding_idx = padding_idx_given ? &padding_idx : NULL;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_nn_embedding_bag(num_embeddings, embedding_dim, &options_options, &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -1153,6 +987,254 @@ static int64_t py_nn_multi_label_soft_margin_loss(int64_t weight, int32_t reduct
   options_options.reduction = reduction;
   dt_module *out = NULL;
   (void)!dt_nn_multi_label_soft_margin_loss(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_ctc_loss(int64_t blank, int32_t reduction, int32_t zero_infinity) {
+  dt_nn_ctc_loss_options options_options = DT_NN_CTC_LOSS_OPTIONS_INIT;
+  options_options.blank = blank;
+  options_options.reduction = reduction;
+  options_options.zero_infinity = zero_infinity;
+  dt_module *out = NULL;
+  (void)!dt_nn_ctc_loss(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_max_pool1d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int32_t ceil_mode) {
+  dt_nn_max_pool1d_options options_options = DT_NN_MAX_POOL1D_OPTIONS_INIT;
+  options_options.stride = list_or_null(stride, stride_n);
+  options_options.stride_n = list_count(stride_n);
+  options_options.padding = padding;
+  options_options.padding_n = padding_n;
+  options_options.dilation = dilation;
+  options_options.dilation_n = dilation_n;
+  options_options.ceil_mode = ceil_mode;
+  dt_module *out = NULL;
+  (void)!dt_nn_max_pool1d(kernel_size, kernel_size_n, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_max_pool2d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int32_t ceil_mode) {
+  dt_nn_max_pool2d_options options_options = DT_NN_MAX_POOL2D_OPTIONS_INIT;
+  options_options.stride = list_or_null(stride, stride_n);
+  options_options.stride_n = list_count(stride_n);
+  options_options.padding = padding;
+  options_options.padding_n = padding_n;
+  options_options.dilation = dilation;
+  options_options.dilation_n = dilation_n;
+  options_options.ceil_mode = ceil_mode;
+  dt_module *out = NULL;
+  (void)!dt_nn_max_pool2d(kernel_size, kernel_size_n, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_max_pool3d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int32_t ceil_mode) {
+  dt_nn_max_pool3d_options options_options = DT_NN_MAX_POOL3D_OPTIONS_INIT;
+  options_options.stride = list_or_null(stride, stride_n);
+  options_options.stride_n = list_count(stride_n);
+  options_options.padding = padding;
+  options_options.padding_n = padding_n;
+  options_options.dilation = dilation;
+  options_options.dilation_n = dilation_n;
+  options_options.ceil_mode = ceil_mode;
+  dt_module *out = NULL;
+  (void)!dt_nn_max_pool3d(kernel_size, kernel_size_n, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_max_unpool1d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n) {
+  dt_nn_max_unpool1d_options options_options = DT_NN_MAX_UNPOOL1D_OPTIONS_INIT;
+  options_options.stride = list_or_null(stride, stride_n);
+  options_options.stride_n = list_count(stride_n);
+  options_options.padding = padding;
+  options_options.padding_n = padding_n;
+  dt_module *out = NULL;
+  (void)!dt_nn_max_unpool1d(kernel_size, kernel_size_n, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_max_unpool2d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n) {
+  dt_nn_max_unpool2d_options options_options = DT_NN_MAX_UNPOOL2D_OPTIONS_INIT;
+  options_options.stride = list_or_null(stride, stride_n);
+  options_options.stride_n = list_count(stride_n);
+  options_options.padding = padding;
+  options_options.padding_n = padding_n;
+  dt_module *out = NULL;
+  (void)!dt_nn_max_unpool2d(kernel_size, kernel_size_n, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_max_unpool3d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n) {
+  dt_nn_max_unpool3d_options options_options = DT_NN_MAX_UNPOOL3D_OPTIONS_INIT;
+  options_options.stride = list_or_null(stride, stride_n);
+  options_options.stride_n = list_count(stride_n);
+  options_options.padding = padding;
+  options_options.padding_n = padding_n;
+  dt_module *out = NULL;
+  (void)!dt_nn_max_unpool3d(kernel_size, kernel_size_n, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_fractional_max_pool2d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *output_size, int64_t output_size_n, const double *output_ratio, int64_t output_ratio_n) {
+  dt_nn_fractional_max_pool2d_options options_options = DT_NN_FRACTIONAL_MAX_POOL2D_OPTIONS_INIT;
+  options_options.output_size = list_or_null(output_size, output_size_n);
+  options_options.output_size_n = list_count(output_size_n);
+  options_options.output_ratio = list_or_null(output_ratio, output_ratio_n);
+  options_options.output_ratio_n = list_count(output_ratio_n);
+  dt_module *out = NULL;
+  (void)!dt_nn_fractional_max_pool2d(kernel_size, kernel_size_n, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_fractional_max_pool3d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *output_size, int64_t output_size_n, const double *output_ratio, int64_t output_ratio_n) {
+  dt_nn_fractional_max_pool3d_options options_options = DT_NN_FRACTIONAL_MAX_POOL3D_OPTIONS_INIT;
+  options_options.output_size = list_or_null(output_size, output_size_n);
+  options_options.output_size_n = list_count(output_size_n);
+  options_options.output_ratio = list_or_null(output_ratio, output_ratio_n);
+  options_options.output_ratio_n = list_count(output_ratio_n);
+  dt_module *out = NULL;
+  (void)!dt_nn_fractional_max_pool3d(kernel_size, kernel_size_n, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_avg_pool1d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, int32_t ceil_mode, int32_t count_include_pad) {
+  dt_nn_avg_pool1d_options options_options = DT_NN_AVG_POOL1D_OPTIONS_INIT;
+  options_options.stride = list_or_null(stride, stride_n);
+  options_options.stride_n = list_count(stride_n);
+  options_options.padding = padding;
+  options_options.padding_n = padding_n;
+  options_options.ceil_mode = ceil_mode;
+  options_options.count_include_pad = count_include_pad;
+  dt_module *out = NULL;
+  (void)!dt_nn_avg_pool1d(kernel_size, kernel_size_n, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_avg_pool2d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, int32_t ceil_mode, int32_t count_include_pad, int32_t divisor_override_given, int64_t divisor_override) {
+  dt_nn_avg_pool2d_options options_options = DT_NN_AVG_POOL2D_OPTIONS_INIT;
+  options_options.stride = list_or_null(stride, stride_n);
+  options_options.stride_n = list_count(stride_n);
+  options_options.padding = padding;
+  options_options.padding_n = padding_n;
+  options_options.ceil_mode = ceil_mode;
+  options_options.count_include_pad = count_include_pad;
+  options_options.divisor_override = divisor_override_given ? &divisor_override : NULL;
+  dt_module *out = NULL;
+  (void)!dt_nn_avg_pool2d(kernel_size, kernel_size_n, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_avg_pool3d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, int32_t ceil_mode, int32_t count_include_pad, int32_t divisor_override_given, int64_t divisor_override) {
+  dt_nn_avg_pool3d_options options_options = DT_NN_AVG_POOL3D_OPTIONS_INIT;
+  options_options.stride = list_or_null(stride, stride_n);
+  options_options.stride_n = list_count(stride_n);
+  options_options.padding = padding;
+  options_options.padding_n = padding_n;
+  options_options.ceil_mode = ceil_mode;
+  options_options.count_include_pad = count_include_pad;
+  options_options.divisor_override = divisor_override_given ? &divisor_override : NULL;
+  dt_module *out = NULL;
+  (void)!dt_nn_avg_pool3d(kernel_size, kernel_size_n, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_adaptive_avg_pool1d(const int64_t *output_size, int64_t output_size_n) {
+  dt_module *out = NULL;
+  (void)!dt_nn_adaptive_avg_pool1d(output_size, output_size_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_adaptive_max_pool1d(const int64_t *output_size, int64_t output_size_n) {
+  dt_module *out = NULL;
+  (void)!dt_nn_adaptive_max_pool1d(output_size, output_size_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_lp_pool1d(double norm_type, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, int32_t ceil_mode) {
+  dt_nn_lp_pool1d_options options_options = DT_NN_LP_POOL1D_OPTIONS_INIT;
+  options_options.stride = list_or_null(stride, stride_n);
+  options_options.stride_n = list_count(stride_n);
+  options_options.ceil_mode = ceil_mode;
+  dt_module *out = NULL;
+  (void)!dt_nn_lp_pool1d(norm_type, kernel_size, kernel_size_n, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_adaptive_avg_pool2d(const int64_t *output_size, int64_t output_size_n) {
+  dt_module *out = NULL;
+  (void)!dt_nn_adaptive_avg_pool2d(output_size, output_size_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_adaptive_max_pool2d(const int64_t *output_size, int64_t output_size_n) {
+  dt_module *out = NULL;
+  (void)!dt_nn_adaptive_max_pool2d(output_size, output_size_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_lp_pool2d(double norm_type, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, int32_t ceil_mode) {
+  dt_nn_lp_pool2d_options options_options = DT_NN_LP_POOL2D_OPTIONS_INIT;
+  options_options.stride = list_or_null(stride, stride_n);
+  options_options.stride_n = list_count(stride_n);
+  options_options.ceil_mode = ceil_mode;
+  dt_module *out = NULL;
+  (void)!dt_nn_lp_pool2d(norm_type, kernel_size, kernel_size_n, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_adaptive_avg_pool3d(const int64_t *output_size, int64_t output_size_n) {
+  dt_module *out = NULL;
+  (void)!dt_nn_adaptive_avg_pool3d(output_size, output_size_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_adaptive_max_pool3d(const int64_t *output_size, int64_t output_size_n) {
+  dt_module *out = NULL;
+  (void)!dt_nn_adaptive_max_pool3d(output_size, output_size_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_lp_pool3d(double norm_type, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, int32_t ceil_mode) {
+  dt_nn_lp_pool3d_options options_options = DT_NN_LP_POOL3D_OPTIONS_INIT;
+  options_options.stride = list_or_null(stride, stride_n);
+  options_options.stride_n = list_count(stride_n);
+  options_options.ceil_mode = ceil_mode;
+  dt_module *out = NULL;
+  (void)!dt_nn_lp_pool3d(norm_type, kernel_size, kernel_size_n, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_upsample(const int64_t *size, int64_t size_n, const double *scale_factor, int64_t scale_factor_n, int32_t mode) {
+  dt_nn_upsample_options options_options = DT_NN_UPSAMPLE_OPTIONS_INIT;
+  options_options.size = list_or_null(size, size_n);
+  options_options.size_n = list_count(size_n);
+  options_options.scale_factor = list_or_null(scale_factor, scale_factor_n);
+  options_options.scale_factor_n = list_count(scale_factor_n);
+  options_options.mode = mode;
+  dt_module *out = NULL;
+  (void)!dt_nn_upsample(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_upsampling_nearest2d(const int64_t *size, int64_t size_n, const double *scale_factor, int64_t scale_factor_n) {
+  dt_nn_upsampling_nearest2d_options options_options = DT_NN_UPSAMPLING_NEAREST2D_OPTIONS_INIT;
+  options_options.size = list_or_null(size, size_n);
+  options_options.size_n = list_count(size_n);
+  options_options.scale_factor = list_or_null(scale_factor, scale_factor_n);
+  options_options.scale_factor_n = list_count(scale_factor_n);
+  dt_module *out = NULL;
+  (void)!dt_nn_upsampling_nearest2d(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_upsampling_bilinear2d(const int64_t *size, int64_t size_n, const double *scale_factor, int64_t scale_factor_n) {
+  dt_nn_upsampling_bilinear2d_options options_options = DT_NN_UPSAMPLING_BILINEAR2D_OPTIONS_INIT;
+  options_options.size = list_or_null(size, size_n);
+  options_options.size_n = list_count(size_n);
+  options_options.scale_factor = list_or_null(scale_factor, scale_factor_n);
+  options_options.scale_factor_n = list_count(scale_factor_n);
+  dt_module *out = NULL;
+  (void)!dt_nn_upsampling_bilinear2d(&options_options, &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -2753,6 +2835,12 @@ static int64_t py_nll_loss(int64_t input, int64_t target, int64_t weight, int64_
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_ctc_loss(int64_t log_probs, int64_t targets, int64_t input_lengths, int64_t target_lengths, int64_t blank, int32_t reduction, int32_t zero_infinity) {
+  dt_tensor *out = NULL;
+  (void)!dt_ctc_loss((dt_tensor *)(intptr_t)log_probs, (dt_tensor *)(intptr_t)targets, (dt_tensor *)(intptr_t)input_lengths, (dt_tensor *)(intptr_t)target_lengths, blank, reduction, zero_infinity, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_cross_entropy(int64_t input, int64_t target, int64_t weight, int64_t ignore_index, int32_t reduction, double label_smoothing) {
   dt_tensor *out = NULL;
   (void)!dt_cross_entropy((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, (dt_tensor *)(intptr_t)weight, ignore_index, reduction, label_smoothing, &out);
@@ -3049,6 +3137,12 @@ static int64_t py_gumbel_softmax(int64_t logits, double tau, int32_t hard, doubl
 static int64_t py_embedding(int64_t input, int64_t weight, int32_t padding_idx_given, int64_t padding_idx, int32_t max_norm_given, double max_norm, double norm_type, int32_t scale_grad_by_freq, int32_t sparse) {
   dt_tensor *out = NULL;
   (void)!dt_embedding((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weight, padding_idx_given ? &padding_idx : NULL, max_norm_given ? &max_norm : NULL, norm_type, scale_grad_by_freq, sparse, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_embedding_bag(int64_t input, int64_t weight, int64_t offsets, int32_t max_norm_given, double max_norm, double norm_type, int32_t scale_grad_by_freq, const char *mode, int32_t sparse, int64_t per_sample_weights, int32_t include_last_offset, int32_t padding_idx_given, int64_t padding_idx) {
+  dt_tensor *out = NULL;
+  (void)!dt_embedding_bag((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)offsets, max_norm_given ? &max_norm : NULL, norm_type, scale_grad_by_freq, mode, sparse, (dt_tensor *)(intptr_t)per_sample_weights, include_last_offset, padding_idx_given ? &padding_idx : NULL, &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -4353,6 +4447,36 @@ static int64_t py_max_unpool3d(int64_t input, int64_t indices, const int64_t *ke
   dt_tensor *out = NULL;
   (void)!dt_max_unpool3d((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)indices, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, list_or_null(output_size, output_size_n), list_count(output_size_n), &out);
   return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_fractional_max_pool2d(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *output_size, int64_t output_size_n, const double *output_ratio, int64_t output_ratio_n, int64_t random_samples) {
+  dt_tensor *out = NULL;
+  (void)!dt_fractional_max_pool2d((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(output_size, output_size_n), list_count(output_size_n), list_or_null(output_ratio, output_ratio_n), list_count(output_ratio_n), (dt_tensor *)(intptr_t)random_samples, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_fractional_max_pool2d_with_indices(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *output_size, int64_t output_size_n, const double *output_ratio, int64_t output_ratio_n, int64_t random_samples, int64_t *out) {
+  dt_tensor *values = 0;
+  dt_tensor *indices = 0;
+  const int32_t status = dt_fractional_max_pool2d_with_indices((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(output_size, output_size_n), list_count(output_size_n), list_or_null(output_ratio, output_ratio_n), list_count(output_ratio_n), (dt_tensor *)(intptr_t)random_samples, &values, &indices);
+  out[0] = (int64_t)(intptr_t)values;
+  out[1] = (int64_t)(intptr_t)indices;
+  return status;
+}
+
+static int64_t py_fractional_max_pool3d(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *output_size, int64_t output_size_n, const double *output_ratio, int64_t output_ratio_n, int64_t random_samples) {
+  dt_tensor *out = NULL;
+  (void)!dt_fractional_max_pool3d((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(output_size, output_size_n), list_count(output_size_n), list_or_null(output_ratio, output_ratio_n), list_count(output_ratio_n), (dt_tensor *)(intptr_t)random_samples, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_fractional_max_pool3d_with_indices(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *output_size, int64_t output_size_n, const double *output_ratio, int64_t output_ratio_n, int64_t random_samples, int64_t *out) {
+  dt_tensor *values = 0;
+  dt_tensor *indices = 0;
+  const int32_t status = dt_fractional_max_pool3d_with_indices((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(output_size, output_size_n), list_count(output_size_n), list_or_null(output_ratio, output_ratio_n), list_count(output_ratio_n), (dt_tensor *)(intptr_t)random_samples, &values, &indices);
+  out[0] = (int64_t)(intptr_t)values;
+  out[1] = (int64_t)(intptr_t)indices;
+  return status;
 }
 
 static int64_t py_rand(const int64_t *size, int64_t size_n, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {
@@ -5780,6 +5904,18 @@ static int64_t py_interpolate(int64_t input, const int64_t *size, int64_t size_n
 static int64_t py_interpolate_aligned(int64_t input, const int64_t *size, int64_t size_n, const double *scale_factor, int64_t scale_factor_n, int32_t mode, int32_t align_corners, int32_t recompute_scale_factor, int32_t antialias) {
   dt_tensor *out = NULL;
   (void)!dt_interpolate_aligned((dt_tensor *)(intptr_t)input, list_or_null(size, size_n), list_count(size_n), list_or_null(scale_factor, scale_factor_n), list_count(scale_factor_n), mode, align_corners < 0 ? NULL : &align_corners, recompute_scale_factor < 0 ? NULL : &recompute_scale_factor, antialias, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_grid_sample(int64_t input, int64_t grid, const char *mode, const char *padding_mode, int32_t align_corners) {
+  dt_tensor *out = NULL;
+  (void)!dt_grid_sample((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)grid, mode, padding_mode, align_corners < 0 ? NULL : &align_corners, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_affine_grid(int64_t theta, const int64_t *size, int64_t size_n, int32_t align_corners) {
+  dt_tensor *out = NULL;
+  (void)!dt_affine_grid((dt_tensor *)(intptr_t)theta, size, size_n, align_corners < 0 ? NULL : &align_corners, &out);
   return (int64_t)(intptr_t)out;
 }
 

@@ -249,4 +249,69 @@ void check_cross_entropy(const Tensor& input, const Tensor& target, const Tensor
   check_weight_shape(weight, input.size(input.ndim() == 1 ? 0 : 1));
 }
 
+namespace {
+
+constexpr const char* kWhere = " (while checking arguments for ctc_loss_allocate_outputs)";
+
+bool is_integral(const Tensor& x) {
+  return !is_floating(x.dtype()) && x.dtype() != kMaskDType;
+}
+
+// The smallest and largest of lengths on the CPU.
+std::pair<int64_t, int64_t> extent(const Tensor& lengths) {
+  const Tensor all = to_dtype(lengths, kIndexDType);
+  return {item(min(all)).to_int64(), item(max(all)).to_int64()};
+}
+
+void check_lengths(const Tensor& lengths, int64_t batch, const char* name) {
+  DT_CHECK(is_integral(lengths), kRuntimeError, name, " must be integral");
+  DT_CHECK(lengths.numel() == batch, kRuntimeError, name, " must be of size batch_size");
+}
+
+void check_padded_targets(const Tensor& targets, int64_t batch, std::optional<int64_t> longest) {
+  DT_CHECK(targets.size(0) == batch, kRuntimeError, "Expected tensor to have size ", batch,
+           " at dimension 0, but got size ", targets.size(0), " for argument #2 'targets'", kWhere);
+  DT_CHECK(!longest || *longest <= targets.size(1), kRuntimeError,
+           "Expected tensor to have size at least ", *longest, " at dimension 1, but got size ",
+           targets.size(1), " for argument #2 'targets'", kWhere);
+}
+
+}  // namespace
+
+void check_ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
+                    const Tensor& target_lengths, int64_t blank) {
+  DT_CHECK(log_probs.ndim() == 3, kRuntimeError, "Expected 3-dimensional tensor, but got ",
+           log_probs.ndim(), "-dimensional tensor for argument #1 'log_probs'", kWhere);
+  DT_CHECK(log_probs.numel() > 0, kRuntimeError, "log_probs tensor must not be empty");
+  check_floating(log_probs, "ctc_loss_cpu");
+  const int64_t batch = log_probs.size(1), time = log_probs.size(0);
+  check_lengths(input_lengths, batch, "input_lengths");
+  check_lengths(target_lengths, batch, "target_lengths");
+  DT_CHECK(blank >= 0 && blank < log_probs.size(2), kRuntimeError, "blank must be in label range");
+  DT_CHECK(targets.ndim() == 1 || targets.ndim() == 2, kRuntimeError,
+           "Expected 1 to 2 dimensions, but got ", targets.ndim(),
+           "-dimensional tensor for argument #2 'targets'", kWhere);
+  std::optional<int64_t> longest;
+  if (target_lengths.device() == kCpu) {
+    const auto [least, most] = extent(target_lengths);
+    DT_CHECK(least >= 0, kRuntimeError,
+             "Expected target_lengths to have value at least 0, but got value ", least, kWhere);
+    longest = most;
+  }
+  if (targets.ndim() == 2) {
+    check_padded_targets(targets, batch, longest);
+  } else if (longest) {
+    const int64_t all = item(sum(to_dtype(target_lengths, kIndexDType))).to_int64();
+    DT_CHECK(targets.size(0) == all, kRuntimeError, "Expected tensor to have size ", all,
+             " at dimension 0, but got size ", targets.size(0), " for argument #2 'targets'",
+             kWhere);
+  }
+  if (input_lengths.device() != kCpu) return;
+  const auto [least, most] = extent(input_lengths);
+  DT_CHECK(least >= 0, kRuntimeError,
+           "Expected input_lengths to have value at least 0, but got value ", least, kWhere);
+  DT_CHECK(most <= time, kRuntimeError, "Expected input_lengths to have value at most ", time,
+           ", but got value ", most, kWhere);
+}
+
 }  // namespace dt

@@ -27,6 +27,12 @@ void check_multi_margin(const Tensor& input, const Tensor& target, int64_t p, co
 // Both of one size, [batch, classes] or [classes].
 void check_multilabel_margin(const Tensor& input, const Tensor& target);
 
+// ---- sequences
+
+// log_probs is [time, batch, classes]. Lengths are looked at where they lie on the CPU.
+void check_ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
+                    const Tensor& target_lengths, int64_t blank);
+
 // ---- losses of classes: input is [N, C, d1, ...]
 
 void check_class_dim(const Tensor& input);

@@ -1,5 +1,6 @@
 #include "core/ops/nn/checks.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/ops/checks.h"
@@ -204,6 +205,82 @@ void check_embedding(const Tensor& input, const Tensor& weight, bool limits_norm
 void check_padding_idx(std::optional<int64_t> padding_idx, int64_t rows) {
   DT_CHECK(!padding_idx || (*padding_idx >= -rows && *padding_idx < rows), kValueError,
            "Padding_idx must be within num_embeddings");
+}
+
+void check_embedding_bag(const Tensor& input, const Tensor& weight, const Tensor& offsets,
+                         const Tensor& per_sample_weights) {
+  DT_CHECK(!per_sample_weights.defined() || per_sample_weights.sizes() == input.sizes(),
+           kValueError, "If per_sample_weights (", per_sample_weights.sizes(),
+           ") is not None, then it must have the same shape as the input (", input.sizes(), ")");
+  DT_CHECK(weight.ndim() == 2, kValueError,
+           "weight has to be a 2D Tensor, but got Tensor of dimension ", weight.ndim());
+  DT_CHECK(input.ndim() == 1 || input.ndim() == 2, kValueError,
+           "input has to be 1D or 2D Tensor, but got Tensor of dimension ", input.ndim());
+  DT_CHECK(input.ndim() == 1 || !offsets.defined(), kValueError,
+           "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of "
+           "fixed length sequences. However, found offsets of type Tensor");
+  DT_CHECK(input.ndim() == 1 || input.size(1) > 0, kRuntimeError, "step must be nonzero");
+  if (input.ndim() == 2) return;
+  DT_CHECK(offsets.defined(), kValueError, "offsets has to be a 1D Tensor but got None");
+  DT_CHECK(offsets.ndim() == 1, kValueError, "offsets has to be a 1D Tensor");
+}
+
+void check_bag_mode(const std::string& mode, bool scale_grad_by_freq, bool sparse,
+                    bool has_sample_weights) {
+  const bool is_max = mode == "max";
+  DT_CHECK(mode == "sum" || mode == "mean" || is_max, kValueError,
+           "mode has to be one of sum, mean or max");
+  DT_CHECK(!is_max || !scale_grad_by_freq, kValueError,
+           "max mode does not support scaling the gradient by the frequency");
+  DT_CHECK(!is_max || !sparse, kValueError, "max mode does not support sparse weights");
+  DT_CHECK(!sparse, kNotImplemented, "sparse must be false: there are no sparse gradients");
+  DT_CHECK(!has_sample_weights || mode == "sum", kNotImplemented,
+           "per_sample_weights was not None. per_sample_weights is only supported for mode='sum' "
+           "(got mode='",
+           mode, "'). Please open a feature request on GitHub.");
+}
+
+namespace {
+
+void check_offsets(const Tensor& offsets, int64_t entries) {
+  if (offsets.device() != kCpu || offsets.numel() == 0) return;
+  const int64_t *begin = offsets.data_as<int64_t>(), *end = begin + offsets.numel();
+  DT_CHECK(begin[0] == 0, kRuntimeError,
+           "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
+           "position 0. However, got ",
+           begin[0]);
+  DT_CHECK(end[-1] <= entries, kRuntimeError, "offsets[-1] can not be greater than input's length ",
+           entries, " but got offsets[-1] of ", end[-1]);
+  DT_CHECK(std::is_sorted(begin, end), kRuntimeError, "offsets must not decrease");
+}
+
+}  // namespace
+
+void check_bags(const Tensor& input, const Tensor& weight, const Tensor& offsets,
+                const Tensor& per_sample_weights, bool include_last_offset,
+                std::optional<int64_t> padding_idx) {
+  const char* where = " (while checking arguments for embedding_bag)";
+  DT_CHECK(is_index(input.dtype()), kRuntimeError,
+           "Expected tensor for argument #1 'indices' to have one of the following scalar types: "
+           "Long, Int; but got torch.",
+           type_word(input.dtype()), "Tensor instead", where);
+  DT_CHECK(is_floating(weight.dtype()), kRuntimeError,
+           "Expected tensor for argument #1 'weight' to have one of the following scalar types: "
+           "Half, BFloat16, Float, Double; but got torch.",
+           type_word(weight.dtype()), "Tensor instead", where);
+  DT_CHECK(!per_sample_weights.defined() || per_sample_weights.dtype() == weight.dtype(),
+           kRuntimeError,
+           "Expected tensor for argument #1 'weight' to have the same type as tensor for argument "
+           "#1 'per_sample_weights'; but type torch.",
+           type_word(weight.dtype()), "Tensor does not equal torch.",
+           type_word(per_sample_weights.dtype()), "Tensor", where);
+  const int64_t rows = weight.size(0);
+  DT_CHECK(!padding_idx || (*padding_idx >= -rows && *padding_idx < rows), kRuntimeError,
+           "padding_idx must be within the number of embeddings, -", rows, " through ", rows - 1,
+           ", but got ", padding_idx.value_or(0));
+  DT_CHECK(!include_last_offset || offsets.numel() > 0, kRuntimeError,
+           "include_last_offset: number of offset should be at least 1");
+  check_offsets(offsets, input.numel());
 }
 
 }  // namespace dt

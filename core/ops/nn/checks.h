@@ -30,6 +30,15 @@ void check_feature_dropout(int dims);
 void check_dropout1d(const Tensor& x);
 void check_rrelu(double lower, double upper);
 void check_embedding(const Tensor& input, const Tensor& weight, bool limits_norms, bool sparse);
+// What Python's function looks at: sizes.
+void check_embedding_bag(const Tensor& input, const Tensor& weight, const Tensor& offsets,
+                         const Tensor& per_sample_weights);
+void check_bag_mode(const std::string& mode, bool scale_grad_by_freq, bool sparse,
+                    bool has_sample_weights);
+// The rest; offsets are looked at where they lie on the CPU.
+void check_bags(const Tensor& input, const Tensor& weight, const Tensor& offsets,
+                const Tensor& per_sample_weights, bool include_last_offset,
+                std::optional<int64_t> padding_idx);
 void check_padding_idx(std::optional<int64_t> padding_idx, int64_t rows);
 
 }  // namespace dt

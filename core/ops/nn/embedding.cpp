@@ -5,6 +5,7 @@
 #include "core/ops/indexing.gen.h"
 #include "core/ops/nn.gen.h"
 #include "core/ops/nn/checks.h"
+#include "core/ops/nn/embedding.h"
 #include "core/ops/pointwise.gen.h"
 #include "core/ops/pointwise_logic.gen.h"
 #include "core/ops/reduce.gen.h"
@@ -13,15 +14,7 @@
 #include "core/runtime/calls/indexing.gen.h"
 
 namespace dt {
-namespace {
 
-struct EmbeddingOptions {
-  int64_t padding_idx;  // -1: none
-  bool scale_grad_by_freq;
-};
-
-// Scales the rows that are looked up down to max_norm, in the table itself. A row that occurs
-// twice is computed twice, from its old value, and written twice with the same numbers.
 void limit_norms(const Tensor& weight, const Tensor& rows, double max_norm, double norm_type) {
   const GradMode no_grad(false);
   const Tensor table = weight.detach();
@@ -31,11 +24,17 @@ void limit_norms(const Tensor& weight, const Tensor& rows, double max_norm, doub
   index_put_(table, {rows}, mul(chosen, where(gt(length, max_norm), shrink, 1.0)));
 }
 
-// How often each entry of `rows` occurs in it.
 Tensor frequencies(const Tensor& rows, int64_t table_size, DType dtype) {
   const Tensor ones = full(rows.sizes(), 1, dtype, rows.device());
   return index_select(index_sum({table_size}, 0, rows, ones), 0, rows);
 }
+
+namespace {
+
+struct EmbeddingOptions {
+  int64_t padding_idx;  // -1: none
+  bool scale_grad_by_freq;
+};
 
 // The gradient of the table: g's rows added up where they came from.
 Tensor table_gradient(Tensor g, const Tensor& rows, const Dims& sizes, EmbeddingOptions options) {
@@ -47,19 +46,13 @@ Tensor table_gradient(Tensor g, const Tensor& rows, const Dims& sizes, Embedding
   return index_sum(sizes, 0, rows, g);
 }
 
-// -1: none.
-int64_t padding_row(std::optional<int64_t> padding_idx, int64_t rows) {
-  check_padding_idx(padding_idx, rows);
-  if (!padding_idx) return -1;
-  return *padding_idx < 0 ? *padding_idx + rows : *padding_idx;
-}
-
 }  // namespace
 
 Tensor embedding(const Tensor& input, const Tensor& weight, std::optional<int64_t> padding_idx,
                  std::optional<double> max_norm, double norm_type, bool scale_grad_by_freq,
                  bool sparse) {
   check_embedding(input, weight, max_norm.has_value(), sparse);
+  check_padding_idx(padding_idx, weight.size(0));
   const EmbeddingOptions options{padding_row(padding_idx, weight.size(0)), scale_grad_by_freq};
   const Tensor rows = reshape(to_dtype(input, kIndexDType), {input.numel()});
   if (max_norm) limit_norms(weight, rows, *max_norm, norm_type);

@@ -131,4 +131,48 @@ void check_unpooled_sizes(const Dims& sizes, const Dims& usual, const Dims& stri
   }
 }
 
+void check_fractional_choice(const char* op, bool is_given) {
+  DT_CHECK(is_given, kValueError, op,
+           " requires specifying either an output_size or an output_ratio");
+}
+
+void check_ratio_count(const char* op, int64_t count, int dims) {
+  DT_CHECK(count == 1 || count == dims, kValueError, op,
+           " requires output_ratio to either be a single Int or tuple of Ints.");
+}
+
+void check_fractional_rank(const char* op, int dims, const Tensor& input) {
+  DT_CHECK(input.ndim() == dims + 1 || input.ndim() == dims + 2, kRuntimeError, op, "(): Expected ",
+           dims + 1, "D or ", dims + 2, "D tensor, but got: ", input.sizes());
+}
+
+void check_fractional_pool(const char* op, const Tensor& x, const Dims& kernel, const Dims& output,
+                           const Tensor& samples) {
+  const int dims = kernel.size();
+  for (int d = 1; d < x.ndim(); ++d)
+    DT_CHECK(x.size(d) != 0, kRuntimeError, op,
+             "(): Expected input to have non-zero size for non-batch dimensions, but got",
+             x.sizes(), " with dimension ", d, " being empty.");
+  DT_CHECK(samples.dtype() == x.dtype(), kRuntimeError,
+           "Expect _random_samples to have the same dtype as input");
+  DT_CHECK(samples.ndim() == 3, kRuntimeError, "Expect _random_samples to have 3 dimensions, got ",
+           samples.ndim());
+  DT_CHECK(samples.size(0) >= x.size(0), kRuntimeError,
+           "Expect _random_samples.size(0) no less then input batch size.");
+  DT_CHECK(samples.size(1) == x.size(1), kRuntimeError,
+           "Expect _random_samples.size(1) equals to input channel size.");
+  DT_CHECK(samples.size(2) == dims, kRuntimeError, "Expect _random_samples.size(2) equals to ",
+           dims, "; got ", samples.size(2), ".");
+  if (x.numel() > 0) check_floating(x, op);
+  const char* const names[] = {"time", "height", "width"};
+  for (int d = 0; d < dims; ++d) {
+    const char* name = names[3 - dims + d];
+    DT_CHECK(kernel[d] > 0 && output[d] >= 0, kRuntimeError, op,
+             "(): kernel_size must be positive, and output_size must not be negative");
+    const int64_t most = x.size(d + 2) - (dims == 3 ? 1 : 0);  // as PyTorch
+    DT_CHECK(output[d] + kernel[d] - 1 <= most, kRuntimeError, op, "(): pool ", name, " ",
+             kernel[d], " too large relative to input ", name, " ", x.size(d + 2));
+  }
+}
+
 }  // namespace dt

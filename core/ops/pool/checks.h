@@ -31,4 +31,13 @@ void check_unpool(int dims, const Tensor& input, const Tensor& indices);
 void check_unpooled_count(int dims, int64_t given);
 void check_unpooled_sizes(const Dims& sizes, const Dims& usual, const Dims& stride);
 
+// ---- fractional pooling
+
+void check_fractional_choice(const char* op, bool is_given);
+void check_ratio_count(const char* op, int64_t count, int dims);
+void check_fractional_rank(const char* op, int dims, const Tensor& input);
+// x is [batch, channels, ...].
+void check_fractional_pool(const char* op, const Tensor& x, const Dims& kernel, const Dims& output,
+                           const Tensor& samples);
+
 }  // namespace dt

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/ops/checks.h"
+#include "core/runtime/backend.h"
 
 namespace dt {
 
@@ -60,9 +61,9 @@ void check_antialias(const Tensor& x, Interpolation mode, bool antialias, bool a
 void check_interpolation_dims(const Tensor& x, Interpolation mode) {
   const int n = x.ndim(), wanted = spatial_dims(mode) + 2;
   const bool fits = n >= 3 && n <= 5 && (wanted == 2 || wanted == n);
-  const bool names_dims = n >= 3 && n <= 5 && is_any(mode, {Interpolation::kLinear,
-                                                            Interpolation::kBilinear,
-                                                            Interpolation::kTrilinear});
+  const bool names_dims =
+      n >= 3 && n <= 5 &&
+      is_any(mode, {Interpolation::kLinear, Interpolation::kBilinear, Interpolation::kTrilinear});
   const char* word = mode == Interpolation::kLinear      ? "linear"
                      : mode == Interpolation::kTrilinear ? "trilinear"
                                                          : "bilinear";
@@ -119,6 +120,65 @@ void check_resize(int64_t from, int64_t to, int dim) {
   DT_CHECK(from > 0 && to > 0, kRuntimeError,
            "Input and output sizes should be greater than 0, but got input ", from, " and output ",
            to, " at dimension ", dim);
+}
+
+void check_sampling_words(const std::string& mode, const std::string& padding_mode) {
+  DT_CHECK(mode == "bilinear" || mode == "nearest" || mode == "bicubic", kValueError,
+           "nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', "
+           "but got: '",
+           mode, "'");
+  DT_CHECK(padding_mode == "zeros" || padding_mode == "border" || padding_mode == "reflection",
+           kValueError,
+           "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or "
+           "'reflection', but got: '",
+           padding_mode, "'");
+}
+
+void check_grid_sample(const Tensor& input, const Tensor& grid, bool is_cubic) {
+  check_same_device(input.device(), grid.device());
+  const int dims = input.ndim() - 2;
+  DT_CHECK(input.ndim() > 0 && grid.ndim() > 0 && input.size(0) == grid.size(0), kRuntimeError,
+           "grid_sampler(): expected grid and input to have same batch size, but got input with "
+           "sizes ",
+           input.sizes(), " and grid with sizes ", grid.sizes());
+  DT_CHECK(grid.size(-1) == dims, kRuntimeError, "grid_sampler(): expected grid to have size ",
+           dims, " in last dimension, but got grid with sizes ", grid.sizes());
+  for (int d = 2; d < input.ndim(); ++d)
+    DT_CHECK(input.size(d) > 0, kRuntimeError,
+             "grid_sampler(): expected input to have non-empty spatial dimensions, but input has "
+             "sizes ",
+             input.sizes(), " with dimension ", d, " being empty");
+  DT_CHECK((dims == 2 || dims == 3) && grid.ndim() == input.ndim(), kRuntimeError,
+           "grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but "
+           "got input with sizes ",
+           input.sizes(), " and grid with sizes ", grid.sizes());
+  DT_CHECK(!is_cubic || dims == 2, kRuntimeError,
+           "grid_sampler(): bicubic interpolation only supports 4D input");
+  DT_CHECK(input.dtype() == grid.dtype(), kRuntimeError, "expected scalar type ",
+           type_word(input.dtype()), " but found ", type_word(grid.dtype()));
+  check_floating(input, dims == 2 ? "grid_sampler_2d_cpu_kernel_impl" : "grid_sampler3d_cpu");
+}
+
+void check_affine_grid(const Tensor& theta, IntList size, bool align_corners) {
+  DT_CHECK(is_floating(theta.dtype()), kValueError,
+           "Expected theta to have floating point type, but got ", info(theta.dtype()).name);
+  const auto dims = static_cast<int64_t>(size.size()) - 2;
+  DT_CHECK(dims == 2 || dims == 3, kNotImplemented,
+           "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, "
+           "respectively. Got size ",
+           size, ".");
+  DT_CHECK(theta.ndim() == 3 && theta.size(1) == dims && theta.size(2) == dims + 1, kValueError,
+           "Expected a batch of ", dims, "D affine matrices of shape Nx", dims, "x", dims + 1,
+           " for size ", size, ". Got ", theta.sizes(), ".");
+  int64_t least = size[0], least_spatial = size[2];
+  for (int64_t n : size) least = std::min(least, n);
+  for (int64_t d = 2; d < dims + 2; ++d) least_spatial = std::min(least_spatial, size[d]);
+  const bool is_of_one = align_corners && least_spatial == 1;  // as PyTorch looks
+  DT_CHECK(is_of_one || least > 0, kValueError, "Expected non-zero, positive output size. Got ",
+           size);
+  DT_CHECK(theta.size(0) == size[0], kRuntimeError,
+           "Expected size for first two dimensions of batch2 tensor to be: [", size[0], ", ",
+           dims + 1, "] but got: [", theta.size(0), ", ", dims + 1, "].");
 }
 
 }  // namespace dt

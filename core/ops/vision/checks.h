@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "core/base/enums.h"
 #include "core/tensor/tensor.h"
@@ -20,5 +21,11 @@ void check_resize_counts(const Tensor& x, std::optional<int64_t> sizes,
                          std::optional<int64_t> factors);
 void check_scaled_size(double size);
 void check_resize(int64_t from, int64_t to, int dim);
+
+// ---- sampling at places of a grid
+
+void check_sampling_words(const std::string& mode, const std::string& padding_mode);
+void check_grid_sample(const Tensor& input, const Tensor& grid, bool is_cubic);
+void check_affine_grid(const Tensor& theta, IntList size, bool align_corners);
 
 }  // namespace dt

@@ -74,8 +74,7 @@ Tensor sources(Resize r, Interpolation mode, Device device) {
 Tensor nearest(const Tensor& input, const Resizes& resizes, Interpolation mode) {
   Tensor y = input;
   int dim = 2;
-  for (const Resize& r : resizes)
-    y = index_select(y, dim++, sources(r, mode, input.device()));
+  for (const Resize& r : resizes) y = index_select(y, dim++, sources(r, mode, input.device()));
   const bool last = is_channels_last(input);
   return contiguous(y, last ? MemoryFormat::kChannelsLast : MemoryFormat::kContiguous);
 }

@@ -22,6 +22,44 @@ struct SquaredErrorSumCall : Operands<2, 2> {
   std::array<double, 1> floats() const { return {{divisor}}; }
 };
 
+// loss [batch] of log_probs [time, batch, classes] (any strides); targets, starts and lengths are
+// contiguous int64, and a sequence's target begins at targets[starts[n]]. log_alpha [batch, time, 2
+// * longest + 1] (contiguous): the logarithms of Graves' forward variables. Longer lengths count as
+// what there is room for.
+struct CtcLossCall : Operands<2, 5> {
+  View& loss = outputs[0];
+  View& log_alpha = outputs[1];
+  View& log_probs = inputs[0];
+  View& targets = inputs[1];
+  View& starts = inputs[2];
+  View& input_lengths = inputs[3];
+  View& target_lengths = inputs[4];
+  int64_t blank = 0;
+
+  std::array<int64_t, 1> ints() const { return {{blank}}; }
+  std::array<double, 0> floats() const { return {}; }
+};
+
+// gx [time, batch, classes] (contiguous) = g[n] * (exp(log_probs) - the probability of being in the
+// class at that time, given the target); 0 from a sequence's end on, and where the loss is infinite
+// if zero_infinity.
+struct CtcLossBackwardCall : Operands<1, 8> {
+  View& gx = outputs[0];
+  View& g = inputs[0];
+  View& log_probs = inputs[1];
+  View& log_alpha = inputs[2];
+  View& loss = inputs[3];
+  View& targets = inputs[4];
+  View& starts = inputs[5];
+  View& input_lengths = inputs[6];
+  View& target_lengths = inputs[7];
+  int64_t blank = 0;
+  bool zero_infinity = false;
+
+  std::array<int64_t, 2> ints() const { return {{blank, zero_infinity}}; }
+  std::array<double, 0> floats() const { return {}; }
+};
+
 // Per-row loss of contiguous logits x [rows, classes] against int64 target [rows]: weight[t] * (lse
 // - x[t]), mixed with the uniform target by label_smoothing; 0 where target is ignore_index. lse =
 // log(sum(exp(x))). If it reduces, loss is one element, their sum; if divisor is asked for, it is
@@ -62,6 +100,8 @@ struct CrossEntropyBackwardCall : Operands<1, 6> {
 namespace op {
 
 extern const Op<SquaredErrorSumCall> squared_error_sum;
+extern const Op<CtcLossCall> ctc_loss;
+extern const Op<CtcLossBackwardCall> ctc_loss_backward;
 extern const Op<CrossEntropyCall> cross_entropy;
 extern const Op<CrossEntropyBackwardCall> cross_entropy_backward;
 

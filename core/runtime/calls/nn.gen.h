@@ -126,6 +126,40 @@ struct DropoutCall : Operands<1, 2> {
   std::array<double, 1> floats() const { return {{p}}; }
 };
 
+// y[b] [bags, size] = the sum of factors[i] * table[rows[i]] over the entries i from offsets[b] to
+// the next offset, or the end, without those of padding_row; their mean if so. With `chosen` [bags,
+// size] (int64) their maximum, and the rows that it is of, -1 for none. bag[i] (int64) is the bag
+// that an entry counts in, -1 for none, count[b] (int64) how many do. rows, offsets, bag and count
+// are contiguous.
+struct EmbeddingBagCall : Operands<4, 4> {
+  View& y = outputs[0];
+  View& bag = outputs[1];
+  View& count = outputs[2];
+  View& chosen = outputs[3];  // may be absent
+  View& table = inputs[0];
+  View& rows = inputs[1];
+  View& offsets = inputs[2];
+  View& factors = inputs[3];  // may be absent
+  bool mean = false;
+  int64_t padding_row = 0;
+
+  std::array<int64_t, 2> ints() const { return {{mean, padding_row}}; }
+  std::array<double, 0> floats() const { return {}; }
+};
+
+// A shortcut, see run_shortcut: gtable[rows[i]] += factors[i] * g[bag[i]] in the order of i, where
+// bag[i] is not -1; 0 elsewhere. All are contiguous.
+struct EmbeddingBagBackwardCall : Operands<1, 4> {
+  View& gtable = outputs[0];
+  View& g = inputs[0];
+  View& rows = inputs[1];
+  View& bag = inputs[2];
+  View& factors = inputs[3];  // may be absent
+
+  std::array<int64_t, 0> ints() const { return {}; }
+  std::array<double, 0> floats() const { return {}; }
+};
+
 namespace op {
 
 extern const Op<LinearBackwardCall> linear_backward;
@@ -138,6 +172,8 @@ extern const Op<SoftmaxBackwardCall> softmax_backward;
 extern const Op<SoftmaxCall> log_softmax;
 extern const Op<SoftmaxBackwardCall> log_softmax_backward;
 extern const Op<DropoutCall> dropout;
+extern const Op<EmbeddingBagCall> embedding_bag;
+extern const Op<EmbeddingBagBackwardCall> embedding_bag_backward;
 
 }  // namespace op
 

@@ -8,6 +8,36 @@
 
 namespace dt {
 
+// y [n, c, ...] = x at the places of grid [n, ..., dims], as functional.grid_sample; all are
+// contiguous. `reach` is that of the filter: 0 for nearest, 1 for linear, 2 for cubic; `padding` is
+// 0 for zeros, 1 for border, 2 for reflection.
+struct GridSampleCall : Operands<1, 2> {
+  View& y = outputs[0];
+  View& x = inputs[0];
+  View& grid = inputs[1];
+  int64_t reach = 0;
+  int64_t padding = 0;
+  bool align_corners = false;
+
+  std::array<int64_t, 3> ints() const { return {{reach, padding, align_corners}}; }
+  std::array<double, 0> floats() const { return {}; }
+};
+
+// A shortcut, see run_shortcut: the gradients of grid_sample; all are contiguous.
+struct GridSampleBackwardCall : Operands<2, 3> {
+  View& gx = outputs[0];  // may be absent
+  View& ggrid = outputs[1];  // may be absent
+  View& g = inputs[0];
+  View& x = inputs[1];
+  View& grid = inputs[2];
+  int64_t reach = 0;
+  int64_t padding = 0;
+  bool align_corners = false;
+
+  std::array<int64_t, 3> ints() const { return {{reach, padding, align_corners}}; }
+  std::array<double, 0> floats() const { return {}; }
+};
+
 // What each element of a line of n is made of: source [taps, n] (int32) says which elements of one
 // of `size`, -1 for none, in ascending order without gaps, weight [taps, n] by how much each
 // counts. `reach` is that of the filter to each side: 1 for linear, 2 for cubic, 3 for lanczos.
@@ -55,6 +85,8 @@ struct ResampleCall : Operands<1, 5> {
 
 namespace op {
 
+extern const Op<GridSampleCall> grid_sample;
+extern const Op<GridSampleBackwardCall> grid_sample_backward;
 extern const Op<ResampleTapsCall> resample_taps;
 extern const Op<TransposeTapsCall> transpose_taps;
 extern const Op<ResampleCall> resample;

@@ -131,3 +131,20 @@ row("margin_ranking_loss", lambda t, x, y, z: F(t).margin_ranking_loss(x, y, z, 
     whole(5, 6), sign(5, 6), dtypes=("float32", "float64", "int64", "int32"), differentiable=False)  # fmt: skip
 row("hinge_embedding_loss", lambda t, x, y: F(t).hinge_embedding_loss(x, y, reduction="sum"), whole(5, 6), sign(5, 6),
     dtypes=("float32", "float64", "int64", "int32"), differentiable=False)  # fmt: skip
+
+
+def ctc(t, x, targets, *lengths, **how):
+    """Of what log_softmax gives: PyTorch's gradient is by its argument."""
+    x = F(t).log_softmax(x, -1)
+    return widened(t, lambda y: F(t).ctc_loss(y, targets, *lengths, **how), x)
+
+
+for reduction in ("none", "mean", "sum"):
+    row("ctc_loss", lambda t, x, y, r=reduction: ctc(t, x, y, [7, 5, 7], [3, 2, 0], reduction=r),
+        value(7, 3, 4), index(3, 3, below=3), orders=1)  # fmt: skip
+row("ctc_loss", lambda t, x, y: ctc(t, x, y + 1, t.tensor([6, 5]), t.tensor([4, 1])), value(6, 2, 5),
+    index(5, below=2), orders=1)  # fmt: skip
+row("ctc_loss", lambda t, x, y: ctc(t, x, y, [6, 2], [2, 3], zero_infinity=True, blank=4), value(6, 2, 5),
+    index(2, 4, below=4), orders=1)  # fmt: skip
+row("ctc_loss", lambda t, x, y: ctc(t, x, y, t.tensor(8), t.tensor(3)), value(8, 6), index(3, below=6),
+    orders=1)  # fmt: skip

@@ -384,6 +384,52 @@ row(
 row("embedding", lambda t, i, w: F(t).embedding(i, w), index(2, 3, below=5), value(5, 4))
 row("embedding", lambda t, i, w: F(t).embedding(i, w, padding_idx=1), index(6, below=5), value(5, 4),
     differentiable=False)  # fmt: skip
+def bags(t, i, w, offsets=None, **how):
+    offsets = None if offsets is None else t.tensor(offsets)
+    return F(t).embedding_bag(i, w, offsets, **how)
+
+
+for offsets in ((0, 2, 2, 5), (0, 7)):
+    for mode in ("sum", "mean", "max"):
+        row("embedding_bag", lambda t, i, w, o=offsets, m=mode: bags(t, i, w, o, mode=m), index(7, below=5),
+            value(5, 3), torch_orders=1)  # fmt: skip
+for mode in ("sum", "mean", "max"):
+    row("embedding_bag", lambda t, i, w, m=mode: bags(t, i, w, mode=m), index(4, 3, below=6), value(6, 5),
+        torch_orders=1)  # fmt: skip
+    row("embedding_bag", lambda t, i, w, m=mode: bags(t, i, w, mode=m, padding_idx=-2), index(4, 3, below=4),
+        value(4, 2), torch_orders=1)  # fmt: skip
+row("embedding_bag", lambda t, i, w, f: bags(t, i, w, (0, 2, 5), mode="sum", per_sample_weights=f),
+    index(7, below=5), value(5, 3), value(7), torch_orders=1)  # fmt: skip
+row("embedding_bag", lambda t, i, w: bags(t, i, w, (0, 2, 5), include_last_offset=True), index(5, below=5),
+    value(5, 3), torch_orders=1)  # fmt: skip
+
+def fractional(t, pool, x, u, **how):
+    """PyTorch rounds the places of windows to narrow floats."""
+    if t.__name__ != "torch" or x.dtype not in (t.float16, t.bfloat16):
+        return getattr(F(t), pool)(x, _random_samples=u, **how)
+    found = getattr(F(t), pool)(x.float(), _random_samples=u.float(), **how)
+    return (found[0].to(x.dtype), found[1]) if "return_indices" in how else found.to(x.dtype)
+
+
+FRACTIONAL = {
+    2: ("fractional_max_pool2d", "fractional_max_pool2d_with_indices"),
+    3: ("fractional_max_pool3d", "fractional_max_pool3d_with_indices"),
+}
+for sizes, how in (
+    ((2, 3, 8, 9), {"kernel_size": 2, "output_size": (4, 5)}),
+    ((2, 2, 7, 6), {"kernel_size": (2, 3), "output_ratio": (0.5, 0.4)}),
+    ((1, 2, 5, 5), {"kernel_size": 3, "output_size": (1, 3)}),
+    ((1, 2, 5, 6, 5), {"kernel_size": 2, "output_size": (2, 3, 3)}),
+    ((2, 1, 4, 4, 5), {"kernel_size": (1, 2, 2), "output_ratio": (0.5, 0.6, 0.5)}),
+):
+    dims = len(sizes) - 2
+    samples = fixed(*sizes[:2], dims, low=0.0, high=1.0)
+    pool, pool_with_indices = FRACTIONAL[dims]
+    row(pool, lambda t, x, u, f=pool, h=how: fractional(t, f, x, u, **h), value(*sizes), samples,
+        layouts=False)  # fmt: skip
+    row(pool_with_indices,
+        lambda t, x, u, f=pool, h=how: fractional(t, f, x, u, return_indices=True, **h),
+        value(*sizes), samples, layouts=False)  # fmt: skip
 row("dropout", lambda t, x: F(t).dropout(x, 0.3, training=False), value(3, 4))
 row("dropout", lambda t, x: F(t).dropout(x, 1.0), value(3, 4), orders=0,
     inplace=lambda t, x: F(t).dropout(x, 1.0, inplace=True))  # fmt: skip

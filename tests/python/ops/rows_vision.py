@@ -1,6 +1,6 @@
 """Resizing images and reading them at places between their elements."""
 
-from table import FLOATS, Row, value
+from table import FLOATS, Row, value, widened
 
 ROWS: list[Row] = []
 
@@ -69,3 +69,35 @@ for sizes, size, mode in (
         value(*sizes),
     )
 
+# Finite differences do not see the kinks at the elements: the places lie between them.
+PLACES = (0.13, -0.81, 0.57, 0.93, -0.37, 1.21, -1.33, 0.71, -0.06, 0.31, -0.59, 0.44)
+
+
+def places(t, x, *sizes):
+    """A grid that depends on x [1] by an even shift."""
+    count = 1
+    for n in sizes:
+        count *= n
+    numbers = [PLACES[i * 5 % 12] * (1 - i // 12 * 0.05) for i in range(count)]
+    return t.tensor(numbers, dtype=x.dtype).reshape(sizes) + x * 0.01
+
+
+def sampled(t, x, shift, *sizes, **how):
+    """PyTorch rounds between the steps of narrow floats."""
+    return widened(t, lambda y, s: F(t).grid_sample(y, places(t, s, *sizes), **how), x, shift)
+
+
+for mode in ("bilinear", "nearest", "bicubic"):
+    for padding in ("zeros", "border", "reflection"):
+        for align in (False, True):
+            how = {"mode": mode, "padding_mode": padding, "align_corners": align}
+            row("grid_sample", lambda t, x, s, h=how: sampled(t, x, s, 2, 3, 2, 2, **h),
+                value(2, 2, 4, 5), value(1), orders=2, torch_orders=1)  # fmt: skip
+            if mode != "bicubic":
+                row("grid_sample", lambda t, x, s, h=how: sampled(t, x, s, 1, 2, 2, 1, 3, **h),
+                    value(1, 2, 3, 4, 3), value(1), orders=2, torch_orders=1)  # fmt: skip
+for size, align in (((2, 3, 4, 5), False), ((2, 1, 3, 2), True), ((1, 1, 1, 3), True)):
+    row("affine_grid",
+        lambda t, x, s=size, a=align: widened(t, lambda y: F(t).affine_grid(y, s, align_corners=a), x),
+        value(size[0], 2, 3))  # fmt: skip
+row("affine_grid", lambda t, x: F(t).affine_grid(x, (2, 1, 2, 3, 4), align_corners=False), value(2, 3, 4))

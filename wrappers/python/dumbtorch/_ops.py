@@ -320,388 +320,6 @@ def nn_conv_transpose3d(in_channels, out_channels, kernel_size, *, stride=1, pad
     return Module.own(out)
 
 
-def nn_max_pool1d(kernel_size, *, stride=None, padding=0, dilation=1, ceil_mode=False):
-    """Maximum of each window of [batch, channels, length], or without the batch;
-    functional.max_pool1d has the output size.
-
-    Args:
-        kernel_size: Height and width of the window.
-        stride: Step of the window; absent means its size.
-        padding: Rows and columns added on each side: height, width.
-        dilation: Step between the window's points: height, width.
-        ceil_mode: Whether windows may hang over the end.
-
-    Returns:
-        The module.
-    """
-    try:
-        kernel_size_c = int_list(kernel_size, 1)
-        stride_c, stride_c_n = optional_ints(stride, 1)
-        padding_c = int_list(padding, 1)
-        dilation_c = int_list(dilation, 1)
-        out = lib.py_nn_max_pool1d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode)
-    except BAD_ARGUMENTS as error:
-        raise complain(error, "MaxPool1d", "kernel_size:i64[] stride:i64[]? padding:i64[] dilation:i64[] ceil_mode:bool", kernel_size, stride, padding, dilation, ceil_mode) from None
-    return Module.own(out)
-
-
-def nn_max_pool2d(kernel_size, *, stride=None, padding=0, dilation=1, ceil_mode=False):
-    """Maximum of each window of [batch, channels, height, width], or without the batch;
-    functional.max_pool2d has the output size.
-
-    Args:
-        kernel_size: Height and width of the window.
-        stride: Step of the window; absent means its size.
-        padding: Rows and columns added on each side: height, width.
-        dilation: Step between the window's points: height, width.
-        ceil_mode: Whether windows may hang over the end.
-
-    Returns:
-        The module.
-    """
-    try:
-        kernel_size_c = int_list(kernel_size, 2)
-        stride_c, stride_c_n = optional_ints(stride, 2)
-        padding_c = int_list(padding, 2)
-        dilation_c = int_list(dilation, 2)
-        out = lib.py_nn_max_pool2d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode)
-    except BAD_ARGUMENTS as error:
-        raise complain(error, "MaxPool2d", "kernel_size:i64[] stride:i64[]? padding:i64[] dilation:i64[] ceil_mode:bool", kernel_size, stride, padding, dilation, ceil_mode) from None
-    return Module.own(out)
-
-
-def nn_max_pool3d(kernel_size, *, stride=None, padding=0, dilation=1, ceil_mode=False):
-    """Maximum of each window of [batch, channels, depth, height, width], or without the batch;
-    functional.max_pool3d has the output size.
-
-    Args:
-        kernel_size: Height and width of the window.
-        stride: Step of the window; absent means its size.
-        padding: Rows and columns added on each side: height, width.
-        dilation: Step between the window's points: height, width.
-        ceil_mode: Whether windows may hang over the end.
-
-    Returns:
-        The module.
-    """
-    try:
-        kernel_size_c = int_list(kernel_size, 3)
-        stride_c, stride_c_n = optional_ints(stride, 3)
-        padding_c = int_list(padding, 3)
-        dilation_c = int_list(dilation, 3)
-        out = lib.py_nn_max_pool3d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode)
-    except BAD_ARGUMENTS as error:
-        raise complain(error, "MaxPool3d", "kernel_size:i64[] stride:i64[]? padding:i64[] dilation:i64[] ceil_mode:bool", kernel_size, stride, padding, dilation, ceil_mode) from None
-    return Module.own(out)
-
-
-def nn_avg_pool1d(kernel_size, *, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
-    """Mean of each window of [batch, channels, length], or without the batch;
-    functional.avg_pool1d has the output size.
-
-    Args:
-        kernel_size: Height and width of the window.
-        stride: Step of the window; absent means its size.
-        padding: Rows and columns added on each side: height, width.
-        ceil_mode: Whether windows may hang over the end.
-        count_include_pad: Whether padding counts in the divisor.
-
-    Returns:
-        The module.
-    """
-    try:
-        kernel_size_c = int_list(kernel_size, 1)
-        stride_c, stride_c_n = optional_ints(stride, 1)
-        padding_c = int_list(padding, 1)
-        out = lib.py_nn_avg_pool1d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), ceil_mode, count_include_pad)
-    except BAD_ARGUMENTS as error:
-        raise complain(error, "AvgPool1d", "kernel_size:i64[] stride:i64[]? padding:i64[] ceil_mode:bool count_include_pad:bool", kernel_size, stride, padding, ceil_mode, count_include_pad) from None
-    return Module.own(out)
-
-
-def nn_avg_pool2d(kernel_size, *, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
-    """Mean of each window of [batch, channels, height, width], or without the batch;
-    functional.avg_pool2d has the output size.
-
-    Args:
-        kernel_size: Height and width of the window.
-        stride: Step of the window; absent means its size.
-        padding: Rows and columns added on each side: height, width.
-        ceil_mode: Whether windows may hang over the end.
-        count_include_pad: Whether padding counts in the divisor.
-        divisor_override: The divisor to use instead of the window's size.
-
-    Returns:
-        The module.
-    """
-    try:
-        kernel_size_c = int_list(kernel_size, 2)
-        stride_c, stride_c_n = optional_ints(stride, 2)
-        padding_c = int_list(padding, 2)
-        out = lib.py_nn_avg_pool2d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), ceil_mode, count_include_pad, divisor_override is not None, 0 if divisor_override is None else divisor_override)
-    except BAD_ARGUMENTS as error:
-        raise complain(error, "AvgPool2d", "kernel_size:i64[] stride:i64[]? padding:i64[] ceil_mode:bool count_include_pad:bool divisor_override:i64?", kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override) from None
-    return Module.own(out)
-
-
-def nn_avg_pool3d(kernel_size, *, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
-    """Mean of each window of [batch, channels, depth, height, width], or without the batch;
-    functional.avg_pool3d has the output size.
-
-    Args:
-        kernel_size: Height and width of the window.
-        stride: Step of the window; absent means its size.
-        padding: Rows and columns added on each side: height, width.
-        ceil_mode: Whether windows may hang over the end.
-        count_include_pad: Whether padding counts in the divisor.
-        divisor_override: The divisor to use instead of the window's size.
-
-    Returns:
-        The module.
-    """
-    try:
-        kernel_size_c = int_list(kernel_size, 3)
-        stride_c, stride_c_n = optional_ints(stride, 3)
-        padding_c = int_list(padding, 3)
-        out = lib.py_nn_avg_pool3d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), ceil_mode, count_include_pad, divisor_override is not None, 0 if divisor_override is None else divisor_override)
-    except BAD_ARGUMENTS as error:
-        raise complain(error, "AvgPool3d", "kernel_size:i64[] stride:i64[]? padding:i64[] ceil_mode:bool count_include_pad:bool divisor_override:i64?", kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override) from None
-    return Module.own(out)
-
-
-def nn_adaptive_avg_pool1d(*args, output_size=None):
-    """Mean of windows that are as equal as can be, of [batch, channels, length], or without
-    the batch.
-
-    Args:
-        output_size: How many windows there are, for each spatial dimension.
-
-    Returns:
-        The module.
-    """
-    try:
-        output_size_c = read_sizes(args, output_size)
-        out = lib.py_nn_adaptive_avg_pool1d(output_size_c, len(output_size_c))
-    except BAD_ARGUMENTS as error:
-        raise complain(error, "AdaptiveAvgPool1d", "output_size:i64[]", output_size or args) from None
-    return Module.own(out)
-
-
-def nn_adaptive_max_pool1d(*args, output_size=None):
-    """Maximum of windows that are as equal as can be, of [batch, channels, length], or without
-    the batch.
-
-    Args:
-        output_size: How many windows there are, for each spatial dimension.
-
-    Returns:
-        The module.
-    """
-    try:
-        output_size_c = read_sizes(args, output_size)
-        out = lib.py_nn_adaptive_max_pool1d(output_size_c, len(output_size_c))
-    except BAD_ARGUMENTS as error:
-        raise complain(error, "AdaptiveMaxPool1d", "output_size:i64[]", output_size or args) from None
-    return Module.own(out)
-
-
-def nn_lp_pool1d(norm_type, kernel_size, *, stride=None, ceil_mode=False):
-    """(sum of x^p over each window)^(1/p), of [batch, channels, length], or without the batch.
-
-    Args:
-        norm_type: The p of the norm.
-        kernel_size: Height and width of the window.
-        stride: Step of the window; absent means its size.
-        ceil_mode: Whether windows may hang over the end.
-
-    Returns:
-        The module.
-    """
-    try:
-        kernel_size_c = int_list(kernel_size, 1)
-        stride_c, stride_c_n = optional_ints(stride, 1)
-        out = lib.py_nn_lp_pool1d(norm_type, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, ceil_mode)
-    except BAD_ARGUMENTS as error:
-        raise complain(error, "LPPool1d", "norm_type:f64 kernel_size:i64[] stride:i64[]? ceil_mode:bool", norm_type, kernel_size, stride, ceil_mode) from None
-    return Module.own(out)
-
-
-def nn_adaptive_avg_pool2d(*args, output_size=None):
-    """Mean of windows that are as equal as can be, of [batch, channels, height, width], or
-    without the batch.
-
-    Args:
-        output_size: How many windows there are, for each spatial dimension.
-
-    Returns:
-        The module.
-    """
-    try:
-        output_size_c = read_sizes(args, output_size)
-        out = lib.py_nn_adaptive_avg_pool2d(output_size_c, len(output_size_c))
-    except BAD_ARGUMENTS as error:
-        raise complain(error, "AdaptiveAvgPool2d", "output_size:i64[]", output_size or args) from None
-    return Module.own(out)
-
-
-def nn_adaptive_max_pool2d(*args, output_size=None):
-    """Maximum of windows that are as equal as can be, of [batch, channels, height, width], or
-    without the batch.
-
-    Args:
-        output_size: How many windows there are, for each spatial dimension.
-
-    Returns:
-        The module.
-    """
-    try:
-        output_size_c = read_sizes(args, output_size)
-        out = lib.py_nn_adaptive_max_pool2d(output_size_c, len(output_size_c))
-    except BAD_ARGUMENTS as error:
-        raise complain(error, "AdaptiveMaxPool2d", "output_size:i64[]", output_size or args) from None
-    return Module.own(out)
-
-
-def nn_lp_pool2d(norm_type, kernel_size, *, stride=None, ceil_mode=False):
-    """(sum of x^p over each window)^(1/p), of [batch, channels, height, width], or without the
-    batch.
-
-    Args:
-        norm_type: The p of the norm.
-        kernel_size: Height and width of the window.
-        stride: Step of the window; absent means its size.
-        ceil_mode: Whether windows may hang over the end.
-
-    Returns:
-        The module.
-    """
-    try:
-        kernel_size_c = int_list(kernel_size, 2)
-        stride_c, stride_c_n = optional_ints(stride, 2)
-        out = lib.py_nn_lp_pool2d(norm_type, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, ceil_mode)
-    except BAD_ARGUMENTS as error:
-        raise complain(error, "LPPool2d", "norm_type:f64 kernel_size:i64[] stride:i64[]? ceil_mode:bool", norm_type, kernel_size, stride, ceil_mode) from None
-    return Module.own(out)
-
-
-def nn_adaptive_avg_pool3d(*args, output_size=None):
-    """Mean of windows that are as equal as can be, of [batch, channels, depth, height, width],
-    or without the batch.
-
-    Args:
-        output_size: How many windows there are, for each spatial dimension.
-
-    Returns:
-        The module.
-    """
-    try:
-        output_size_c = read_sizes(args, output_size)
-        out = lib.py_nn_adaptive_avg_pool3d(output_size_c, len(output_size_c))
-    except BAD_ARGUMENTS as error:
-        raise complain(error, "AdaptiveAvgPool3d", "output_size:i64[]", output_size or args) from None
-    return Module.own(out)
-
-
-def nn_adaptive_max_pool3d(*args, output_size=None):
-    """Maximum of windows that are as equal as can be, of [batch, channels, depth, height,
-    width], or without the batch.
-
-    Args:
-        output_size: How many windows there are, for each spatial dimension.
-
-    Returns:
-        The module.
-    """
-    try:
-        output_size_c = read_sizes(args, output_size)
-        out = lib.py_nn_adaptive_max_pool3d(output_size_c, len(output_size_c))
-    except BAD_ARGUMENTS as error:
-        raise complain(error, "AdaptiveMaxPool3d", "output_size:i64[]", output_size or args) from None
-    return Module.own(out)
-
-
-def nn_lp_pool3d(norm_type, kernel_size, *, stride=None, ceil_mode=False):
-    """(sum of x^p over each window)^(1/p), of [batch, channels, depth, height, width], or
-    without the batch.
-
-    Args:
-        norm_type: The p of the norm.
-        kernel_size: Height and width of the window.
-        stride: Step of the window; absent means its size.
-        ceil_mode: Whether windows may hang over the end.
-
-    Returns:
-        The module.
-    """
-    try:
-        kernel_size_c = int_list(kernel_size, 3)
-        stride_c, stride_c_n = optional_ints(stride, 3)
-        out = lib.py_nn_lp_pool3d(norm_type, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, ceil_mode)
-    except BAD_ARGUMENTS as error:
-        raise complain(error, "LPPool3d", "norm_type:f64 kernel_size:i64[] stride:i64[]? ceil_mode:bool", norm_type, kernel_size, stride, ceil_mode) from None
-    return Module.own(out)
-
-
-def nn_upsample(*, size=None, scale_factor=None, mode='nearest'):
-    """Resizes images of [batch, channels, ...], as functional.interpolate.
-
-    Args:
-        size: The new spatial sizes; one number stands for all of them.
-        scale_factor: Factors of the spatial sizes instead; one number stands for all of
-            them.
-        mode: How an element is made of elements of the input.
-
-    Returns:
-        The module.
-    """
-    try:
-        size_c, size_c_n = optional_ints(size, 1)
-        scale_factor_c, scale_factor_c_n = optional_floats(scale_factor, 1)
-        out = lib.py_nn_upsample(size_c, size_c_n, scale_factor_c, scale_factor_c_n, INTERPOLATION[mode])
-    except BAD_ARGUMENTS as error:
-        raise complain(error, "Upsample", "size:i64[]? scale_factor:f64[]? mode:enum", size, scale_factor, mode) from None
-    return Module.own(out)
-
-
-def nn_upsampling_nearest2d(*, size=None, scale_factor=None):
-    """Resizes images of [batch, channels, height, width] by repeating or leaving out elements.
-
-    Args:
-        size: The new height and width; one number stands for both.
-        scale_factor: Factors of them instead; one number stands for both.
-
-    Returns:
-        The module.
-    """
-    try:
-        size_c, size_c_n = optional_ints(size, 1)
-        scale_factor_c, scale_factor_c_n = optional_floats(scale_factor, 1)
-        out = lib.py_nn_upsampling_nearest2d(size_c, size_c_n, scale_factor_c, scale_factor_c_n)
-    except BAD_ARGUMENTS as error:
-        raise complain(error, "UpsamplingNearest2d", "size:i64[]? scale_factor:f64[]?", size, scale_factor) from None
-    return Module.own(out)
-
-
-def nn_upsampling_bilinear2d(*, size=None, scale_factor=None):
-    """Resizes images of [batch, channels, height, width] linearly along both, the corners on
-    each other.
-
-    Args:
-        size: The new height and width; one number stands for both.
-        scale_factor: Factors of them instead; one number stands for both.
-
-    Returns:
-        The module.
-    """
-    try:
-        size_c, size_c_n = optional_ints(size, 1)
-        scale_factor_c, scale_factor_c_n = optional_floats(scale_factor, 1)
-        out = lib.py_nn_upsampling_bilinear2d(size_c, size_c_n, scale_factor_c, scale_factor_c_n)
-    except BAD_ARGUMENTS as error:
-        raise complain(error, "UpsamplingBilinear2d", "size:i64[]? scale_factor:f64[]?", size, scale_factor) from None
-    return Module.own(out)
-
-
 def nn_batch_norm1d(num_features, *, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True, bias=True, device=None, dtype=None):
     """(input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch, channels]
     or [batch, channels, length] (arXiv 1502.03167). In training, mean and var are those of
@@ -1085,6 +703,34 @@ def nn_embedding(num_embeddings, embedding_dim, *, padding_idx=None, max_norm=No
         out = lib.py_nn_embedding(num_embeddings, embedding_dim, padding_idx is not None, 0 if padding_idx is None else padding_idx, max_norm is not None, 0.0 if max_norm is None else max_norm, norm_type, scale_grad_by_freq, sparse, device_type, device_index, DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         raise complain(error, "Embedding", "num_embeddings:i64 embedding_dim:i64 padding_idx:i64? max_norm:f64? norm_type:f64 scale_grad_by_freq:bool sparse:bool device:device? dtype:enum?", num_embeddings, embedding_dim, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, device, dtype) from None
+    return Module.own(out)
+
+
+def nn_embedding_bag(num_embeddings, embedding_dim, *, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, mode='mean', sparse=False, include_last_offset=False, padding_idx=None, device=None, dtype=None):
+    """The sum, mean or maximum of each bag of rows of a table: [bags, embedding_dim].
+
+    Args:
+        num_embeddings: Number of rows.
+        embedding_dim: Size of a row.
+        max_norm: Rows that are looked up are first scaled down to this norm; absent for no
+            limit.
+        norm_type: The p of that norm.
+        scale_grad_by_freq: Divide each row's gradient by how often it was looked up.
+        mode: What a bag becomes: sum, mean or max.
+        sparse: Must be false: there are no sparse gradients.
+        include_last_offset: Whether the last of offsets is where the last bag ends.
+        padding_idx: A row that is 0 at the start and that bags leave out; absent for none.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+
+    Returns:
+        The module.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        out = lib.py_nn_embedding_bag(num_embeddings, embedding_dim, max_norm is not None, 0.0 if max_norm is None else max_norm, norm_type, scale_grad_by_freq, c_string(mode), sparse, include_last_offset, padding_idx is not None, 0 if padding_idx is None else padding_idx, device_type, device_index, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "EmbeddingBag", "num_embeddings:i64 embedding_dim:i64 max_norm:f64? norm_type:f64 scale_grad_by_freq:bool mode:str sparse:bool include_last_offset:bool padding_idx:i64? device:device? dtype:enum?", num_embeddings, embedding_dim, max_norm, norm_type, scale_grad_by_freq, mode, sparse, include_last_offset, padding_idx, device, dtype) from None
     return Module.own(out)
 
 
@@ -2086,6 +1732,519 @@ def nn_multi_label_soft_margin_loss(*, weight=None, reduction='mean'):
         out = lib.py_nn_multi_label_soft_margin_loss(0 if weight is None else weight._h, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         raise complain(error, "MultiLabelSoftMarginLoss", "weight:tensor? reduction:enum", weight, reduction) from None
+    return Module.own(out)
+
+
+def nn_ctc_loss(*, blank=0, reduction='mean', zero_infinity=False):
+    """-log of the probability of all paths through time that are the target after blanks and
+    repetitions are taken out.
+
+    Args:
+        blank: The class that stands between others.
+        reduction: How the elements' losses are joined.
+        zero_infinity: Whether a loss that is infinite becomes 0, as its gradient.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_ctc_loss(blank, REDUCTION[reduction], zero_infinity)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "CTCLoss", "blank:i64 reduction:enum zero_infinity:bool", blank, reduction, zero_infinity) from None
+    return Module.own(out)
+
+
+def nn_max_pool1d(kernel_size, *, stride=None, padding=0, dilation=1, ceil_mode=False):
+    """Maximum of each window of [batch, channels, length], or without the batch;
+    functional.max_pool1d has the output size.
+
+    Args:
+        kernel_size: Height and width of the window.
+        stride: Step of the window; absent means its size.
+        padding: Rows and columns added on each side: height, width.
+        dilation: Step between the window's points: height, width.
+        ceil_mode: Whether windows may hang over the end.
+
+    Returns:
+        The module.
+    """
+    try:
+        kernel_size_c = int_list(kernel_size, 1)
+        stride_c, stride_c_n = optional_ints(stride, 1)
+        padding_c = int_list(padding, 1)
+        dilation_c = int_list(dilation, 1)
+        out = lib.py_nn_max_pool1d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "MaxPool1d", "kernel_size:i64[] stride:i64[]? padding:i64[] dilation:i64[] ceil_mode:bool", kernel_size, stride, padding, dilation, ceil_mode) from None
+    return Module.own(out)
+
+
+def nn_max_pool2d(kernel_size, *, stride=None, padding=0, dilation=1, ceil_mode=False):
+    """Maximum of each window of [batch, channels, height, width], or without the batch;
+    functional.max_pool2d has the output size.
+
+    Args:
+        kernel_size: Height and width of the window.
+        stride: Step of the window; absent means its size.
+        padding: Rows and columns added on each side: height, width.
+        dilation: Step between the window's points: height, width.
+        ceil_mode: Whether windows may hang over the end.
+
+    Returns:
+        The module.
+    """
+    try:
+        kernel_size_c = int_list(kernel_size, 2)
+        stride_c, stride_c_n = optional_ints(stride, 2)
+        padding_c = int_list(padding, 2)
+        dilation_c = int_list(dilation, 2)
+        out = lib.py_nn_max_pool2d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "MaxPool2d", "kernel_size:i64[] stride:i64[]? padding:i64[] dilation:i64[] ceil_mode:bool", kernel_size, stride, padding, dilation, ceil_mode) from None
+    return Module.own(out)
+
+
+def nn_max_pool3d(kernel_size, *, stride=None, padding=0, dilation=1, ceil_mode=False):
+    """Maximum of each window of [batch, channels, depth, height, width], or without the batch;
+    functional.max_pool3d has the output size.
+
+    Args:
+        kernel_size: Height and width of the window.
+        stride: Step of the window; absent means its size.
+        padding: Rows and columns added on each side: height, width.
+        dilation: Step between the window's points: height, width.
+        ceil_mode: Whether windows may hang over the end.
+
+    Returns:
+        The module.
+    """
+    try:
+        kernel_size_c = int_list(kernel_size, 3)
+        stride_c, stride_c_n = optional_ints(stride, 3)
+        padding_c = int_list(padding, 3)
+        dilation_c = int_list(dilation, 3)
+        out = lib.py_nn_max_pool3d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "MaxPool3d", "kernel_size:i64[] stride:i64[]? padding:i64[] dilation:i64[] ceil_mode:bool", kernel_size, stride, padding, dilation, ceil_mode) from None
+    return Module.own(out)
+
+
+def nn_max_unpool1d(kernel_size, *, stride=None, padding=0):
+    """The maxima of [batch, channels, length] where they were, among zeros: undoes MaxPool1d
+    as far as can be.
+
+    Args:
+        kernel_size: Height and width of the window.
+        stride: Step of the window; absent means its size.
+        padding: Rows and columns added on each side: height, width.
+
+    Returns:
+        The module.
+    """
+    try:
+        kernel_size_c = int_list(kernel_size, 1)
+        stride_c, stride_c_n = optional_ints(stride, 1)
+        padding_c = int_list(padding, 1)
+        out = lib.py_nn_max_unpool1d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "MaxUnpool1d", "kernel_size:i64[] stride:i64[]? padding:i64[]", kernel_size, stride, padding) from None
+    return Module.own(out)
+
+
+def nn_max_unpool2d(kernel_size, *, stride=None, padding=0):
+    """The maxima of [batch, channels, height, width] where they were, among zeros: undoes
+    MaxPool2d as far as can be.
+
+    Args:
+        kernel_size: Height and width of the window.
+        stride: Step of the window; absent means its size.
+        padding: Rows and columns added on each side: height, width.
+
+    Returns:
+        The module.
+    """
+    try:
+        kernel_size_c = int_list(kernel_size, 2)
+        stride_c, stride_c_n = optional_ints(stride, 2)
+        padding_c = int_list(padding, 2)
+        out = lib.py_nn_max_unpool2d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "MaxUnpool2d", "kernel_size:i64[] stride:i64[]? padding:i64[]", kernel_size, stride, padding) from None
+    return Module.own(out)
+
+
+def nn_max_unpool3d(kernel_size, *, stride=None, padding=0):
+    """The maxima of [batch, channels, depth, height, width] where they were, among zeros:
+    undoes MaxPool3d as far as can be.
+
+    Args:
+        kernel_size: Height and width of the window.
+        stride: Step of the window; absent means its size.
+        padding: Rows and columns added on each side: height, width.
+
+    Returns:
+        The module.
+    """
+    try:
+        kernel_size_c = int_list(kernel_size, 3)
+        stride_c, stride_c_n = optional_ints(stride, 3)
+        padding_c = int_list(padding, 3)
+        out = lib.py_nn_max_unpool3d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "MaxUnpool3d", "kernel_size:i64[] stride:i64[]? padding:i64[]", kernel_size, stride, padding) from None
+    return Module.own(out)
+
+
+def nn_fractional_max_pool2d(kernel_size, *, output_size=None, output_ratio=None):
+    """Maximum of windows at pseudo-random distances of [batch, channels, height, width], or
+    without the batch.
+
+    Args:
+        kernel_size: Height and width of the window.
+        output_size: How many windows there are, for each spatial dimension.
+        output_ratio: The sizes of the result over those of the input, instead; one number
+            stands for all of them.
+
+    Returns:
+        The module.
+    """
+    try:
+        kernel_size_c = int_list(kernel_size, 2)
+        output_size_c, output_size_c_n = optional_ints(output_size, 2)
+        output_ratio_c, output_ratio_c_n = optional_floats(output_ratio, 1)
+        out = lib.py_nn_fractional_max_pool2d(kernel_size_c, len(kernel_size_c), output_size_c, output_size_c_n, output_ratio_c, output_ratio_c_n)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "FractionalMaxPool2d", "kernel_size:i64[] output_size:i64[]? output_ratio:f64[]?", kernel_size, output_size, output_ratio) from None
+    return Module.own(out)
+
+
+def nn_fractional_max_pool3d(kernel_size, *, output_size=None, output_ratio=None):
+    """Maximum of windows at pseudo-random distances of [batch, channels, depth, height,
+    width], or without the batch.
+
+    Args:
+        kernel_size: Height and width of the window.
+        output_size: How many windows there are, for each spatial dimension.
+        output_ratio: The sizes of the result over those of the input, instead; one number
+            stands for all of them.
+
+    Returns:
+        The module.
+    """
+    try:
+        kernel_size_c = int_list(kernel_size, 3)
+        output_size_c, output_size_c_n = optional_ints(output_size, 3)
+        output_ratio_c, output_ratio_c_n = optional_floats(output_ratio, 1)
+        out = lib.py_nn_fractional_max_pool3d(kernel_size_c, len(kernel_size_c), output_size_c, output_size_c_n, output_ratio_c, output_ratio_c_n)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "FractionalMaxPool3d", "kernel_size:i64[] output_size:i64[]? output_ratio:f64[]?", kernel_size, output_size, output_ratio) from None
+    return Module.own(out)
+
+
+def nn_avg_pool1d(kernel_size, *, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
+    """Mean of each window of [batch, channels, length], or without the batch;
+    functional.avg_pool1d has the output size.
+
+    Args:
+        kernel_size: Height and width of the window.
+        stride: Step of the window; absent means its size.
+        padding: Rows and columns added on each side: height, width.
+        ceil_mode: Whether windows may hang over the end.
+        count_include_pad: Whether padding counts in the divisor.
+
+    Returns:
+        The module.
+    """
+    try:
+        kernel_size_c = int_list(kernel_size, 1)
+        stride_c, stride_c_n = optional_ints(stride, 1)
+        padding_c = int_list(padding, 1)
+        out = lib.py_nn_avg_pool1d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), ceil_mode, count_include_pad)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "AvgPool1d", "kernel_size:i64[] stride:i64[]? padding:i64[] ceil_mode:bool count_include_pad:bool", kernel_size, stride, padding, ceil_mode, count_include_pad) from None
+    return Module.own(out)
+
+
+def nn_avg_pool2d(kernel_size, *, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
+    """Mean of each window of [batch, channels, height, width], or without the batch;
+    functional.avg_pool2d has the output size.
+
+    Args:
+        kernel_size: Height and width of the window.
+        stride: Step of the window; absent means its size.
+        padding: Rows and columns added on each side: height, width.
+        ceil_mode: Whether windows may hang over the end.
+        count_include_pad: Whether padding counts in the divisor.
+        divisor_override: The divisor to use instead of the window's size.
+
+    Returns:
+        The module.
+    """
+    try:
+        kernel_size_c = int_list(kernel_size, 2)
+        stride_c, stride_c_n = optional_ints(stride, 2)
+        padding_c = int_list(padding, 2)
+        out = lib.py_nn_avg_pool2d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), ceil_mode, count_include_pad, divisor_override is not None, 0 if divisor_override is None else divisor_override)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "AvgPool2d", "kernel_size:i64[] stride:i64[]? padding:i64[] ceil_mode:bool count_include_pad:bool divisor_override:i64?", kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override) from None
+    return Module.own(out)
+
+
+def nn_avg_pool3d(kernel_size, *, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
+    """Mean of each window of [batch, channels, depth, height, width], or without the batch;
+    functional.avg_pool3d has the output size.
+
+    Args:
+        kernel_size: Height and width of the window.
+        stride: Step of the window; absent means its size.
+        padding: Rows and columns added on each side: height, width.
+        ceil_mode: Whether windows may hang over the end.
+        count_include_pad: Whether padding counts in the divisor.
+        divisor_override: The divisor to use instead of the window's size.
+
+    Returns:
+        The module.
+    """
+    try:
+        kernel_size_c = int_list(kernel_size, 3)
+        stride_c, stride_c_n = optional_ints(stride, 3)
+        padding_c = int_list(padding, 3)
+        out = lib.py_nn_avg_pool3d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), ceil_mode, count_include_pad, divisor_override is not None, 0 if divisor_override is None else divisor_override)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "AvgPool3d", "kernel_size:i64[] stride:i64[]? padding:i64[] ceil_mode:bool count_include_pad:bool divisor_override:i64?", kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override) from None
+    return Module.own(out)
+
+
+def nn_adaptive_avg_pool1d(*args, output_size=None):
+    """Mean of windows that are as equal as can be, of [batch, channels, length], or without
+    the batch.
+
+    Args:
+        output_size: How many windows there are, for each spatial dimension.
+
+    Returns:
+        The module.
+    """
+    try:
+        output_size_c = read_sizes(args, output_size)
+        out = lib.py_nn_adaptive_avg_pool1d(output_size_c, len(output_size_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "AdaptiveAvgPool1d", "output_size:i64[]", output_size or args) from None
+    return Module.own(out)
+
+
+def nn_adaptive_max_pool1d(*args, output_size=None):
+    """Maximum of windows that are as equal as can be, of [batch, channels, length], or without
+    the batch.
+
+    Args:
+        output_size: How many windows there are, for each spatial dimension.
+
+    Returns:
+        The module.
+    """
+    try:
+        output_size_c = read_sizes(args, output_size)
+        out = lib.py_nn_adaptive_max_pool1d(output_size_c, len(output_size_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "AdaptiveMaxPool1d", "output_size:i64[]", output_size or args) from None
+    return Module.own(out)
+
+
+def nn_lp_pool1d(norm_type, kernel_size, *, stride=None, ceil_mode=False):
+    """(sum of x^p over each window)^(1/p), of [batch, channels, length], or without the batch.
+
+    Args:
+        norm_type: The p of the norm.
+        kernel_size: Height and width of the window.
+        stride: Step of the window; absent means its size.
+        ceil_mode: Whether windows may hang over the end.
+
+    Returns:
+        The module.
+    """
+    try:
+        kernel_size_c = int_list(kernel_size, 1)
+        stride_c, stride_c_n = optional_ints(stride, 1)
+        out = lib.py_nn_lp_pool1d(norm_type, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, ceil_mode)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "LPPool1d", "norm_type:f64 kernel_size:i64[] stride:i64[]? ceil_mode:bool", norm_type, kernel_size, stride, ceil_mode) from None
+    return Module.own(out)
+
+
+def nn_adaptive_avg_pool2d(*args, output_size=None):
+    """Mean of windows that are as equal as can be, of [batch, channels, height, width], or
+    without the batch.
+
+    Args:
+        output_size: How many windows there are, for each spatial dimension.
+
+    Returns:
+        The module.
+    """
+    try:
+        output_size_c = read_sizes(args, output_size)
+        out = lib.py_nn_adaptive_avg_pool2d(output_size_c, len(output_size_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "AdaptiveAvgPool2d", "output_size:i64[]", output_size or args) from None
+    return Module.own(out)
+
+
+def nn_adaptive_max_pool2d(*args, output_size=None):
+    """Maximum of windows that are as equal as can be, of [batch, channels, height, width], or
+    without the batch.
+
+    Args:
+        output_size: How many windows there are, for each spatial dimension.
+
+    Returns:
+        The module.
+    """
+    try:
+        output_size_c = read_sizes(args, output_size)
+        out = lib.py_nn_adaptive_max_pool2d(output_size_c, len(output_size_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "AdaptiveMaxPool2d", "output_size:i64[]", output_size or args) from None
+    return Module.own(out)
+
+
+def nn_lp_pool2d(norm_type, kernel_size, *, stride=None, ceil_mode=False):
+    """(sum of x^p over each window)^(1/p), of [batch, channels, height, width], or without the
+    batch.
+
+    Args:
+        norm_type: The p of the norm.
+        kernel_size: Height and width of the window.
+        stride: Step of the window; absent means its size.
+        ceil_mode: Whether windows may hang over the end.
+
+    Returns:
+        The module.
+    """
+    try:
+        kernel_size_c = int_list(kernel_size, 2)
+        stride_c, stride_c_n = optional_ints(stride, 2)
+        out = lib.py_nn_lp_pool2d(norm_type, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, ceil_mode)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "LPPool2d", "norm_type:f64 kernel_size:i64[] stride:i64[]? ceil_mode:bool", norm_type, kernel_size, stride, ceil_mode) from None
+    return Module.own(out)
+
+
+def nn_adaptive_avg_pool3d(*args, output_size=None):
+    """Mean of windows that are as equal as can be, of [batch, channels, depth, height, width],
+    or without the batch.
+
+    Args:
+        output_size: How many windows there are, for each spatial dimension.
+
+    Returns:
+        The module.
+    """
+    try:
+        output_size_c = read_sizes(args, output_size)
+        out = lib.py_nn_adaptive_avg_pool3d(output_size_c, len(output_size_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "AdaptiveAvgPool3d", "output_size:i64[]", output_size or args) from None
+    return Module.own(out)
+
+
+def nn_adaptive_max_pool3d(*args, output_size=None):
+    """Maximum of windows that are as equal as can be, of [batch, channels, depth, height,
+    width], or without the batch.
+
+    Args:
+        output_size: How many windows there are, for each spatial dimension.
+
+    Returns:
+        The module.
+    """
+    try:
+        output_size_c = read_sizes(args, output_size)
+        out = lib.py_nn_adaptive_max_pool3d(output_size_c, len(output_size_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "AdaptiveMaxPool3d", "output_size:i64[]", output_size or args) from None
+    return Module.own(out)
+
+
+def nn_lp_pool3d(norm_type, kernel_size, *, stride=None, ceil_mode=False):
+    """(sum of x^p over each window)^(1/p), of [batch, channels, depth, height, width], or
+    without the batch.
+
+    Args:
+        norm_type: The p of the norm.
+        kernel_size: Height and width of the window.
+        stride: Step of the window; absent means its size.
+        ceil_mode: Whether windows may hang over the end.
+
+    Returns:
+        The module.
+    """
+    try:
+        kernel_size_c = int_list(kernel_size, 3)
+        stride_c, stride_c_n = optional_ints(stride, 3)
+        out = lib.py_nn_lp_pool3d(norm_type, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, ceil_mode)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "LPPool3d", "norm_type:f64 kernel_size:i64[] stride:i64[]? ceil_mode:bool", norm_type, kernel_size, stride, ceil_mode) from None
+    return Module.own(out)
+
+
+def nn_upsample(*, size=None, scale_factor=None, mode='nearest'):
+    """Resizes images of [batch, channels, ...], as functional.interpolate.
+
+    Args:
+        size: The new spatial sizes; one number stands for all of them.
+        scale_factor: Factors of the spatial sizes instead; one number stands for all of
+            them.
+        mode: How an element is made of elements of the input.
+
+    Returns:
+        The module.
+    """
+    try:
+        size_c, size_c_n = optional_ints(size, 1)
+        scale_factor_c, scale_factor_c_n = optional_floats(scale_factor, 1)
+        out = lib.py_nn_upsample(size_c, size_c_n, scale_factor_c, scale_factor_c_n, INTERPOLATION[mode])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "Upsample", "size:i64[]? scale_factor:f64[]? mode:enum", size, scale_factor, mode) from None
+    return Module.own(out)
+
+
+def nn_upsampling_nearest2d(*, size=None, scale_factor=None):
+    """Resizes images of [batch, channels, height, width] by repeating or leaving out elements.
+
+    Args:
+        size: The new height and width; one number stands for both.
+        scale_factor: Factors of them instead; one number stands for both.
+
+    Returns:
+        The module.
+    """
+    try:
+        size_c, size_c_n = optional_ints(size, 1)
+        scale_factor_c, scale_factor_c_n = optional_floats(scale_factor, 1)
+        out = lib.py_nn_upsampling_nearest2d(size_c, size_c_n, scale_factor_c, scale_factor_c_n)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "UpsamplingNearest2d", "size:i64[]? scale_factor:f64[]?", size, scale_factor) from None
+    return Module.own(out)
+
+
+def nn_upsampling_bilinear2d(*, size=None, scale_factor=None):
+    """Resizes images of [batch, channels, height, width] linearly along both, the corners on
+    each other.
+
+    Args:
+        size: The new height and width; one number stands for both.
+        scale_factor: Factors of them instead; one number stands for both.
+
+    Returns:
+        The module.
+    """
+    try:
+        size_c, size_c_n = optional_ints(size, 1)
+        scale_factor_c, scale_factor_c_n = optional_floats(scale_factor, 1)
+        out = lib.py_nn_upsampling_bilinear2d(size_c, size_c_n, scale_factor_c, scale_factor_c_n)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "UpsamplingBilinear2d", "size:i64[]? scale_factor:f64[]?", size, scale_factor) from None
     return Module.own(out)
 
 
@@ -6258,6 +6417,29 @@ def nll_loss(input, target, weight=None, *, ignore_index=-100, reduction='mean')
     return wrap(out)
 
 
+def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction='mean', zero_infinity=False):
+    """-log of the probability of all paths through [time, classes] that are the target after
+    blanks and repetitions are taken out (Graves et al., ICML 2006). The mean is of each
+    loss over its target's length. As in PyTorch the gradient is by the argument of the
+    log_softmax that made log_probs.
+
+    Args:
+        log_probs: Log-probabilities [time, batch, classes] or [time, classes].
+        targets: Classes [batch, length], or those of all sequences one after the other.
+        input_lengths: [batch]: how many steps of time each sequence has.
+        target_lengths: [batch]: how many classes each target has.
+        blank: The class that stands between others.
+        reduction: How the elements' losses are joined.
+        zero_infinity: Whether a loss that is infinite, since the target is too long,
+            becomes 0, as its gradient.
+    """
+    try:
+        out = lib.py_ctc_loss(log_probs._h, targets._h, input_lengths._h, target_lengths._h, blank, REDUCTION[reduction], zero_infinity)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "ctc_loss", "log_probs:tensor targets:tensor input_lengths:tensor target_lengths:tensor blank:i64 reduction:enum zero_infinity:bool", log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity) from None
+    return wrap(out)
+
+
 def cross_entropy(input, target, weight=None, *, ignore_index=-100, reduction='mean', label_smoothing=0.0):
     """Negative log-likelihood of log_softmax(input) over dimension 1.
 
@@ -6764,6 +6946,30 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
         out = lib.py_embedding(input._h, weight._h, padding_idx is not None, 0 if padding_idx is None else padding_idx, max_norm is not None, 0.0 if max_norm is None else max_norm, norm_type, scale_grad_by_freq, sparse)
     except BAD_ARGUMENTS as error:
         raise complain(error, "embedding", "input:tensor weight:tensor padding_idx:i64? max_norm:f64? norm_type:f64 scale_grad_by_freq:bool sparse:bool", input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse) from None
+    return wrap(out)
+
+
+def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, mode='mean', sparse=False, per_sample_weights=None, include_last_offset=False, padding_idx=None):
+    """The sum, mean or maximum of each bag of rows of a table: [bags, size]. An empty bag is
+    0.
+
+    Args:
+        weight: [rows, size].
+        offsets: Where in input each bag begins; absent where input has two dimensions.
+        max_norm: Rows that are looked up are first scaled down, in place, to this norm;
+            absent for no limit.
+        norm_type: The p of that norm.
+        scale_grad_by_freq: Divide each row's gradient by how often it was looked up.
+        mode: What a bag becomes: sum, mean or max.
+        sparse: Must be false: there are no sparse gradients.
+        per_sample_weights: A factor for each entry of input, with mode sum; or absent.
+        include_last_offset: Whether the last of offsets is where the last bag ends.
+        padding_idx: A row that bags leave out; absent for none.
+    """
+    try:
+        out = lib.py_embedding_bag(input._h, weight._h, 0 if offsets is None else offsets._h, max_norm is not None, 0.0 if max_norm is None else max_norm, norm_type, scale_grad_by_freq, c_string(mode), sparse, 0 if per_sample_weights is None else per_sample_weights._h, include_last_offset, padding_idx is not None, 0 if padding_idx is None else padding_idx)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "embedding_bag", "input:tensor weight:tensor offsets:tensor? max_norm:f64? norm_type:f64 scale_grad_by_freq:bool mode:str sparse:bool per_sample_weights:tensor? include_last_offset:bool padding_idx:i64?", input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx) from None
     return wrap(out)
 
 
@@ -10149,6 +10355,100 @@ def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_siz
     except BAD_ARGUMENTS as error:
         raise complain(error, "max_unpool3d", "input:tensor indices:tensor kernel_size:i64[] stride:i64[]? padding:i64[] output_size:i64[]?", input, indices, kernel_size, stride, padding, output_size) from None
     return wrap(out)
+
+
+def fractional_max_pool2d(input, kernel_size, output_size=None, output_ratio=None, random_samples=None):
+    """Maximum of windows that lie at pseudo-random distances (Graham, arXiv:1412.6071): of n
+    elements, m windows of k and a sample u the i-th begins at floor((i + u) * a) - floor(u
+    * a), a = (n - k) / (m - 1), the last at n - k.
+
+    Args:
+        kernel_size: The window: height, width.
+        output_size: How many windows there are, for each spatial dimension.
+        output_ratio: The sizes of the result over those of the input, instead; one number
+            stands for all of them.
+        random_samples: [batch, channels, 2] in [0, 1): where the windows lie; absent:
+            drawn.
+    """
+    try:
+        kernel_size_c = int_list(kernel_size, 2)
+        output_size_c, output_size_c_n = optional_ints(output_size, 2)
+        output_ratio_c, output_ratio_c_n = optional_floats(output_ratio, 1)
+        out = lib.py_fractional_max_pool2d(input._h, kernel_size_c, len(kernel_size_c), output_size_c, output_size_c_n, output_ratio_c, output_ratio_c_n, 0 if random_samples is None else random_samples._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "fractional_max_pool2d", "input:tensor kernel_size:i64[] output_size:i64[]? output_ratio:f64[]? random_samples:tensor?", input, kernel_size, output_size, output_ratio, random_samples) from None
+    return wrap(out)
+
+
+def fractional_max_pool2d_with_indices(input, kernel_size, output_size=None, output_ratio=None, random_samples=None):
+    """fractional_max_pool2d, and where the maxima are, as max_pool2d_with_indices gives them.
+
+    Args:
+        kernel_size: The window: height, width.
+        output_size: How many windows there are, for each spatial dimension.
+        output_ratio: The sizes of the result over those of the input, instead; one number
+            stands for all of them.
+        random_samples: [batch, channels, 2] in [0, 1): where the windows lie; absent:
+            drawn.
+    """
+    try:
+        kernel_size_c = int_list(kernel_size, 2)
+        output_size_c, output_size_c_n = optional_ints(output_size, 2)
+        output_ratio_c, output_ratio_c_n = optional_floats(output_ratio, 1)
+        out = ffi_new("int64_t[2]")
+        status = lib.py_fractional_max_pool2d_with_indices(input._h, kernel_size_c, len(kernel_size_c), output_size_c, output_size_c_n, output_ratio_c, output_ratio_c_n, 0 if random_samples is None else random_samples._h, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "fractional_max_pool2d_with_indices", "input:tensor kernel_size:i64[] output_size:i64[]? output_ratio:f64[]? random_samples:tensor?", input, kernel_size, output_size, output_ratio, random_samples) from None
+    if status:
+        raise fail()
+    return fractional_max_pool2d_with_indices_result((wrap(out[0]), wrap(out[1])))
+
+
+def fractional_max_pool3d(input, kernel_size, output_size=None, output_ratio=None, random_samples=None):
+    """Maximum of windows that lie at pseudo-random distances (Graham, arXiv:1412.6071): of n
+    elements, m windows of k and a sample u the i-th begins at floor((i + u) * a) - floor(u
+    * a), a = (n - k) / (m - 1), the last at n - k.
+
+    Args:
+        kernel_size: The window: depth, height, width.
+        output_size: How many windows there are, for each spatial dimension.
+        output_ratio: The sizes of the result over those of the input, instead; one number
+            stands for all of them.
+        random_samples: [batch, channels, 3] in [0, 1): where the windows lie; absent:
+            drawn.
+    """
+    try:
+        kernel_size_c = int_list(kernel_size, 3)
+        output_size_c, output_size_c_n = optional_ints(output_size, 3)
+        output_ratio_c, output_ratio_c_n = optional_floats(output_ratio, 1)
+        out = lib.py_fractional_max_pool3d(input._h, kernel_size_c, len(kernel_size_c), output_size_c, output_size_c_n, output_ratio_c, output_ratio_c_n, 0 if random_samples is None else random_samples._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "fractional_max_pool3d", "input:tensor kernel_size:i64[] output_size:i64[]? output_ratio:f64[]? random_samples:tensor?", input, kernel_size, output_size, output_ratio, random_samples) from None
+    return wrap(out)
+
+
+def fractional_max_pool3d_with_indices(input, kernel_size, output_size=None, output_ratio=None, random_samples=None):
+    """fractional_max_pool3d, and where the maxima are, as max_pool3d_with_indices gives them.
+
+    Args:
+        kernel_size: The window: depth, height, width.
+        output_size: How many windows there are, for each spatial dimension.
+        output_ratio: The sizes of the result over those of the input, instead; one number
+            stands for all of them.
+        random_samples: [batch, channels, 3] in [0, 1): where the windows lie; absent:
+            drawn.
+    """
+    try:
+        kernel_size_c = int_list(kernel_size, 3)
+        output_size_c, output_size_c_n = optional_ints(output_size, 3)
+        output_ratio_c, output_ratio_c_n = optional_floats(output_ratio, 1)
+        out = ffi_new("int64_t[2]")
+        status = lib.py_fractional_max_pool3d_with_indices(input._h, kernel_size_c, len(kernel_size_c), output_size_c, output_size_c_n, output_ratio_c, output_ratio_c_n, 0 if random_samples is None else random_samples._h, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "fractional_max_pool3d_with_indices", "input:tensor kernel_size:i64[] output_size:i64[]? output_ratio:f64[]? random_samples:tensor?", input, kernel_size, output_size, output_ratio, random_samples) from None
+    if status:
+        raise fail()
+    return fractional_max_pool3d_with_indices_result((wrap(out[0]), wrap(out[1])))
 
 
 def rand(*args, size=None, generator=None, dtype=None, device=None, requires_grad=False, out=None):
@@ -14036,6 +14336,45 @@ def interpolate_aligned(input, size=None, scale_factor=None, mode='bilinear', al
     return wrap(out)
 
 
+def grid_sample(input, grid, mode='bilinear', padding_mode='zeros', align_corners=None):
+    """The input at places between its elements: [batch, channels, ...] with the grid's sizes
+    (Jaderberg et al., arXiv:1506.02025).
+
+    Args:
+        grid: [batch, ..., 2] or [batch, ..., 3]: the places, (x, y) or (x, y, z), of which
+            -1 and 1 are the input's ends.
+        mode: How an element is made of elements of the input: bilinear, nearest or, of
+            images, bicubic.
+        padding_mode: What lies beyond the input: zeros, border (its last element) or
+            reflection.
+        align_corners: Whether -1 and 1 are the centres of the first and last elements, not
+            their outer edges; absent: no.
+    """
+    try:
+        out = lib.py_grid_sample(input._h, grid._h, c_string(mode), c_string(padding_mode), -1 if align_corners is None else align_corners)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "grid_sample", "input:tensor grid:tensor mode:str padding_mode:str align_corners:bool?", input, grid, mode, padding_mode, align_corners) from None
+    return wrap(out)
+
+
+def affine_grid(theta, size, align_corners=None):
+    """The grid that grid_sample takes for a map of the output's places to the input's: theta @
+    (x, y, 1) for each element.
+
+    Args:
+        theta: Affine maps [batch, 2, 3] or [batch, 3, 4].
+        size: Of the image that is sampled: batch, channels, then height and width, or
+            depth, height and width.
+        align_corners: As grid_sample has it; absent: no.
+    """
+    try:
+        size_c = shape_list(size)
+        out = lib.py_affine_grid(theta._h, size_c, len(size_c), -1 if align_corners is None else align_corners)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "affine_grid", "theta:tensor size:i64[] align_corners:bool?", theta, size, align_corners) from None
+    return wrap(out)
+
+
 def ger(input, vec2, *, out=None):
     """Another name of `outer`.
 
@@ -15701,6 +16040,8 @@ max_pool3d_with_indices_result = result_type("max_pool3d_with_indices", "values 
 adaptive_max_pool1d_with_indices_result = result_type("adaptive_max_pool1d_with_indices", "values indices")
 adaptive_max_pool2d_with_indices_result = result_type("adaptive_max_pool2d_with_indices", "values indices")
 adaptive_max_pool3d_with_indices_result = result_type("adaptive_max_pool3d_with_indices", "values indices")
+fractional_max_pool2d_with_indices_result = result_type("fractional_max_pool2d_with_indices", "values indices")
+fractional_max_pool3d_with_indices_result = result_type("fractional_max_pool3d_with_indices", "values indices")
 lstm_result = result_type("lstm", "output h_n c_n")
 lstm_packed_result = result_type("lstm_packed", "output h_n c_n")
 gru_result = result_type("gru", "output h_n")
@@ -16210,6 +16551,7 @@ NAMESPACES = {
         "multilabel_margin_loss": multilabel_margin_loss,
         "multilabel_soft_margin_loss": multilabel_soft_margin_loss,
         "nll_loss": nll_loss,
+        "ctc_loss": ctc_loss,
         "cross_entropy": cross_entropy,
         "binary_cross_entropy": binary_cross_entropy,
         "binary_cross_entropy_with_logits": binary_cross_entropy_with_logits,
@@ -16239,6 +16581,7 @@ NAMESPACES = {
         "rrelu_": rrelu_,
         "gumbel_softmax": gumbel_softmax,
         "embedding": embedding,
+        "embedding_bag": embedding_bag,
         "tanh": tanh,
         "sigmoid": sigmoid,
         "relu": functional_relu,
@@ -16299,6 +16642,10 @@ NAMESPACES = {
         "adaptive_max_pool3d_with_indices": adaptive_max_pool3d_with_indices,
         "lp_pool3d": lp_pool3d,
         "max_unpool3d": max_unpool3d,
+        "fractional_max_pool2d": fractional_max_pool2d,
+        "fractional_max_pool2d_with_indices": fractional_max_pool2d_with_indices,
+        "fractional_max_pool3d": fractional_max_pool3d,
+        "fractional_max_pool3d_with_indices": fractional_max_pool3d_with_indices,
         "pad": pad,
         "unfold": im2col,
         "fold": fold,
@@ -16307,6 +16654,8 @@ NAMESPACES = {
         "channel_shuffle": channel_shuffle,
         "interpolate": interpolate,
         "interpolate_aligned": interpolate_aligned,
+        "grid_sample": grid_sample,
+        "affine_grid": affine_grid,
     },
     "linalg": {
         "matmul": linalg_matmul,
@@ -16327,24 +16676,6 @@ NAMESPACES = {
         "ConvTranspose1d": nn_conv_transpose1d,
         "ConvTranspose2d": nn_conv_transpose2d,
         "ConvTranspose3d": nn_conv_transpose3d,
-        "MaxPool1d": nn_max_pool1d,
-        "MaxPool2d": nn_max_pool2d,
-        "MaxPool3d": nn_max_pool3d,
-        "AvgPool1d": nn_avg_pool1d,
-        "AvgPool2d": nn_avg_pool2d,
-        "AvgPool3d": nn_avg_pool3d,
-        "AdaptiveAvgPool1d": nn_adaptive_avg_pool1d,
-        "AdaptiveMaxPool1d": nn_adaptive_max_pool1d,
-        "LPPool1d": nn_lp_pool1d,
-        "AdaptiveAvgPool2d": nn_adaptive_avg_pool2d,
-        "AdaptiveMaxPool2d": nn_adaptive_max_pool2d,
-        "LPPool2d": nn_lp_pool2d,
-        "AdaptiveAvgPool3d": nn_adaptive_avg_pool3d,
-        "AdaptiveMaxPool3d": nn_adaptive_max_pool3d,
-        "LPPool3d": nn_lp_pool3d,
-        "Upsample": nn_upsample,
-        "UpsamplingNearest2d": nn_upsampling_nearest2d,
-        "UpsamplingBilinear2d": nn_upsampling_bilinear2d,
         "BatchNorm1d": nn_batch_norm1d,
         "BatchNorm2d": nn_batch_norm2d,
         "BatchNorm3d": nn_batch_norm3d,
@@ -16362,6 +16693,7 @@ NAMESPACES = {
         "AlphaDropout": nn_alpha_dropout,
         "FeatureAlphaDropout": nn_feature_alpha_dropout,
         "Embedding": nn_embedding,
+        "EmbeddingBag": nn_embedding_bag,
         "Flatten": nn_flatten,
         "Identity": nn_identity,
         "CosineSimilarity": nn_cosine_similarity,
@@ -16418,6 +16750,30 @@ NAMESPACES = {
         "MultiMarginLoss": nn_multi_margin_loss,
         "MultiLabelMarginLoss": nn_multi_label_margin_loss,
         "MultiLabelSoftMarginLoss": nn_multi_label_soft_margin_loss,
+        "CTCLoss": nn_ctc_loss,
+        "MaxPool1d": nn_max_pool1d,
+        "MaxPool2d": nn_max_pool2d,
+        "MaxPool3d": nn_max_pool3d,
+        "MaxUnpool1d": nn_max_unpool1d,
+        "MaxUnpool2d": nn_max_unpool2d,
+        "MaxUnpool3d": nn_max_unpool3d,
+        "FractionalMaxPool2d": nn_fractional_max_pool2d,
+        "FractionalMaxPool3d": nn_fractional_max_pool3d,
+        "AvgPool1d": nn_avg_pool1d,
+        "AvgPool2d": nn_avg_pool2d,
+        "AvgPool3d": nn_avg_pool3d,
+        "AdaptiveAvgPool1d": nn_adaptive_avg_pool1d,
+        "AdaptiveMaxPool1d": nn_adaptive_max_pool1d,
+        "LPPool1d": nn_lp_pool1d,
+        "AdaptiveAvgPool2d": nn_adaptive_avg_pool2d,
+        "AdaptiveMaxPool2d": nn_adaptive_max_pool2d,
+        "LPPool2d": nn_lp_pool2d,
+        "AdaptiveAvgPool3d": nn_adaptive_avg_pool3d,
+        "AdaptiveMaxPool3d": nn_adaptive_max_pool3d,
+        "LPPool3d": nn_lp_pool3d,
+        "Upsample": nn_upsample,
+        "UpsamplingNearest2d": nn_upsampling_nearest2d,
+        "UpsamplingBilinear2d": nn_upsampling_bilinear2d,
         "RNN": nn_rnn,
         "LSTM": nn_lstm,
         "GRU": nn_gru,

@@ -42,6 +42,32 @@ def max_pool3d(
     return function(input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
+def fractional_max_pool2d(
+    input,
+    kernel_size,
+    output_size=None,
+    output_ratio=None,
+    return_indices=False,
+    _random_samples=None,
+):
+    """Maximum of windows at pseudo-random distances; with return_indices also where it is."""
+    pool = _ops.fractional_max_pool2d_with_indices if return_indices else _ops.fractional_max_pool2d
+    return pool(input, kernel_size, output_size, output_ratio, _random_samples)
+
+
+def fractional_max_pool3d(
+    input,
+    kernel_size,
+    output_size=None,
+    output_ratio=None,
+    return_indices=False,
+    _random_samples=None,
+):
+    """Maximum of windows at pseudo-random distances; with return_indices also where it is."""
+    pool = _ops.fractional_max_pool3d_with_indices if return_indices else _ops.fractional_max_pool3d
+    return pool(input, kernel_size, output_size, output_ratio, _random_samples)
+
+
 def _sizes(input, output_size, dims):
     """The output's sizes; None stands for the input's."""
     sizes = list(output_size) if isinstance(output_size, (tuple, list)) else [output_size] * dims
@@ -135,3 +161,20 @@ def triplet_margin_with_distance_loss(
         far = _ops.minimum(far, distance(positive, negative))
     losses = _ops.clamp_min(margin + near - far, 0)
     return losses if reduction == "none" else getattr(losses, reduction)()
+
+
+def ctc_loss(
+    log_probs,
+    targets,
+    input_lengths,
+    target_lengths,
+    blank=0,
+    reduction="mean",
+    zero_infinity=False,
+):
+    """-log of the probability of a target, over all paths; lengths are tensors or lists."""
+    lengths = [
+        _ops.from_ints(list(n), device="cpu") if isinstance(n, (list, tuple)) else n
+        for n in (input_lengths, target_lengths)
+    ]
+    return _ops.ctc_loss(log_probs, targets, *lengths, blank, reduction, zero_infinity)

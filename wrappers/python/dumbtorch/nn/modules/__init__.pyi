@@ -16,6 +16,7 @@ from .layers import BatchNorm2d as BatchNorm2d
 from .layers import BatchNorm3d as BatchNorm3d
 from .layers import Bilinear as Bilinear
 from .layers import CELU as CELU
+from .layers import CTCLoss as CTCLoss
 from .layers import ChannelShuffle as ChannelShuffle
 from .layers import CircularPad1d as CircularPad1d
 from .layers import CircularPad2d as CircularPad2d
@@ -38,9 +39,12 @@ from .layers import Dropout2d as Dropout2d
 from .layers import Dropout3d as Dropout3d
 from .layers import ELU as ELU
 from .layers import Embedding as Embedding
+from .layers import EmbeddingBag as EmbeddingBag
 from .layers import FeatureAlphaDropout as FeatureAlphaDropout
 from .layers import Flatten as Flatten
 from .layers import Fold as Fold
+from .layers import FractionalMaxPool2d as FractionalMaxPool2d
+from .layers import FractionalMaxPool3d as FractionalMaxPool3d
 from .layers import GELU as GELU
 from .layers import GLU as GLU
 from .rnn import GRU as GRU
@@ -75,6 +79,9 @@ from .layers import MarginRankingLoss as MarginRankingLoss
 from .layers import MaxPool1d as MaxPool1d
 from .layers import MaxPool2d as MaxPool2d
 from .layers import MaxPool3d as MaxPool3d
+from .layers import MaxUnpool1d as MaxUnpool1d
+from .layers import MaxUnpool2d as MaxUnpool2d
+from .layers import MaxUnpool3d as MaxUnpool3d
 from .layers import Mish as Mish
 from .module import Module as Module
 from .container import ModuleDict as ModuleDict

@@ -534,480 +534,6 @@ class ConvTranspose3d(Module):
         return ", ".join(parts)
 
 
-class MaxPool1d(Module):
-    """Maximum of each window of [batch, channels, length], or without the batch;
-    functional.max_pool1d has the output size.
-
-    Args:
-        kernel_size: Height and width of the window.
-        stride: Step of the window; absent means its size.
-        padding: Rows and columns added on each side: height, width.
-        dilation: Step between the window's points: height, width.
-        return_indices: Give back (maxima, where they are) instead.
-        ceil_mode: Whether windows may hang over the end.
-    """
-
-    def __init__(self, kernel_size, stride=None, padding=0, dilation=1, return_indices=False, ceil_mode=False):
-        super().__init__()
-        stride = kernel_size if (stride is None) else stride
-        self.kernel_size = kernel_size
-        self.stride = stride
-        self.padding = padding
-        self.dilation = dilation
-        self.return_indices = return_indices
-        self.ceil_mode = ceil_mode
-
-    def forward(self, input):
-        return functional.max_pool1d(input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices)
-
-    def extra_repr(self):
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, dilation={self.dilation}, ceil_mode={self.ceil_mode}"
-
-
-class MaxPool2d(Module):
-    """Maximum of each window of [batch, channels, height, width], or without the batch;
-    functional.max_pool2d has the output size.
-
-    Args:
-        kernel_size: Height and width of the window.
-        stride: Step of the window; absent means its size.
-        padding: Rows and columns added on each side: height, width.
-        dilation: Step between the window's points: height, width.
-        return_indices: Give back (maxima, where they are) instead.
-        ceil_mode: Whether windows may hang over the end.
-    """
-
-    def __init__(self, kernel_size, stride=None, padding=0, dilation=1, return_indices=False, ceil_mode=False):
-        super().__init__()
-        stride = kernel_size if (stride is None) else stride
-        self.kernel_size = kernel_size
-        self.stride = stride
-        self.padding = padding
-        self.dilation = dilation
-        self.return_indices = return_indices
-        self.ceil_mode = ceil_mode
-
-    def forward(self, input):
-        return functional.max_pool2d(input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices)
-
-    def extra_repr(self):
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, dilation={self.dilation}, ceil_mode={self.ceil_mode}"
-
-
-class MaxPool3d(Module):
-    """Maximum of each window of [batch, channels, depth, height, width], or without the batch;
-    functional.max_pool3d has the output size.
-
-    Args:
-        kernel_size: Height and width of the window.
-        stride: Step of the window; absent means its size.
-        padding: Rows and columns added on each side: height, width.
-        dilation: Step between the window's points: height, width.
-        return_indices: Give back (maxima, where they are) instead.
-        ceil_mode: Whether windows may hang over the end.
-    """
-
-    def __init__(self, kernel_size, stride=None, padding=0, dilation=1, return_indices=False, ceil_mode=False):
-        super().__init__()
-        stride = kernel_size if (stride is None) else stride
-        self.kernel_size = kernel_size
-        self.stride = stride
-        self.padding = padding
-        self.dilation = dilation
-        self.return_indices = return_indices
-        self.ceil_mode = ceil_mode
-
-    def forward(self, input):
-        return functional.max_pool3d(input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices)
-
-    def extra_repr(self):
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, dilation={self.dilation}, ceil_mode={self.ceil_mode}"
-
-
-class AvgPool1d(Module):
-    """Mean of each window of [batch, channels, length], or without the batch;
-    functional.avg_pool1d has the output size.
-
-    Args:
-        kernel_size: Height and width of the window.
-        stride: Step of the window; absent means its size.
-        padding: Rows and columns added on each side: height, width.
-        ceil_mode: Whether windows may hang over the end.
-        count_include_pad: Whether padding counts in the divisor.
-    """
-
-    def __init__(self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
-        super().__init__()
-        kernel_size = tuple(int_list(kernel_size, 1))
-        padding = tuple(int_list(padding, 1))
-        stride = kernel_size if (stride is None) else stride
-        self.kernel_size = kernel_size
-        self.stride = stride
-        self.padding = padding
-        self.ceil_mode = ceil_mode
-        self.count_include_pad = count_include_pad
-
-    def forward(self, input):
-        return _ops.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
-
-    def extra_repr(self):
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
-
-
-class AvgPool2d(Module):
-    """Mean of each window of [batch, channels, height, width], or without the batch;
-    functional.avg_pool2d has the output size.
-
-    Args:
-        kernel_size: Height and width of the window.
-        stride: Step of the window; absent means its size.
-        padding: Rows and columns added on each side: height, width.
-        ceil_mode: Whether windows may hang over the end.
-        count_include_pad: Whether padding counts in the divisor.
-        divisor_override: The divisor to use instead of the window's size.
-    """
-
-    def __init__(self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
-        super().__init__()
-        stride = kernel_size if (stride is None) else stride
-        self.kernel_size = kernel_size
-        self.stride = stride
-        self.padding = padding
-        self.ceil_mode = ceil_mode
-        self.count_include_pad = count_include_pad
-        self.divisor_override = divisor_override
-
-    def forward(self, input):
-        return _ops.avg_pool2d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad, self.divisor_override)
-
-    def extra_repr(self):
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
-
-
-class AvgPool3d(Module):
-    """Mean of each window of [batch, channels, depth, height, width], or without the batch;
-    functional.avg_pool3d has the output size.
-
-    Args:
-        kernel_size: Height and width of the window.
-        stride: Step of the window; absent means its size.
-        padding: Rows and columns added on each side: height, width.
-        ceil_mode: Whether windows may hang over the end.
-        count_include_pad: Whether padding counts in the divisor.
-        divisor_override: The divisor to use instead of the window's size.
-    """
-
-    def __init__(self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
-        super().__init__()
-        stride = kernel_size if (stride is None) else stride
-        self.kernel_size = kernel_size
-        self.stride = stride
-        self.padding = padding
-        self.ceil_mode = ceil_mode
-        self.count_include_pad = count_include_pad
-        self.divisor_override = divisor_override
-
-    def forward(self, input):
-        return _ops.avg_pool3d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad, self.divisor_override)
-
-    def extra_repr(self):
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
-
-
-class AdaptiveAvgPool1d(Module):
-    """Mean of windows that are as equal as can be, of [batch, channels, length], or without
-    the batch.
-
-    Args:
-        output_size: How many windows there are, for each spatial dimension.
-    """
-
-    def __init__(self, output_size):
-        super().__init__()
-        self.output_size = output_size
-
-    def forward(self, input):
-        return functional.adaptive_avg_pool1d(input, self.output_size)
-
-    def extra_repr(self):
-        return f"output_size={self.output_size}"
-
-
-class AdaptiveMaxPool1d(Module):
-    """Maximum of windows that are as equal as can be, of [batch, channels, length], or without
-    the batch.
-
-    Args:
-        output_size: How many windows there are, for each spatial dimension.
-        return_indices: Give back (maxima, where they are) instead.
-    """
-
-    def __init__(self, output_size, return_indices=False):
-        super().__init__()
-        self.output_size = output_size
-        self.return_indices = return_indices
-
-    def forward(self, input):
-        return functional.adaptive_max_pool1d(input, self.output_size, self.return_indices)
-
-    def extra_repr(self):
-        return f"output_size={self.output_size}"
-
-
-class LPPool1d(Module):
-    """(sum of x^p over each window)^(1/p), of [batch, channels, length], or without the batch.
-
-    Args:
-        norm_type: The p of the norm.
-        kernel_size: Height and width of the window.
-        stride: Step of the window; absent means its size.
-        ceil_mode: Whether windows may hang over the end.
-    """
-
-    def __init__(self, norm_type, kernel_size, stride=None, ceil_mode=False):
-        super().__init__()
-        self.norm_type = norm_type
-        self.kernel_size = kernel_size
-        self.stride = stride
-        self.ceil_mode = ceil_mode
-
-    def forward(self, input):
-        return _ops.lp_pool1d(input, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
-
-    def extra_repr(self):
-        return f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, ceil_mode={self.ceil_mode}"
-
-
-class AdaptiveAvgPool2d(Module):
-    """Mean of windows that are as equal as can be, of [batch, channels, height, width], or
-    without the batch.
-
-    Args:
-        output_size: How many windows there are, for each spatial dimension.
-    """
-
-    def __init__(self, output_size):
-        super().__init__()
-        self.output_size = output_size
-
-    def forward(self, input):
-        return functional.adaptive_avg_pool2d(input, self.output_size)
-
-    def extra_repr(self):
-        return f"output_size={self.output_size}"
-
-
-class AdaptiveMaxPool2d(Module):
-    """Maximum of windows that are as equal as can be, of [batch, channels, height, width], or
-    without the batch.
-
-    Args:
-        output_size: How many windows there are, for each spatial dimension.
-        return_indices: Give back (maxima, where they are) instead.
-    """
-
-    def __init__(self, output_size, return_indices=False):
-        super().__init__()
-        self.output_size = output_size
-        self.return_indices = return_indices
-
-    def forward(self, input):
-        return functional.adaptive_max_pool2d(input, self.output_size, self.return_indices)
-
-    def extra_repr(self):
-        return f"output_size={self.output_size}"
-
-
-class LPPool2d(Module):
-    """(sum of x^p over each window)^(1/p), of [batch, channels, height, width], or without the
-    batch.
-
-    Args:
-        norm_type: The p of the norm.
-        kernel_size: Height and width of the window.
-        stride: Step of the window; absent means its size.
-        ceil_mode: Whether windows may hang over the end.
-    """
-
-    def __init__(self, norm_type, kernel_size, stride=None, ceil_mode=False):
-        super().__init__()
-        self.norm_type = norm_type
-        self.kernel_size = kernel_size
-        self.stride = stride
-        self.ceil_mode = ceil_mode
-
-    def forward(self, input):
-        return _ops.lp_pool2d(input, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
-
-    def extra_repr(self):
-        return f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, ceil_mode={self.ceil_mode}"
-
-
-class AdaptiveAvgPool3d(Module):
-    """Mean of windows that are as equal as can be, of [batch, channels, depth, height, width],
-    or without the batch.
-
-    Args:
-        output_size: How many windows there are, for each spatial dimension.
-    """
-
-    def __init__(self, output_size):
-        super().__init__()
-        self.output_size = output_size
-
-    def forward(self, input):
-        return functional.adaptive_avg_pool3d(input, self.output_size)
-
-    def extra_repr(self):
-        return f"output_size={self.output_size}"
-
-
-class AdaptiveMaxPool3d(Module):
-    """Maximum of windows that are as equal as can be, of [batch, channels, depth, height,
-    width], or without the batch.
-
-    Args:
-        output_size: How many windows there are, for each spatial dimension.
-        return_indices: Give back (maxima, where they are) instead.
-    """
-
-    def __init__(self, output_size, return_indices=False):
-        super().__init__()
-        self.output_size = output_size
-        self.return_indices = return_indices
-
-    def forward(self, input):
-        return functional.adaptive_max_pool3d(input, self.output_size, self.return_indices)
-
-    def extra_repr(self):
-        return f"output_size={self.output_size}"
-
-
-class LPPool3d(Module):
-    """(sum of x^p over each window)^(1/p), of [batch, channels, depth, height, width], or
-    without the batch.
-
-    Args:
-        norm_type: The p of the norm.
-        kernel_size: Height and width of the window.
-        stride: Step of the window; absent means its size.
-        ceil_mode: Whether windows may hang over the end.
-    """
-
-    def __init__(self, norm_type, kernel_size, stride=None, ceil_mode=False):
-        super().__init__()
-        self.norm_type = norm_type
-        self.kernel_size = kernel_size
-        self.stride = stride
-        self.ceil_mode = ceil_mode
-
-    def forward(self, input):
-        return _ops.lp_pool3d(input, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
-
-    def extra_repr(self):
-        return f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, ceil_mode={self.ceil_mode}"
-
-
-class Upsample(Module):
-    """Resizes images of [batch, channels, ...], as functional.interpolate.
-
-    Args:
-        size: The new spatial sizes; one number stands for all of them.
-        scale_factor: Factors of the spatial sizes instead; one number stands for all of
-            them.
-        mode: How an element is made of elements of the input.
-        align_corners: Whether the first and last elements of input and output lie on each
-            other.
-        recompute_scale_factor: Whether the factors are worked out again from the sizes that
-            they give.
-    """
-
-    def __init__(self, size=None, scale_factor=None, mode='nearest', align_corners=None, recompute_scale_factor=None):
-        super().__init__()
-        if isinstance(scale_factor, tuple):
-            scale_factor = tuple(map(float, scale_factor))
-        elif scale_factor is not None:
-            scale_factor = float(scale_factor)
-        self.size = size
-        self.scale_factor = scale_factor
-        self.mode = mode
-        self.align_corners = align_corners
-        self.recompute_scale_factor = recompute_scale_factor
-
-    def forward(self, input):
-        return functional.interpolate(input, self.size, self.scale_factor, self.mode, self.align_corners, self.recompute_scale_factor)
-
-    def extra_repr(self):
-        parts = []
-        if self.scale_factor is None:
-            parts.append(f"size={self.size}")
-        if self.scale_factor is not None:
-            parts.append(f"scale_factor={self.scale_factor}")
-        parts.append(f"mode={self.mode!r}")
-        return ", ".join(parts)
-
-
-class UpsamplingNearest2d(Module):
-    """Resizes images of [batch, channels, height, width] by repeating or leaving out elements.
-
-    Args:
-        size: The new height and width; one number stands for both.
-        scale_factor: Factors of them instead; one number stands for both.
-    """
-
-    def __init__(self, size=None, scale_factor=None):
-        super().__init__()
-        if isinstance(scale_factor, tuple):
-            scale_factor = tuple(map(float, scale_factor))
-        elif scale_factor is not None:
-            scale_factor = float(scale_factor)
-        self.size = size
-        self.scale_factor = scale_factor
-
-    def forward(self, input):
-        return _ops.interpolate(input, self.size, self.scale_factor, "nearest")
-
-    def extra_repr(self):
-        parts = []
-        if self.scale_factor is None:
-            parts.append(f"size={self.size}")
-        if self.scale_factor is not None:
-            parts.append(f"scale_factor={self.scale_factor}")
-        parts.append(f"mode='nearest'")
-        return ", ".join(parts)
-
-
-class UpsamplingBilinear2d(Module):
-    """Resizes images of [batch, channels, height, width] linearly along both, the corners on
-    each other.
-
-    Args:
-        size: The new height and width; one number stands for both.
-        scale_factor: Factors of them instead; one number stands for both.
-    """
-
-    def __init__(self, size=None, scale_factor=None):
-        super().__init__()
-        if isinstance(scale_factor, tuple):
-            scale_factor = tuple(map(float, scale_factor))
-        elif scale_factor is not None:
-            scale_factor = float(scale_factor)
-        self.size = size
-        self.scale_factor = scale_factor
-
-    def forward(self, input):
-        return _ops.interpolate_aligned(input, self.size, self.scale_factor, "bilinear", True)
-
-    def extra_repr(self):
-        parts = []
-        if self.scale_factor is None:
-            parts.append(f"size={self.size}")
-        if self.scale_factor is not None:
-            parts.append(f"scale_factor={self.scale_factor}")
-        parts.append(f"mode='bilinear'")
-        return ", ".join(parts)
-
-
 class BatchNorm1d(Module):
     """(input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch, channels]
     or [batch, channels, length] (arXiv 1502.03167). In training, mean and var are those of
@@ -1729,6 +1255,91 @@ class Embedding(Module):
         if not (_ops.tensor_dim(embeddings) == 2):
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
         return cls(_ops.tensor_size(embeddings, 0), _ops.tensor_size(embeddings, 1), padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, embeddings, freeze)
+
+
+class EmbeddingBag(Module):
+    """The sum, mean or maximum of each bag of rows of a table: [bags, embedding_dim].
+
+    Args:
+        num_embeddings: Number of rows.
+        embedding_dim: Size of a row.
+        max_norm: Rows that are looked up are first scaled down to this norm; absent for no
+            limit.
+        norm_type: The p of that norm.
+        scale_grad_by_freq: Divide each row's gradient by how often it was looked up.
+        mode: What a bag becomes: sum, mean or max.
+        sparse: Must be false: there are no sparse gradients.
+        _weight: The rows, instead of random ones.
+        include_last_offset: Whether the last of offsets is where the last bag ends.
+        padding_idx: A row that is 0 at the start and that bags leave out; absent for none.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+    """
+
+    def __init__(self, num_embeddings, embedding_dim, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, mode='mean', sparse=False, _weight=None, include_last_offset=False, padding_idx=None, device=None, dtype=None):
+        super().__init__()
+        if not ((padding_idx is None) or ((padding_idx >= (-num_embeddings)) and (padding_idx < num_embeddings))):
+            raise AssertionError("padding_idx must be within num_embeddings")
+        if not ((_weight is None) or (_ops.tensor_shape(_weight) == (num_embeddings, embedding_dim))):
+            raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
+        padding_idx = None if (padding_idx is None) else (padding_idx % num_embeddings)
+        self.num_embeddings = num_embeddings
+        self.embedding_dim = embedding_dim
+        self.max_norm = max_norm
+        self.norm_type = norm_type
+        self.scale_grad_by_freq = scale_grad_by_freq
+        self.mode = mode
+        self.sparse = sparse
+        self.include_last_offset = include_last_offset
+        self.padding_idx = padding_idx
+        self.register_parameter("weight", Parameter(_ops.empty((num_embeddings, embedding_dim), dtype=dtype, device=device) if _weight is None else _weight))
+        if _weight is None: self.reset_parameters()
+
+    def reset_parameters(self):
+        """Draws initial values."""
+        with no_grad():
+            _ops.normal_(self._parameters["weight"])
+            _ops.zero_(_ops.select(self._parameters["weight"], 0, self.padding_idx)) if (self.padding_idx is not None) else self._parameters["weight"]
+
+    def forward(self, input, offsets=None, per_sample_weights=None):
+        try:
+            weight = self._parameters["weight"]
+        except KeyError:  # deleted: a plain attribute may stand for it
+            weight = self.weight
+        return _ops.embedding_bag(input, weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode, self.sparse, per_sample_weights, self.include_last_offset, self.padding_idx)
+
+    def extra_repr(self):
+        parts = [f"{self.num_embeddings}, {self.embedding_dim}"]
+        if self.max_norm is not None:
+            parts.append(f"max_norm={self.max_norm}")
+        if self.norm_type != 2:
+            parts.append(f"norm_type={self.norm_type}")
+        if self.scale_grad_by_freq:
+            parts.append(f"scale_grad_by_freq={self.scale_grad_by_freq}")
+        parts.append(f"mode={self.mode!r}")
+        if self.padding_idx is not None:
+            parts.append(f"padding_idx={self.padding_idx}")
+        return ", ".join(parts)
+
+    @classmethod
+    def from_pretrained(cls, embeddings, freeze=True, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, mode='mean', sparse=False, include_last_offset=False, padding_idx=None):
+        """An EmbeddingBag over given rows.
+
+        Args:
+            embeddings: The rows: [num_embeddings, embedding_dim].
+            freeze: Whether they are not trained.
+            max_norm: Rows that are looked up are first scaled down to this norm; absent for no
+                limit.
+            norm_type: The p of that norm.
+            scale_grad_by_freq: Divide each row's gradient by how often it was looked up.
+            mode: What a bag becomes: sum, mean or max.
+            sparse: Must be false: there are no sparse gradients.
+            include_last_offset: Whether the last of offsets is where the last bag ends.
+            padding_idx: A row that is 0 at the start and that bags leave out; absent for none.
+        """
+        if not (_ops.tensor_dim(embeddings) == 2):
+            raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
+        return cls(_ops.tensor_size(embeddings, 0), _ops.tensor_size(embeddings, 1), max_norm, norm_type, scale_grad_by_freq, mode, sparse, embeddings, include_last_offset, padding_idx)
 
 
 class Flatten(Module):
@@ -2704,6 +2315,650 @@ class MultiLabelSoftMarginLoss(Module):
         return _ops.multilabel_soft_margin_loss(input, target, self._buffers["weight"], reduction=self.reduction)
 
 
+class CTCLoss(Module):
+    """-log of the probability of all paths through time that are the target after blanks and
+    repetitions are taken out.
+
+    Args:
+        blank: The class that stands between others.
+        reduction: How the elements' losses are joined.
+        zero_infinity: Whether a loss that is infinite becomes 0, as its gradient.
+    """
+
+    def __init__(self, blank=0, reduction='mean', zero_infinity=False):
+        super().__init__()
+        self.blank = blank
+        self.reduction = reduction
+        self.zero_infinity = zero_infinity
+
+    def forward(self, log_probs, targets, input_lengths, target_lengths):
+        return functional.ctc_loss(log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity)
+
+
+class MaxPool1d(Module):
+    """Maximum of each window of [batch, channels, length], or without the batch;
+    functional.max_pool1d has the output size.
+
+    Args:
+        kernel_size: Height and width of the window.
+        stride: Step of the window; absent means its size.
+        padding: Rows and columns added on each side: height, width.
+        dilation: Step between the window's points: height, width.
+        return_indices: Give back (maxima, where they are) instead.
+        ceil_mode: Whether windows may hang over the end.
+    """
+
+    def __init__(self, kernel_size, stride=None, padding=0, dilation=1, return_indices=False, ceil_mode=False):
+        super().__init__()
+        stride = kernel_size if (stride is None) else stride
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.padding = padding
+        self.dilation = dilation
+        self.return_indices = return_indices
+        self.ceil_mode = ceil_mode
+
+    def forward(self, input):
+        return functional.max_pool1d(input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices)
+
+    def extra_repr(self):
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, dilation={self.dilation}, ceil_mode={self.ceil_mode}"
+
+
+class MaxPool2d(Module):
+    """Maximum of each window of [batch, channels, height, width], or without the batch;
+    functional.max_pool2d has the output size.
+
+    Args:
+        kernel_size: Height and width of the window.
+        stride: Step of the window; absent means its size.
+        padding: Rows and columns added on each side: height, width.
+        dilation: Step between the window's points: height, width.
+        return_indices: Give back (maxima, where they are) instead.
+        ceil_mode: Whether windows may hang over the end.
+    """
+
+    def __init__(self, kernel_size, stride=None, padding=0, dilation=1, return_indices=False, ceil_mode=False):
+        super().__init__()
+        stride = kernel_size if (stride is None) else stride
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.padding = padding
+        self.dilation = dilation
+        self.return_indices = return_indices
+        self.ceil_mode = ceil_mode
+
+    def forward(self, input):
+        return functional.max_pool2d(input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices)
+
+    def extra_repr(self):
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, dilation={self.dilation}, ceil_mode={self.ceil_mode}"
+
+
+class MaxPool3d(Module):
+    """Maximum of each window of [batch, channels, depth, height, width], or without the batch;
+    functional.max_pool3d has the output size.
+
+    Args:
+        kernel_size: Height and width of the window.
+        stride: Step of the window; absent means its size.
+        padding: Rows and columns added on each side: height, width.
+        dilation: Step between the window's points: height, width.
+        return_indices: Give back (maxima, where they are) instead.
+        ceil_mode: Whether windows may hang over the end.
+    """
+
+    def __init__(self, kernel_size, stride=None, padding=0, dilation=1, return_indices=False, ceil_mode=False):
+        super().__init__()
+        stride = kernel_size if (stride is None) else stride
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.padding = padding
+        self.dilation = dilation
+        self.return_indices = return_indices
+        self.ceil_mode = ceil_mode
+
+    def forward(self, input):
+        return functional.max_pool3d(input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices)
+
+    def extra_repr(self):
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, dilation={self.dilation}, ceil_mode={self.ceil_mode}"
+
+
+class MaxUnpool1d(Module):
+    """The maxima of [batch, channels, length] where they were, among zeros: undoes MaxPool1d
+    as far as can be.
+
+    Args:
+        kernel_size: Height and width of the window.
+        stride: Step of the window; absent means its size.
+        padding: Rows and columns added on each side: height, width.
+    """
+
+    def __init__(self, kernel_size, stride=None, padding=0):
+        super().__init__()
+        kernel_size = tuple(int_list(kernel_size, 1))
+        if stride is not None:
+            stride = tuple(int_list(stride, 1))
+        padding = tuple(int_list(padding, 1))
+        stride = kernel_size if (stride is None) else stride
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.padding = padding
+
+    def forward(self, input, indices, output_size=None):
+        return functional.max_unpool1d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+
+    def extra_repr(self):
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class MaxUnpool2d(Module):
+    """The maxima of [batch, channels, height, width] where they were, among zeros: undoes
+    MaxPool2d as far as can be.
+
+    Args:
+        kernel_size: Height and width of the window.
+        stride: Step of the window; absent means its size.
+        padding: Rows and columns added on each side: height, width.
+    """
+
+    def __init__(self, kernel_size, stride=None, padding=0):
+        super().__init__()
+        kernel_size = tuple(int_list(kernel_size, 2))
+        if stride is not None:
+            stride = tuple(int_list(stride, 2))
+        padding = tuple(int_list(padding, 2))
+        stride = kernel_size if (stride is None) else stride
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.padding = padding
+
+    def forward(self, input, indices, output_size=None):
+        return functional.max_unpool2d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+
+    def extra_repr(self):
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class MaxUnpool3d(Module):
+    """The maxima of [batch, channels, depth, height, width] where they were, among zeros:
+    undoes MaxPool3d as far as can be.
+
+    Args:
+        kernel_size: Height and width of the window.
+        stride: Step of the window; absent means its size.
+        padding: Rows and columns added on each side: height, width.
+    """
+
+    def __init__(self, kernel_size, stride=None, padding=0):
+        super().__init__()
+        kernel_size = tuple(int_list(kernel_size, 3))
+        if stride is not None:
+            stride = tuple(int_list(stride, 3))
+        padding = tuple(int_list(padding, 3))
+        stride = kernel_size if (stride is None) else stride
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.padding = padding
+
+    def forward(self, input, indices, output_size=None):
+        return functional.max_unpool3d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+
+    def extra_repr(self):
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class FractionalMaxPool2d(Module):
+    """Maximum of windows at pseudo-random distances of [batch, channels, height, width], or
+    without the batch.
+
+    Args:
+        kernel_size: Height and width of the window.
+        output_size: How many windows there are, for each spatial dimension.
+        output_ratio: The sizes of the result over those of the input, instead; one number
+            stands for all of them.
+        return_indices: Give back (maxima, where they are) instead.
+        _random_samples: Where the windows lie: [batch, channels, 2] in [0, 1).
+    """
+
+    def __init__(self, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None):
+        super().__init__()
+        if isinstance(output_ratio, tuple):
+            output_ratio = tuple(map(float, output_ratio))
+        elif output_ratio is not None:
+            output_ratio = float(output_ratio)
+        if not ((output_size is not None) or (output_ratio is not None)):
+            raise ValueError("FractionalMaxPool2d requires specifying either an output size, or a pooling ratio")
+        if not ((output_size is None) or (output_ratio is None)):
+            raise ValueError("only one of output_size and output_ratio may be specified")
+        self.kernel_size = kernel_size
+        self.output_size = output_size
+        self.output_ratio = output_ratio
+        self.return_indices = return_indices
+        self.register_buffer("_random_samples", _random_samples)
+
+    def forward(self, input):
+        return functional.fractional_max_pool2d(input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices, self._buffers["_random_samples"])
+
+
+class FractionalMaxPool3d(Module):
+    """Maximum of windows at pseudo-random distances of [batch, channels, depth, height,
+    width], or without the batch.
+
+    Args:
+        kernel_size: Height and width of the window.
+        output_size: How many windows there are, for each spatial dimension.
+        output_ratio: The sizes of the result over those of the input, instead; one number
+            stands for all of them.
+        return_indices: Give back (maxima, where they are) instead.
+        _random_samples: Where the windows lie: [batch, channels, 3] in [0, 1).
+    """
+
+    def __init__(self, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None):
+        super().__init__()
+        if isinstance(output_ratio, tuple):
+            output_ratio = tuple(map(float, output_ratio))
+        elif output_ratio is not None:
+            output_ratio = float(output_ratio)
+        if not ((output_size is not None) or (output_ratio is not None)):
+            raise ValueError("FractionalMaxPool3d requires specifying either an output size, or a pooling ratio")
+        if not ((output_size is None) or (output_ratio is None)):
+            raise ValueError("only one of output_size and output_ratio may be specified")
+        self.kernel_size = kernel_size
+        self.output_size = output_size
+        self.output_ratio = output_ratio
+        self.return_indices = return_indices
+        self.register_buffer("_random_samples", _random_samples)
+
+    def forward(self, input):
+        return functional.fractional_max_pool3d(input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices, self._buffers["_random_samples"])
+
+
+class AvgPool1d(Module):
+    """Mean of each window of [batch, channels, length], or without the batch;
+    functional.avg_pool1d has the output size.
+
+    Args:
+        kernel_size: Height and width of the window.
+        stride: Step of the window; absent means its size.
+        padding: Rows and columns added on each side: height, width.
+        ceil_mode: Whether windows may hang over the end.
+        count_include_pad: Whether padding counts in the divisor.
+    """
+
+    def __init__(self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
+        super().__init__()
+        kernel_size = tuple(int_list(kernel_size, 1))
+        padding = tuple(int_list(padding, 1))
+        stride = kernel_size if (stride is None) else stride
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.padding = padding
+        self.ceil_mode = ceil_mode
+        self.count_include_pad = count_include_pad
+
+    def forward(self, input):
+        return _ops.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
+
+    def extra_repr(self):
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class AvgPool2d(Module):
+    """Mean of each window of [batch, channels, height, width], or without the batch;
+    functional.avg_pool2d has the output size.
+
+    Args:
+        kernel_size: Height and width of the window.
+        stride: Step of the window; absent means its size.
+        padding: Rows and columns added on each side: height, width.
+        ceil_mode: Whether windows may hang over the end.
+        count_include_pad: Whether padding counts in the divisor.
+        divisor_override: The divisor to use instead of the window's size.
+    """
+
+    def __init__(self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
+        super().__init__()
+        stride = kernel_size if (stride is None) else stride
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.padding = padding
+        self.ceil_mode = ceil_mode
+        self.count_include_pad = count_include_pad
+        self.divisor_override = divisor_override
+
+    def forward(self, input):
+        return _ops.avg_pool2d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad, self.divisor_override)
+
+    def extra_repr(self):
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class AvgPool3d(Module):
+    """Mean of each window of [batch, channels, depth, height, width], or without the batch;
+    functional.avg_pool3d has the output size.
+
+    Args:
+        kernel_size: Height and width of the window.
+        stride: Step of the window; absent means its size.
+        padding: Rows and columns added on each side: height, width.
+        ceil_mode: Whether windows may hang over the end.
+        count_include_pad: Whether padding counts in the divisor.
+        divisor_override: The divisor to use instead of the window's size.
+    """
+
+    def __init__(self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
+        super().__init__()
+        stride = kernel_size if (stride is None) else stride
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.padding = padding
+        self.ceil_mode = ceil_mode
+        self.count_include_pad = count_include_pad
+        self.divisor_override = divisor_override
+
+    def forward(self, input):
+        return _ops.avg_pool3d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad, self.divisor_override)
+
+    def extra_repr(self):
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class AdaptiveAvgPool1d(Module):
+    """Mean of windows that are as equal as can be, of [batch, channels, length], or without
+    the batch.
+
+    Args:
+        output_size: How many windows there are, for each spatial dimension.
+    """
+
+    def __init__(self, output_size):
+        super().__init__()
+        self.output_size = output_size
+
+    def forward(self, input):
+        return functional.adaptive_avg_pool1d(input, self.output_size)
+
+    def extra_repr(self):
+        return f"output_size={self.output_size}"
+
+
+class AdaptiveMaxPool1d(Module):
+    """Maximum of windows that are as equal as can be, of [batch, channels, length], or without
+    the batch.
+
+    Args:
+        output_size: How many windows there are, for each spatial dimension.
+        return_indices: Give back (maxima, where they are) instead.
+    """
+
+    def __init__(self, output_size, return_indices=False):
+        super().__init__()
+        self.output_size = output_size
+        self.return_indices = return_indices
+
+    def forward(self, input):
+        return functional.adaptive_max_pool1d(input, self.output_size, self.return_indices)
+
+    def extra_repr(self):
+        return f"output_size={self.output_size}"
+
+
+class LPPool1d(Module):
+    """(sum of x^p over each window)^(1/p), of [batch, channels, length], or without the batch.
+
+    Args:
+        norm_type: The p of the norm.
+        kernel_size: Height and width of the window.
+        stride: Step of the window; absent means its size.
+        ceil_mode: Whether windows may hang over the end.
+    """
+
+    def __init__(self, norm_type, kernel_size, stride=None, ceil_mode=False):
+        super().__init__()
+        self.norm_type = norm_type
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.ceil_mode = ceil_mode
+
+    def forward(self, input):
+        return _ops.lp_pool1d(input, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
+
+    def extra_repr(self):
+        return f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, ceil_mode={self.ceil_mode}"
+
+
+class AdaptiveAvgPool2d(Module):
+    """Mean of windows that are as equal as can be, of [batch, channels, height, width], or
+    without the batch.
+
+    Args:
+        output_size: How many windows there are, for each spatial dimension.
+    """
+
+    def __init__(self, output_size):
+        super().__init__()
+        self.output_size = output_size
+
+    def forward(self, input):
+        return functional.adaptive_avg_pool2d(input, self.output_size)
+
+    def extra_repr(self):
+        return f"output_size={self.output_size}"
+
+
+class AdaptiveMaxPool2d(Module):
+    """Maximum of windows that are as equal as can be, of [batch, channels, height, width], or
+    without the batch.
+
+    Args:
+        output_size: How many windows there are, for each spatial dimension.
+        return_indices: Give back (maxima, where they are) instead.
+    """
+
+    def __init__(self, output_size, return_indices=False):
+        super().__init__()
+        self.output_size = output_size
+        self.return_indices = return_indices
+
+    def forward(self, input):
+        return functional.adaptive_max_pool2d(input, self.output_size, self.return_indices)
+
+    def extra_repr(self):
+        return f"output_size={self.output_size}"
+
+
+class LPPool2d(Module):
+    """(sum of x^p over each window)^(1/p), of [batch, channels, height, width], or without the
+    batch.
+
+    Args:
+        norm_type: The p of the norm.
+        kernel_size: Height and width of the window.
+        stride: Step of the window; absent means its size.
+        ceil_mode: Whether windows may hang over the end.
+    """
+
+    def __init__(self, norm_type, kernel_size, stride=None, ceil_mode=False):
+        super().__init__()
+        self.norm_type = norm_type
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.ceil_mode = ceil_mode
+
+    def forward(self, input):
+        return _ops.lp_pool2d(input, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
+
+    def extra_repr(self):
+        return f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, ceil_mode={self.ceil_mode}"
+
+
+class AdaptiveAvgPool3d(Module):
+    """Mean of windows that are as equal as can be, of [batch, channels, depth, height, width],
+    or without the batch.
+
+    Args:
+        output_size: How many windows there are, for each spatial dimension.
+    """
+
+    def __init__(self, output_size):
+        super().__init__()
+        self.output_size = output_size
+
+    def forward(self, input):
+        return functional.adaptive_avg_pool3d(input, self.output_size)
+
+    def extra_repr(self):
+        return f"output_size={self.output_size}"
+
+
+class AdaptiveMaxPool3d(Module):
+    """Maximum of windows that are as equal as can be, of [batch, channels, depth, height,
+    width], or without the batch.
+
+    Args:
+        output_size: How many windows there are, for each spatial dimension.
+        return_indices: Give back (maxima, where they are) instead.
+    """
+
+    def __init__(self, output_size, return_indices=False):
+        super().__init__()
+        self.output_size = output_size
+        self.return_indices = return_indices
+
+    def forward(self, input):
+        return functional.adaptive_max_pool3d(input, self.output_size, self.return_indices)
+
+    def extra_repr(self):
+        return f"output_size={self.output_size}"
+
+
+class LPPool3d(Module):
+    """(sum of x^p over each window)^(1/p), of [batch, channels, depth, height, width], or
+    without the batch.
+
+    Args:
+        norm_type: The p of the norm.
+        kernel_size: Height and width of the window.
+        stride: Step of the window; absent means its size.
+        ceil_mode: Whether windows may hang over the end.
+    """
+
+    def __init__(self, norm_type, kernel_size, stride=None, ceil_mode=False):
+        super().__init__()
+        self.norm_type = norm_type
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.ceil_mode = ceil_mode
+
+    def forward(self, input):
+        return _ops.lp_pool3d(input, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
+
+    def extra_repr(self):
+        return f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, ceil_mode={self.ceil_mode}"
+
+
+class Upsample(Module):
+    """Resizes images of [batch, channels, ...], as functional.interpolate.
+
+    Args:
+        size: The new spatial sizes; one number stands for all of them.
+        scale_factor: Factors of the spatial sizes instead; one number stands for all of
+            them.
+        mode: How an element is made of elements of the input.
+        align_corners: Whether the first and last elements of input and output lie on each
+            other.
+        recompute_scale_factor: Whether the factors are worked out again from the sizes that
+            they give.
+    """
+
+    def __init__(self, size=None, scale_factor=None, mode='nearest', align_corners=None, recompute_scale_factor=None):
+        super().__init__()
+        if isinstance(scale_factor, tuple):
+            scale_factor = tuple(map(float, scale_factor))
+        elif scale_factor is not None:
+            scale_factor = float(scale_factor)
+        self.size = size
+        self.scale_factor = scale_factor
+        self.mode = mode
+        self.align_corners = align_corners
+        self.recompute_scale_factor = recompute_scale_factor
+
+    def forward(self, input):
+        return functional.interpolate(input, self.size, self.scale_factor, self.mode, self.align_corners, self.recompute_scale_factor)
+
+    def extra_repr(self):
+        parts = []
+        if self.scale_factor is None:
+            parts.append(f"size={self.size}")
+        if self.scale_factor is not None:
+            parts.append(f"scale_factor={self.scale_factor}")
+        parts.append(f"mode={self.mode!r}")
+        return ", ".join(parts)
+
+
+class UpsamplingNearest2d(Module):
+    """Resizes images of [batch, channels, height, width] by repeating or leaving out elements.
+
+    Args:
+        size: The new height and width; one number stands for both.
+        scale_factor: Factors of them instead; one number stands for both.
+    """
+
+    def __init__(self, size=None, scale_factor=None):
+        super().__init__()
+        if isinstance(scale_factor, tuple):
+            scale_factor = tuple(map(float, scale_factor))
+        elif scale_factor is not None:
+            scale_factor = float(scale_factor)
+        self.size = size
+        self.scale_factor = scale_factor
+
+    def forward(self, input):
+        return _ops.interpolate(input, self.size, self.scale_factor, "nearest")
+
+    def extra_repr(self):
+        parts = []
+        if self.scale_factor is None:
+            parts.append(f"size={self.size}")
+        if self.scale_factor is not None:
+            parts.append(f"scale_factor={self.scale_factor}")
+        parts.append(f"mode='nearest'")
+        return ", ".join(parts)
+
+
+class UpsamplingBilinear2d(Module):
+    """Resizes images of [batch, channels, height, width] linearly along both, the corners on
+    each other.
+
+    Args:
+        size: The new height and width; one number stands for both.
+        scale_factor: Factors of them instead; one number stands for both.
+    """
+
+    def __init__(self, size=None, scale_factor=None):
+        super().__init__()
+        if isinstance(scale_factor, tuple):
+            scale_factor = tuple(map(float, scale_factor))
+        elif scale_factor is not None:
+            scale_factor = float(scale_factor)
+        self.size = size
+        self.scale_factor = scale_factor
+
+    def forward(self, input):
+        return _ops.interpolate_aligned(input, self.size, self.scale_factor, "bilinear", True)
+
+    def extra_repr(self):
+        parts = []
+        if self.scale_factor is None:
+            parts.append(f"size={self.size}")
+        if self.scale_factor is not None:
+            parts.append(f"scale_factor={self.scale_factor}")
+        parts.append(f"mode='bilinear'")
+        return ", ".join(parts)
+
+
 class RNNCell(Module):
     """One time step of a recurrent network; rnn_tanh has the formulas.
 
@@ -3274,24 +3529,6 @@ __all__ = [
     "ConvTranspose1d",
     "ConvTranspose2d",
     "ConvTranspose3d",
-    "MaxPool1d",
-    "MaxPool2d",
-    "MaxPool3d",
-    "AvgPool1d",
-    "AvgPool2d",
-    "AvgPool3d",
-    "AdaptiveAvgPool1d",
-    "AdaptiveMaxPool1d",
-    "LPPool1d",
-    "AdaptiveAvgPool2d",
-    "AdaptiveMaxPool2d",
-    "LPPool2d",
-    "AdaptiveAvgPool3d",
-    "AdaptiveMaxPool3d",
-    "LPPool3d",
-    "Upsample",
-    "UpsamplingNearest2d",
-    "UpsamplingBilinear2d",
     "BatchNorm1d",
     "BatchNorm2d",
     "BatchNorm3d",
@@ -3309,6 +3546,7 @@ __all__ = [
     "AlphaDropout",
     "FeatureAlphaDropout",
     "Embedding",
+    "EmbeddingBag",
     "Flatten",
     "Identity",
     "CosineSimilarity",
@@ -3361,6 +3599,30 @@ __all__ = [
     "MultiMarginLoss",
     "MultiLabelMarginLoss",
     "MultiLabelSoftMarginLoss",
+    "CTCLoss",
+    "MaxPool1d",
+    "MaxPool2d",
+    "MaxPool3d",
+    "MaxUnpool1d",
+    "MaxUnpool2d",
+    "MaxUnpool3d",
+    "FractionalMaxPool2d",
+    "FractionalMaxPool3d",
+    "AvgPool1d",
+    "AvgPool2d",
+    "AvgPool3d",
+    "AdaptiveAvgPool1d",
+    "AdaptiveMaxPool1d",
+    "LPPool1d",
+    "AdaptiveAvgPool2d",
+    "AdaptiveMaxPool2d",
+    "LPPool2d",
+    "AdaptiveAvgPool3d",
+    "AdaptiveMaxPool3d",
+    "LPPool3d",
+    "Upsample",
+    "UpsamplingNearest2d",
+    "UpsamplingBilinear2d",
     "RNNCell",
     "LSTMCell",
     "GRUCell",

@@ -1,0 +1,89 @@
+// Where sampling at places of a grid finds its elements: what all backends share.
+#pragma once
+
+#include "kernels/math.h"
+
+namespace dt::sampling {
+
+enum Padding : int64_t { kZeros = 0, kBorder = 1, kReflection = 2 };
+
+// A place in elements, and its derivative by the grid's coordinate.
+template <class T>
+struct Place {
+  T at, slope;
+};
+
+// The elements of one dimension that a place is made of: -1 is none. slope is the derivative of
+// the weight by the grid's coordinate.
+template <class T>
+struct Taps {
+  int64_t at[4];
+  T weight[4], slope[4];
+};
+
+template <class T>
+struct Axis {
+  int64_t size, reach;  // 0: nearest, 1: linear, 2: cubic
+  int64_t padding;
+  bool align_corners;
+
+  DT_MATH int64_t count() const { return reach == 0 ? 1 : 2 * reach; }
+
+  DT_MATH Taps<T> taps(T coordinate) const {
+    const T scale = T(align_corners ? size - 1 : size) / 2;
+    const Place<T> place = {(coordinate + 1) * scale - (align_corners ? T(0) : T(0.5)), scale};
+    if (reach == 2) return cubic_taps(place);
+    return reach == 1 ? linear_taps(padded(place)) : nearest_tap(padded(place));
+  }
+
+ private:
+  DT_MATH int64_t inside(T at) const { return at >= 0 && at < T(size) ? int64_t(at) : -1; }
+
+  DT_MATH Place<T> clipped(Place<T> p) const {
+    if (!(p.at > 0)) return {T(0), T(0)};
+    return p.at >= T(size - 1) ? Place<T>{T(size - 1), T(0)} : p;
+  }
+
+  // In the mirrors at the centres or the outer edges of the first and the last element.
+  DT_MATH Place<T> reflected(Place<T> p) const {
+    const T low = align_corners ? T(0) : T(-0.5), span = T(align_corners ? size - 1 : size);
+    if (span == 0) return {T(0), T(0)};
+    T distance = p.at - low, slope = p.slope;
+    if (distance < 0) distance = -distance, slope = -slope;
+    const T turns = math::floor(distance / span), rest = distance - turns * span;
+    if (turns - 2 * math::floor(turns / 2) == 0) return {rest + low, slope};
+    return {span - rest + low, -slope};
+  }
+
+  DT_MATH Place<T> padded(Place<T> p) const {
+    if (padding == kZeros) return p;
+    return clipped(padding == kReflection ? reflected(p) : p);
+  }
+
+  DT_MATH Taps<T> nearest_tap(Place<T> p) const {
+    return {{inside(math::round(p.at))}, {T(1)}, {T(0)}};
+  }
+
+  DT_MATH Taps<T> linear_taps(Place<T> p) const {
+    const T first = math::floor(p.at), rest = p.at - first;
+    return {{inside(first), inside(first + 1)}, {1 - rest, rest}, {-p.slope, p.slope}};
+  }
+
+  // Keys' cubic of a = -3/4 within one element, and within two; and their derivatives.
+  static DT_MATH T near(T x) { return (T(1.25) * x - T(2.25)) * x * x + 1; }
+  static DT_MATH T far(T x) { return ((T(-0.75) * x + T(3.75)) * x - 6) * x + 3; }
+  static DT_MATH T near_slope(T x) { return (T(3.75) * x - T(4.5)) * x; }
+  static DT_MATH T far_slope(T x) { return (T(-2.25) * x + T(7.5)) * x - 6; }
+
+  DT_MATH Taps<T> cubic_taps(Place<T> p) const {
+    const T first = math::floor(p.at), t = p.at - first, s = p.slope;
+    Taps<T> taps = {
+        {},
+        {far(1 + t), near(t), near(1 - t), far(2 - t)},
+        {s * far_slope(1 + t), s * near_slope(t), -s * near_slope(1 - t), -s * far_slope(2 - t)}};
+    for (int k = 0; k < 4; ++k) taps.at[k] = inside(padded({first + T(k - 1), T(0)}).at);
+    return taps;
+  }
+};
+
+}  // namespace dt::sampling
