@@ -135,6 +135,17 @@ def refusals(t):
     yield "a number", lambda: rnn.pad_sequence(3)
 
 
+@pytest.mark.parametrize(
+    "sizes", [[3, 2], [3, 2, 2], [2, 3, 1], [3, 3, 0], [6, -1, 1], [2**62, 2**62, 6]]
+)
+def test_batch_sizes_that_lie(sizes):
+    """They say where rows are: nothing else may be read."""
+    weights = [dt.zeros(4, 2), dt.zeros(4, 1), dt.zeros(4), dt.zeros(4)]
+    first = (dt.zeros(1, 3, 1), dt.zeros(1, 3, 1))
+    with pytest.raises(RuntimeError, match="batch_sizes"):
+        dt.lstm(dt.zeros(6, 2), dt.tensor(sizes), first, weights, True, 1, 0.0, False, False)
+
+
 def sentence(call) -> tuple[type, str]:
     with pytest.raises(Exception) as caught:
         call()

@@ -168,12 +168,14 @@ std::tuple<Tensor, Tensor> multi_head_attention_forward(
           ? attend(heads.x, mask, p)
           : Seen{attend_without_weights(heads.x, mask, p, uses_hint, batch, num_heads), Tensor()};
   const Tensor rows = reshape(transpose(seen.output, 0, 1), {length * batch, embed_dim_to_check});
-  const Tensor y =
-      view(linear(rows, out_proj_weight, out_proj_bias), {length, batch, out_proj_weight.size(0)});
-  if (!need_weights) return {batched ? y : squeeze(y, {{1}}), Tensor()};
-  Tensor weights = view(seen.weights, {batch, num_heads, length, seen.weights.size(2)});
-  if (average_attn_weights) weights = mean(weights, {{1}});
-  return {batched ? y : squeeze(y, {{1}}), batched ? weights : squeeze(weights, {{0}})};
+  const Tensor y = unsafe_view(linear(rows, out_proj_weight, out_proj_bias), query.sizes());
+  if (!need_weights) return {y, Tensor()};
+  const int64_t keys = seen.weights.size(2);
+  const Tensor each = unsafe_view(seen.weights, {batch, num_heads, length, keys});
+  const Tensor weights = average_attn_weights ? mean(each, {{1}}) : each;
+  if (batched) return {y, weights};
+  Dims sizes = weights.sizes();
+  return {y, unsafe_view(weights, IntList(sizes.data() + 1, sizes.size() - 1))};
 }
 
 }  // namespace dt

@@ -36,7 +36,7 @@ void check_sequences(Recurrence kind, const Tensor& input, TensorList states, bo
            "Expected sequence length to be larger than 0 in RNN");
 }
 
-void check_batch_sizes(const Tensor& data, const Tensor& batch_sizes) {
+void check_packed(const Tensor& data, const Tensor& batch_sizes) {
   DT_CHECK(data.ndim() == 2, kRuntimeError, "input must have 2 dimensions, got ", data.ndim());
   DT_CHECK(
       batch_sizes.ndim() == 1 && batch_sizes.dtype() == kIndexDType && batch_sizes.device() == kCpu,
@@ -45,14 +45,38 @@ void check_batch_sizes(const Tensor& data, const Tensor& batch_sizes) {
            "Expected sequence length to be larger than 0 in RNN");
 }
 
+void check_batch_sizes(const Tensor& data, IntList batch_sizes) {
+  int64_t rows = 0, before = batch_sizes[0];
+  for (int64_t n : batch_sizes) {
+    DT_CHECK(n > 0 && n <= before, kRuntimeError,
+             "batch_sizes must be positive and never rise, got ", n, " after ", before);
+    // Before they are added up: what is larger could overflow.
+    DT_CHECK(n <= data.size(0) - rows, kRuntimeError, "batch_sizes add up to more than the ",
+             data.size(0), " rows of data");
+    rows += n;
+    before = n;
+  }
+  DT_CHECK(rows == data.size(0), kRuntimeError, "batch_sizes add up to ", rows, ", but data has ",
+           data.size(0), " rows");
+}
+
 void check_weight_count(int64_t given, int64_t least, int64_t most) {
   DT_CHECK(given == least || given == most, kRuntimeError, "expected ", least, " weights",
            most == least ? "" : text(", or ", most, " with projections"), ", got ", given);
 }
 
-void check_features(const Tensor& rows, const Tensor& weight) {
-  DT_CHECK(weight.ndim() == 2, kRuntimeError, "weight_ih must be a matrix, got a ", weight.ndim(),
+void check_weights(Recurrence kind, const RecurrentWeights& w) {
+  DT_CHECK(w.input.ndim() == 2 && w.hidden.ndim() == 2, kRuntimeError,
+           "weights must be matrices, got a ", w.input.ndim(), "-D and a ", w.hidden.ndim(),
            "-D tensor");
+  const int64_t hidden = w.projection.defined() ? w.projection.size(-1) : w.hidden.size(1);
+  const int64_t rows = gates_of(kind) * hidden, of_input = w.input.size(0);
+  DT_CHECK(of_input == rows && w.hidden.size(0) == rows, kRuntimeError,
+           "weight_ih first dim must be ", gates_of(kind), " * hidden_size = ", rows, ", but got ",
+           of_input == rows ? w.hidden.size(0) : of_input);
+}
+
+void check_features(const Tensor& rows, const Tensor& weight) {
   const std::string given = text("torch.", rows.dtype()), wanted = text("torch.", weight.dtype());
   DT_CHECK(given == wanted, kValueError, "RNN input dtype (", given,
            ") does not match weight dtype (", wanted, "). Convert input: input.to(", wanted,
@@ -79,13 +103,11 @@ void check_cell(Recurrence kind, const Tensor& input, TensorList states) {
              " to be 1D or 2D, got ", states[i].ndim(), "D instead");
 }
 
-void check_cell_sizes(Recurrence kind, const Tensor& input, TensorList states, const Tensor& w_ih,
+void check_cell_sizes(const Tensor& input, TensorList states, const Tensor& w_ih,
                       const Tensor& w_hh) {
-  DT_CHECK(w_ih.ndim() == 2 && w_hh.ndim() == 2, kRuntimeError, "weights must be matrices, got a ",
-           w_ih.ndim(), "-D and a ", w_hh.ndim(), "-D tensor");
   DT_CHECK(input.size(1) == w_ih.size(1), kRuntimeError, "input has inconsistent input_size: got ",
            input.size(1), " expected ", w_ih.size(1));
-  const int64_t hidden = w_hh.size(1), gates = gates_of(kind);
+  const int64_t hidden = w_hh.size(1);
   for (int64_t i = 0; i < states.size(); ++i) {
     DT_CHECK(states[i].ndim() > 1 && states[i].size(0) == input.size(0), kRuntimeError,
              "Input batch size ", input.size(0), " doesn't match hidden", i, " batch size ",
@@ -93,9 +115,6 @@ void check_cell_sizes(Recurrence kind, const Tensor& input, TensorList states, c
     DT_CHECK(states[i].size(1) == hidden, kRuntimeError, "hidden", i,
              " has inconsistent hidden_size: got ", states[i].size(1), ", expected ", hidden);
   }
-  DT_CHECK(w_ih.size(0) == gates * hidden && w_hh.size(0) == gates * hidden, kRuntimeError,
-           "weight_ih first dim must be ", gates, " * hidden_size = ", gates * hidden, ", but got ",
-           w_ih.size(0) == gates * hidden ? w_hh.size(0) : w_ih.size(0));
 }
 
 }  // namespace dt

@@ -10,10 +10,14 @@ const char* word_of(Recurrence kind);
 
 // Of inputs that are not packed; `states` are the hidden states and the cells, as far as given.
 void check_sequences(Recurrence kind, const Tensor& input, TensorList states, bool batch_first);
-void check_batch_sizes(const Tensor& data, const Tensor& batch_sizes);
+void check_packed(const Tensor& data, const Tensor& batch_sizes);
+// They never rise, and say where each row of the data belongs.
+void check_batch_sizes(const Tensor& data, IntList batch_sizes);
 
 // So many weights as layers need: either `least`, or `most` where there are projections.
 void check_weight_count(int64_t given, int64_t least, int64_t most);
+// Those of one direction belong together.
+void check_weights(Recurrence kind, const RecurrentWeights& weights);
 // Of what a layer is applied to, and the first of its weights.
 void check_features(const Tensor& rows, const Tensor& weight);
 void check_state_pair(TensorList states);
@@ -21,7 +25,7 @@ void check_state_pair(TensorList states);
 void check_state(Recurrence kind, int which, const Tensor& state, const Dims& expected);
 
 void check_cell(Recurrence kind, const Tensor& input, TensorList states);
-void check_cell_sizes(Recurrence kind, const Tensor& input, TensorList states, const Tensor& w_ih,
+void check_cell_sizes(const Tensor& input, TensorList states, const Tensor& w_ih,
                       const Tensor& w_hh);
 
 }  // namespace dt

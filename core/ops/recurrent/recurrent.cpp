@@ -37,6 +37,7 @@ std::vector<RecurrentWeights> sort_weights(const Settings& s, TensorList params)
       w.hidden_bias = params[i + 3];
     }
     if (each > plain) w.projection = params[i + plain];
+    check_weights(s.kind, w);
     sorted.push_back(std::move(w));
   }
   return sorted;
@@ -84,10 +85,16 @@ Network run_layers(const Settings& s, const Tensor& packed, IntList batch_sizes,
 
 Network run_packed(const Settings& s, const Tensor& data, const Tensor& batch_sizes,
                    TensorList states, TensorList params) {
-  check_batch_sizes(data, batch_sizes);
+  check_packed(data, batch_sizes);
   std::vector<int64_t> sizes;
   for (const Tensor& n : unbind(batch_sizes)) sizes.push_back(item(n).to_int64());
+  check_batch_sizes(data, sizes);
   return run_layers(s, data, sizes, states, params);
+}
+
+// Of [passes, 1, features].
+Tensor without_batch(const Tensor& x) {
+  return x.defined() ? unsafe_view(x, {x.size(0), x.size(2)}) : x;
 }
 
 // [time, batch, features], whatever the input is: its batch may come first, or not be there.
@@ -102,11 +109,10 @@ Network run_sequences(const Settings& s, const Tensor& input, TensorList states,
   const std::vector<int64_t> sizes(static_cast<size_t>(steps), batch);
   const Tensor rows = reshape(x, {steps * batch, x.size(2)});
   Network y = run_layers(s, rows, sizes, first, params);
-  y.rows = reshape(y.rows, {steps, batch, y.rows.size(1)});
-  if (turned) y.rows = transpose(y.rows, 0, 1);
-  if (batched) return y;
-  return {squeeze(y.rows, {{1}}), squeeze(y.h_n, {{1}}),
-          y.c_n.defined() ? squeeze(y.c_n, {{1}}) : Tensor()};
+  if (!batched) return {y.rows, without_batch(y.h_n), without_batch(y.c_n)};
+  y.rows = unsafe_view(y.rows, {steps, batch, y.rows.size(1)});
+  if (turned) transpose_(y.rows, 0, 1);
+  return y;
 }
 
 using Single = std::tuple<Tensor, Tensor>;
@@ -135,14 +141,16 @@ RecurrentState run_cell(Recurrence kind, const Tensor& input, TensorList hx,
   const Tensor rows = batched ? input : unsqueeze(input, 0);
   std::vector<Tensor> states;
   for (const Tensor& s : hx) states.push_back(batched ? s : unsqueeze(s, 0));
-  check_cell_sizes(kind, rows, states, w.input, w.hidden);
+  check_weights(kind, w);
+  check_cell_sizes(rows, states, w.input, w.hidden);
   const bool is_lstm = kind == Recurrence::kLstm;
   const int64_t batch = rows.size(0);
   if (states.empty()) states.assign(2, new_zeros(rows, {batch, w.hidden.size(1)}));
   const RecurrentState first{states[0], is_lstm ? states[1] : Tensor()};
   const RecurrentState next = run_recurrent(kind, rows, {batch}, first, w, false).last;
   if (batched) return next;
-  return {squeeze(next.h, {{0}}), is_lstm ? squeeze(next.c, {{0}}) : Tensor()};
+  const int64_t hidden = w.hidden.size(1);
+  return {unsafe_view(next.h, {hidden}), is_lstm ? unsafe_view(next.c, {hidden}) : Tensor()};
 }
 
 }  // namespace

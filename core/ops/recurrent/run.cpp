@@ -1,5 +1,6 @@
 #include "core/ops/recurrent/run.h"
 
+#include "core/ops/checks.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/formula.h"
 #include "core/ops/nn.gen.h"
@@ -94,6 +95,7 @@ Tensor sum_of(const Tensor& a, const Tensor& b) {
 RecurrentRun run_recurrent(Recurrence kind, const Tensor& rows, IntList batch_sizes,
                            const RecurrentState& first, const RecurrentWeights& w, bool reverse) {
   const bool is_gru = kind == Recurrence::kGru;
+  if (is_gru || kind == Recurrence::kLstm) check_output_dtype(rows.dtype());
   const Tensor bias = is_gru ? w.input_bias : sum_of(w.input_bias, w.hidden_bias);
   const Tensor from_input = linear(rows, w.input, bias);
   const Tensor zero = is_gru && !w.hidden_bias.defined() ? new_zeros(from_input, {1}) : Tensor();

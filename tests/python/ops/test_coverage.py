@@ -40,7 +40,8 @@ ELSEWHERE = {
     },
     "test_nn.py and test_optim.py: they list what a module or an optimizer holds": {
         "module_forward", "module_forward_inputs", "module_forward_outputs", "module_parameters",
-        "module_named_parameters", "module_named_buffers", "module_state_dict", "optimizer_state_dict", "clip_grad_norm_",
+        "module_named_parameters", "module_named_buffers", "module_state_dict", "optimizer_state_dict",
+        "clip_grad_norm_",
     },
     "test_versions.py and test_arguments.py: where memory is, not what is in it": {
         "tensor_data", "tensor_pin_memory",
