@@ -88,8 +88,8 @@ struct Bernoulli : Call {
         p(call->floats[0]) {}
 };
 
-// y[r, i] = the first j with p[r, 0] + ... + p[r, j] > u[r, i] times the sum of p[r]; -1 throughout
-// a row whose weights are no distribution. A backend need not have it.
+// y[r, i] = the first j with p[r, 0] + ... + p[r, j] > u[r, i] (1 - 2^-52) times the sum of p[r];
+// -1 throughout a row whose weights are no distribution. A backend need not have it.
 struct Choose : Call {
   const dt_view& y;
   const dt_view& p;

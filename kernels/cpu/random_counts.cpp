@@ -50,37 +50,40 @@ class Row {
     return is_valid && sum > 0 && sum < math::kInfinity;
   }
 
-  // Without branches, which would depend on the weights.
+  // The table and what reads it have few branches: those would depend on the weights and the
+  // numbers.
   void make_table() {
     const double scale = static_cast<double>(n_) / sums_[n_ - 1];
     for (int64_t cell = 0; cell < n_ + kMoreStarts; ++cell) starts_[cell] = 0;
+    // One too early, since the products are rounded.
     for (int64_t i = 0; i < last_; ++i)
-      starts_[static_cast<int64_t>(sums_[i] * scale) + 1] = static_cast<int32_t>(i + 1);
+      starts_[static_cast<int64_t>(sums_[i] * scale) + 1] = static_cast<int32_t>(i);
     for (int64_t cell = 1; cell < n_; ++cell) starts_[cell] = max(starts_[cell], starts_[cell - 1]);
   }
 
   int64_t by_table(double u) const {
-    const double target = u * sums_[n_ - 1];
+    const double target = target_of(u);
     int64_t i = starts_[static_cast<int64_t>(u * static_cast<double>(n_))];
-    while (i > 0 && sums_[i - 1] > target) --i;  // the table's products were rounded
-    while (i < last_ && sums_[i] <= target) ++i;
+    for (int step = 0; step < 3; ++step) i += sums_[i] <= target;
+    while (sums_[i] <= target) ++i;
     return i;
   }
 
   int64_t by_halves(double u) const {
-    const double target = u * sums_[n_ - 1];
-    int64_t low = 0, high = last_;
-    while (low < high) {
-      const int64_t middle = (low + high) / 2;
-      if (sums_[middle] <= target)
-        low = middle + 1;
-      else
-        high = middle;
+    const double target = target_of(u);
+    int64_t first = 0;
+    for (int64_t n = last_ + 1; n > 1;) {
+      const int64_t half = n / 2;
+      first += sums_[first + half - 1] <= target ? half : 0;
+      n -= half;
     }
-    return low;
+    return first;
   }
 
  private:
+  // Below the sum of all, also where the product is rounded up: what is looked for exists.
+  double target_of(double u) const { return u * sums_[n_ - 1] * (1 - 0x1p-52); }
+
   double* sums_;
   int32_t* starts_;
   int64_t n_, last_ = 0;

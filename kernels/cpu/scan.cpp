@@ -11,7 +11,7 @@ namespace {
 constexpr int64_t kTile = 512;
 constexpr int kTogether = 4;  // lines
 constexpr int64_t kColumns = 256;
-constexpr int64_t kChunk = 65536;  // elements of a long line that are joined on their own
+constexpr int64_t kChunk = 65536;  // elements of a long line at most that are joined on their own
 
 // ---- what a scan does with an element: joins it to those before. Chunks are joined in the same
 // way.
@@ -74,9 +74,18 @@ void scan_four(Sum* a, Sum* b, Sum* c, Sum* d, Sum (&sum)[kTogether], int64_t n)
   sum[0] = sum_a, sum[1] = sum_b, sum[2] = sum_c, sum[3] = sum_d;
 }
 
+// Eight at a time: none waits for its neighbour.
 template <class Fold, class Sum = typename Fold::Value>
 Sum join_tile(const Sum* x, int64_t n, Sum sum) {
-  for (int64_t i = 0; i < n; ++i) sum = Fold::join(sum, x[i]);
+  constexpr int kChains = 8;
+  Sum chain[kChains];
+  for (Sum& c : chain) c = Fold::kNothing;
+  int64_t i = 0;
+  for (; i + kChains <= n; i += kChains) {
+    for (int k = 0; k < kChains; ++k) chain[k] = Fold::join(chain[k], x[i + k]);
+  }
+  for (const Sum& c : chain) sum = Fold::join(sum, c);
+  for (; i < n; ++i) sum = Fold::join(sum, x[i]);
   return sum;
 }
 
@@ -101,9 +110,15 @@ struct ScanLines {
   bool is_rows() const {
     return magnitude(along.x) < magnitude(kept.inner().x) || kept.inner().size == 1;
   }
-  // Few long lines are cut into chunks; the shape alone decides, so the bits do not depend on the
-  // threads.
-  int64_t chunks() const { return is_rows() && count() < 16 ? ceil_div(along.size, kChunk) : 1; }
+  // Few long lines are cut into chunks, four or a multiple of that, since four are scanned at once;
+  // the shape alone decides, so the bits do not depend on the threads.
+  int64_t chunks() const {
+    const bool cut = is_rows() && count() < 16 && along.size > kChunk;
+    return cut ? ceil_div(along.size, kTogether * kChunk) * kTogether : 1;
+  }
+  int64_t chunk_begin(int64_t chunk) const {
+    return min(along.size, chunk * ceil_div(along.size, chunks()));
+  }
 };
 
 inline ScanLines make_lines(const calls::Scan& call) {
@@ -172,23 +187,28 @@ class Scan {
     return sum;
   }
 
-  // Scans four lines at once: each sum waits for the one before it, so a single line would leave
-  // the processor idle.
-  void scan_rows_together(Walk* at) const {
+  // Scans four lines, or parts of lines, at once: each sum waits for the one before it, so a single
+  // line would leave the processor idle.
+  void scan_together(const Offsets (&line)[kTogether], Sum (&sum)[kTogether], int64_t size) const {
     const Axis& along = lines_.along;
-    Offsets line[kTogether];
-    for (Offsets& l : line) l = {at->y, at->x}, at->next();
     // Rows are not a power of two apart: a processor takes their addresses for the same one.
-    Sum tile[kTogether][kTile + 8], sum[kTogether];
-    for (Sum& s : sum) s = loops_.nothing;
-    for (int64_t begin = 0; begin < along.size; begin += kTile) {
-      const int64_t n = min(kTile, along.size - begin);
+    Sum tile[kTogether][kTile + 8];
+    for (int64_t begin = 0; begin < size; begin += kTile) {
+      const int64_t n = min(kTile, size - begin);
       for (int k = 0; k < kTogether; ++k)
         load_run(tile[k], x_at(line[k].x + begin * along.y), x_.dtype, along.y, n);
       loops_.scan_four(tile[0], tile[1], tile[2], tile[3], sum, n);
       for (int k = 0; k < kTogether; ++k)
         store_run(y_at(line[k].y + begin * along.x), y_.dtype, along.x, tile[k], n);
     }
+  }
+
+  void scan_rows_together(Walk* at) const {
+    Offsets line[kTogether];
+    for (Offsets& l : line) l = {at->y, at->x}, at->next();
+    Sum sum[kTogether];
+    for (Sum& s : sum) s = loops_.nothing;
+    scan_together(line, sum, lines_.along.size);
   }
 
   Sum join_row(const Walk& line, int64_t begin, int64_t end) const {
@@ -204,15 +224,11 @@ class Scan {
   // Each chunk's total first, then each chunk on top of the totals before it.
   void scan_chunks() const {
     const int64_t chunks = lines_.chunks(), tiles = chunks * lines_.count();
-    auto for_each_chunk = [&](auto body) {
-      parallel_for(stream_, tiles, work(), [&](int64_t tile) {
-        const int64_t begin = tile % chunks * kChunk;
-        body(tile, Walk(lines_.kept, lines_.kept.n, tile / chunks), begin,
-             min(lines_.along.size, begin + kChunk));
-      });
-    };
-    for_each_chunk([&](int64_t tile, const Walk& line, int64_t begin, int64_t end) {
-      totals_[tile] = join_row(line, begin, end);
+    const auto line_of = [&](int64_t i) { return Walk(lines_.kept, lines_.kept.n, i); };
+    parallel_for(stream_, tiles, work(), [&](int64_t tile) {
+      const int64_t chunk = tile % chunks;
+      totals_[tile] = join_row(line_of(tile / chunks), lines_.chunk_begin(chunk),
+                               lines_.chunk_begin(chunk + 1));
     });
     for (int64_t line = 0; line < tiles; line += chunks) {
       Sum before = loops_.nothing;
@@ -222,9 +238,28 @@ class Scan {
         before = loops_.join(&total, 1, before);
       }
     }
-    for_each_chunk([&](int64_t tile, const Walk& line, int64_t begin, int64_t end) {
-      scan_row(line, begin, end, totals_[tile]);
+    parallel_for(stream_, tiles / kTogether, work(), [&](int64_t group) {
+      const int64_t tile = group * kTogether;
+      scan_four_chunks(line_of(tile / chunks), totals_ + tile, tile % chunks);
     });
+  }
+
+  // Together as far as the shortest goes, which is the last one.
+  void scan_four_chunks(const Walk& line, const Sum* totals, int64_t first) const {
+    Offsets chunk[kTogether];
+    Sum sum[kTogether];
+    for (int k = 0; k < kTogether; ++k) {
+      const int64_t begin = lines_.chunk_begin(first + k);
+      chunk[k] = {line.y + begin * lines_.along.y, line.x + begin * lines_.along.x};
+      sum[k] = totals[k];
+    }
+    const int64_t last = first + kTogether - 1;
+    const int64_t common = lines_.chunk_begin(last + 1) - lines_.chunk_begin(last);
+    scan_together(chunk, sum, common);
+    for (int k = 0; k < kTogether; ++k) {
+      scan_row(line, lines_.chunk_begin(first + k) + common, lines_.chunk_begin(first + k + 1),
+               sum[k]);
+    }
   }
 
   // Lines side by side: vectors across them.

@@ -46,11 +46,21 @@ def test_closed_forms():
     """Abramowitz and Stegun, chapters 6 and 7; zeta(3) is Apery's number."""
     pi, euler, apery = math.pi, 0.5772156649015329, 1.2020569031595942
     close(dt.digamma(real(1, 0.5, 2)), -euler, -euler - 2 * math.log(2), 1 - euler)
-    close(dt.polygamma(1, real(1, 0.5, 0.25 - 1)), pi**2 / 6, pi**2 / 2, pi**2 + 8 * 0.915965594177219 + 16 / 9)
+    close(
+        dt.polygamma(1, real(1, 0.5, 0.25 - 1)),
+        pi**2 / 6,
+        pi**2 / 2,
+        pi**2 + 8 * 0.915965594177219 + 16 / 9,
+    )
     close(dt.polygamma(2, real(1, 0.5)), -2 * apery, -14 * apery)
     close(dt.polygamma(3, real(1, 0.5)), pi**4 / 15, pi**4)
     close(dt.special.zeta(real(2, 4, 3), real(1, 1, 2)), pi**2 / 6, pi**4 / 90, apery - 1)
-    close(dt.lgamma(real(0.5, -0.5, 171)), math.log(pi) / 2, math.log(2 * math.sqrt(pi)), math.lgamma(171))
+    close(
+        dt.lgamma(real(0.5, -0.5, 171)),
+        math.log(pi) / 2,
+        math.log(2 * math.sqrt(pi)),
+        math.lgamma(171),
+    )
     close(dt.erfc(real(0.5, 5, 26)), math.erfc(0.5), math.erfc(5), math.erfc(26))
     x = dt.linspace(-5, 5, 1001, dtype=dt.float64)
     close(dt.erfinv(dt.erf(x * 0.2)), *(x * 0.2).numpy())
@@ -99,13 +109,18 @@ def test_what_is_refused():
     for call, message in (
         (lambda: dt.polygamma(-1, real(1)), "polygamma(n, x) does not support negative n."),
         (lambda: dt.mvlgamma(real(1), 0), "p has to be greater than or equal to 1"),
-        (lambda: dt.mvlgamma(dt.tensor([True]), 1), "The input tensor may not be a boolean tensor."),
+        (
+            lambda: dt.mvlgamma(dt.tensor([True]), 1),
+            "The input tensor may not be a boolean tensor.",
+        ),
         (lambda: dt.frexp(dt.tensor([1])), "torch.frexp() only supports floating-point dtypes"),
         (lambda: dt.vander(dt.ones(2, 2)), "x must be a one-dimensional tensor."),
         (lambda: dt.vander(dt.ones(2), -1), "N must be non-negative."),
         (lambda: dt.linalg.vander(dt.ones(2), N=1), "N must be greater than 1."),
     ):
-        with pytest.raises(RuntimeError, match="(?s).*" + message.replace("(", r"\(").replace(")", r"\)")):
+        with pytest.raises(
+            RuntimeError, match="(?s).*" + message.replace("(", r"\(").replace(")", r"\)")
+        ):
             call()
     with pytest.raises(NotImplementedError, match="nextafter_cpu"):
         dt.nextafter(dt.tensor([1]), dt.tensor([2]))

@@ -66,8 +66,8 @@ struct BernoulliCall : Operands<1, 1> {
   std::array<double, 1> floats() const { return {{p}}; }
 };
 
-// y[r, i] = the first j with p[r, 0] + ... + p[r, j] > u[r, i] times the sum of p[r]; -1 throughout
-// a row whose weights are no distribution. A backend need not have it.
+// y[r, i] = the first j with p[r, 0] + ... + p[r, j] > u[r, i] (1 - 2^-52) times the sum of p[r];
+// -1 throughout a row whose weights are no distribution. A backend need not have it.
 struct ChooseCall : Operands<1, 2> {
   View& y = outputs[0];
   View& p = inputs[0];

@@ -564,7 +564,10 @@ _LISTED = (
     unique_consecutive,
 )
 _CONVOLUTIONS = (conv1d, conv2d, conv3d)
-FUNCTIONS = {f.__name__: f for f in (*_LISTED, scatter, scatter_, round_, bernoulli_, random_, *_CONVOLUTIONS)}
+FUNCTIONS = {
+    f.__name__: f
+    for f in (*_LISTED, scatter, scatter_, round_, bernoulli_, random_, *_CONVOLUTIONS)
+}
 FUNCTIONS |= {f"{name}_copy": _copying(name) for name in _COPIES}
 METHODS = {
     f.__name__: f
