@@ -25,8 +25,7 @@ Tensor vander(const Tensor& x, std::optional<int64_t> N, bool increasing) {
   const int64_t columns = N.value_or(x.numel());
   DT_CHECK(columns >= 0, kRuntimeError, "N must be non-negative.");
   const DType t = is_floating(x.dtype()) ? x.dtype() : kIntegerDType;
-  const Tensor first = to_dtype(unsqueeze(x, -1), t);
-  if (columns < 2) return slice(ones_like(first), 1, 0, columns, 1);
+  if (columns < 2) return ones({x.numel(), columns}, t, x.device());
   const Tensor y = linalg_vander(to_dtype(x, t), columns);
   return increasing ? y : flip(y, {1});
 }
