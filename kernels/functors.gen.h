@@ -2364,6 +2364,172 @@ struct divide_add_backward {
   }
 };
 
+// erfc: erfc(input)
+struct erfc {
+  static constexpr int n_in = 1, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y(const T*, T input) {
+    return math::erfc(input);
+  }
+};
+
+// Gradients of erfc by input.
+struct erfc_backward {
+  static constexpr int n_in = 2, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y0(const T*, T grad, T input) {
+    return grad * (T(-1.1283791670955126) * math::exp(-input * input));
+  }
+};
+
+// erfcx: erfcx(input)
+struct erfcx {
+  static constexpr int n_in = 1, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y(const T*, T input) {
+    return math::erfcx(input);
+  }
+};
+
+// Gradients of erfcx by input.
+struct erfcx_backward {
+  static constexpr int n_in = 3, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y0(const T*, T grad, T input, T result) {
+    return grad * (T(2) * input * result - T(1.1283791670955126));
+  }
+};
+
+// erfinv: erfinv(input)
+struct erfinv {
+  static constexpr int n_in = 1, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y(const T*, T input) {
+    return math::erfinv(input);
+  }
+};
+
+// Gradients of erfinv by input.
+struct erfinv_backward {
+  static constexpr int n_in = 2, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y0(const T*, T grad, T input) {
+    return grad * (T(0.886226925452758) * math::exp(math::square(math::erfinv(input))));
+  }
+};
+
+// ndtri: ndtri(input)
+struct ndtri {
+  static constexpr int n_in = 1, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y(const T*, T input) {
+    return math::ndtri(input);
+  }
+};
+
+// Gradients of ndtri by input.
+struct ndtri_backward {
+  static constexpr int n_in = 2, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y0(const T*, T grad, T result) {
+    return grad * (T(2.5066282746310002) * math::exp(T(0.5) * result * result));
+  }
+};
+
+// lgamma: lgamma(input)
+struct lgamma {
+  static constexpr int n_in = 1, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y(const T*, T input) {
+    return math::lgamma(input);
+  }
+};
+
+// Gradients of lgamma by input.
+struct lgamma_backward {
+  static constexpr int n_in = 2, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y0(const T*, T grad, T input) {
+    return grad * math::digamma(input);
+  }
+};
+
+// digamma: digamma(input)
+struct digamma {
+  static constexpr int n_in = 1, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y(const T*, T input) {
+    return math::digamma(input);
+  }
+};
+
+// Gradients of digamma by input.
+struct digamma_backward {
+  static constexpr int n_in = 2, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y0(const T*, T grad, T input) {
+    return grad * math::zeta(T(2), input);
+  }
+};
+
+// zeta: zeta(input, other)
+struct zeta {
+  static constexpr int n_in = 2, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y(const T*, T input, T other) {
+    return math::zeta(input, other);
+  }
+};
+
+// Gradients of zeta by other.
+struct zeta_backward {
+  static constexpr int n_in = 3, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y0(const T*, T grad, T input, T other) {
+    return -grad * input * math::zeta(input + T(1), other);
+  }
+};
+
+// bessel_i: bessel_i(input, order, scaled)
+struct bessel_i {
+  static constexpr int n_in = 1, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y(const T* p, T input) {
+    const T order = p[0];
+    const T scaled = p[1];
+    return math::bessel_i(input, order, scaled);
+  }
+};
+
+// Gradients of bessel_i by input.
+struct bessel_i_backward {
+  static constexpr int n_in = 3, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y0(const T* p, T grad, T input, T result) {
+    const T order = p[0];
+    const T scaled = p[1];
+    const T safe = math::where(math::eq(input, T(0)), T(1), input);
+    const T slope = math::where(math::eq(input, T(0)), T(0.5), result / safe);
+    return grad * (math::bessel_i(input, T(1) - order, scaled) - order * slope - scaled * math::sign(input) * result);
+  }
+};
+
 }  // namespace dt::fn
 
 // X(name, class): the compute types of a class are FLOAT: float, double; INT: int32_t, int64_t; NUM: all four.
@@ -2439,7 +2605,12 @@ struct divide_add_backward {
   X(fmin, NUM) \
   X(replace_nonfinite_backward, FLOAT) \
   X(multiply_add, NUM) \
-  X(divide_add_backward, FLOAT)
+  X(divide_add_backward, FLOAT) \
+  X(erfcx, FLOAT) \
+  X(erfinv_backward, FLOAT) \
+  X(lgamma, FLOAT) \
+  X(digamma_backward, FLOAT) \
+  X(bessel_i, FLOAT)
 
 #define DT_POINTWISE_SHARE_1(X) \
   X(neg_backward, FLOAT) \
@@ -2512,7 +2683,13 @@ struct divide_add_backward {
   X(fmax, NUM) \
   X(fmin_backward, FLOAT) \
   X(lerp_element, FLOAT) \
-  X(multiply_add_backward, FLOAT)
+  X(multiply_add_backward, FLOAT) \
+  X(erfc, FLOAT) \
+  X(erfcx_backward, FLOAT) \
+  X(ndtri, FLOAT) \
+  X(lgamma_backward, FLOAT) \
+  X(zeta, FLOAT) \
+  X(bessel_i_backward, FLOAT)
 
 #define DT_POINTWISE_SHARE_2(X) \
   X(abs, NUM) \
@@ -2585,6 +2762,11 @@ struct divide_add_backward {
   X(fmax_backward, FLOAT) \
   X(replace_nonfinite, FLOAT) \
   X(lerp_element_backward, FLOAT) \
-  X(divide_add, FLOAT)
+  X(divide_add, FLOAT) \
+  X(erfc_backward, FLOAT) \
+  X(erfinv, FLOAT) \
+  X(ndtri_backward, FLOAT) \
+  X(digamma, FLOAT) \
+  X(zeta_backward, FLOAT)
 
 // clang-format on

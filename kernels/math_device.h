@@ -16,6 +16,8 @@ using uint64_t = unsigned long long;
 namespace dt::math {
 
 constexpr double kInfinity = __builtin_huge_val();
+constexpr double kNaN = __builtin_nan("");
+constexpr double kPi = 0x1.921fb54442d18p+1;
 
 #define DT_UNARY(name, single, precise) \
   DT_MATH float name(float x) {         \

@@ -90,3 +90,5 @@ DT_MATH int64_t lcm(int64_t a, int64_t b) {
 }
 
 }  // namespace dt::math
+
+#include "kernels/math_special.h"

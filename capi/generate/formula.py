@@ -22,6 +22,7 @@ FUNCTIONS = {
     "maximum": 2, "minimum": 2, "div_trunc": 2, "div_floor": 2, "modulo": 2, "fmod": 2,
     "signbit": 1, "copysign": 2, "xlogy": 2, "gcd": 2, "lcm": 2,
     "isinf": 1, "isfinite": 1, "left_shift": 2, "right_shift": 2, "zeros_like": 1,
+    "erfc": 1, "erfcx": 1, "erfinv": 1, "ndtri": 1, "lgamma": 1, "digamma": 1, "zeta": 2, "bessel_i": 3,
 }  # fmt: skip
 
 _COMPARE = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge"}

@@ -59,10 +59,10 @@ def numpy_names(f: Function) -> dict[str, str]:
 
 
 def has_out(schema: Schema, f: Function) -> bool:
-    """Whether it can be told to write its results into given tensors: a function of `torch` or `linalg`
-    whose results are tensors with memory of their own."""
+    """Whether it can be told to write its results into given tensors: a function of `torch`, `linalg` or
+    `special` whose results are tensors with memory of their own."""
     are_tensors = bool(f.results) and all(r.kind.key == "tensor" for r in f.results)
-    is_shown = bool({"torch", "linalg"} & {*f.namespaces}) and not shadowed(schema, f)
+    is_shown = bool({"torch", "linalg", "special"} & {*f.namespaces}) and not shadowed(schema, f)
     return is_shown and are_tensors and not f.view and not f.inplace
 
 

@@ -5135,6 +5135,22 @@ DT_MUST_CHECK DT_API dt_status dt_renorm_(
     dt_tensor *input, dt_scalar_kind p_kind, int64_t p_i, double p_f, int64_t dim,
     dt_scalar_kind maxnorm_kind, int64_t maxnorm_i, double maxnorm_f) DT_NOEXCEPT;
 
+/** Vandermonde's matrix: each row has the powers of an element, the highest one first unless
+ * `increasing`.
+ * @param x A tensor of one dimension.
+ * @param N How many columns; absent: as many as rows. PyTorch's default: absent.
+ * @param increasing Whether powers increase from column to column. PyTorch's default: false.
+ * @throws RuntimeError: the tensor is not one-dimensional, or N is negative. */
+DT_MUST_CHECK DT_API dt_status dt_vander(
+    dt_tensor *x, const int64_t *N, int32_t increasing, dt_tensor **out) DT_NOEXCEPT;
+
+/** Vandermonde's matrices [..., n, N]: each row has the powers 0, 1, ... of an element.
+ * @param x A tensor [..., n].
+ * @param N How many columns; absent: n. PyTorch's default: absent.
+ * @throws RuntimeError: N is less than 2, or the dtype is bool. */
+DT_MUST_CHECK DT_API dt_status dt_linalg_vander(
+    dt_tensor *x, const int64_t *N, dt_tensor **out) DT_NOEXCEPT;
+
 /* ---- loss */
 
 /** (input - target) squared.
@@ -7664,6 +7680,78 @@ DT_MUST_CHECK DT_API dt_status dt_randint_like(
 DT_MUST_CHECK DT_API dt_status dt_bernoulli(
     dt_tensor *input, dt_generator *generator, dt_tensor **out) DT_NOEXCEPT;
 
+/** 1 with probability p, else 0, in the input's shape and dtype.
+ * @param input The tensor whose shape is taken.
+ * @param p The probability of 1.
+ * @param generator The source; absent means the default one. PyTorch's default: absent.
+ * @throws RuntimeError: p is outside of [0, 1]. */
+DT_MUST_CHECK DT_API dt_status dt_bernoulli_p(
+    dt_tensor *input, double p, dt_generator *generator, dt_tensor **out) DT_NOEXCEPT;
+
+/** Positions drawn with the probabilities that the weights say, as int64 [num_samples] or [rows,
+ * num_samples].
+ * @param input Weights [n] or [rows, n]: floating-point, not negative, their sum not 0.
+ * @param num_samples How many are drawn of each row.
+ * @param replacement Whether one may be drawn more than once. PyTorch's default: false.
+ * @param generator The source; absent means the default one. PyTorch's default: absent.
+ * @throws RuntimeError: the weights are no distribution, or fewer than the samples without
+ *   replacement. */
+DT_MUST_CHECK DT_API dt_status dt_multinomial(
+    dt_tensor *input, int64_t num_samples, int32_t replacement, dt_generator *generator,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** Random counts of Poisson's distribution.
+ * @param input The rates: floating-point, not negative.
+ * @param generator The source; absent means the default one. PyTorch's default: absent.
+ * @throws RuntimeError: a rate is negative. */
+DT_MUST_CHECK DT_API dt_status dt_poisson(
+    dt_tensor *input, dt_generator *generator, dt_tensor **out) DT_NOEXCEPT;
+
+/** Random counts of successes.
+ * @param count How many trials: floating-point.
+ * @param prob The probability of success in each; it broadcasts with count.
+ * @param generator The source; absent means the default one. PyTorch's default: absent.
+ * @throws ValueError: count is not floating-point.
+ * @throws RuntimeError: the dtypes differ. */
+DT_MUST_CHECK DT_API dt_status dt_binomial(
+    dt_tensor *count, dt_tensor *prob, dt_generator *generator, dt_tensor **out) DT_NOEXCEPT;
+
+/** Fills the tensor with numbers of the exponential distribution, which are not 0.
+ * @param input The tensor that is written. Written.
+ * @param lambd The rate: 1 / the mean. PyTorch's default: 1.0.
+ * @param generator The source; absent means the default one. PyTorch's default: absent.
+ * @throws RuntimeError: lambd is not positive, or the dtype is not floating-point. */
+DT_MUST_CHECK DT_API dt_status dt_exponential_(
+    dt_tensor *input, double lambd, dt_generator *generator) DT_NOEXCEPT;
+
+/** Fills the tensor with the number of trials up to the first success: 1, 2, ...
+ * @param input The tensor that is written. Written.
+ * @param p The probability of success.
+ * @param generator The source; absent means the default one. PyTorch's default: absent.
+ * @throws RuntimeError: p is outside of (0, 1).
+ * @throws NotImplementedError: the dtype is bool. */
+DT_MUST_CHECK DT_API dt_status dt_geometric_(
+    dt_tensor *input, double p, dt_generator *generator) DT_NOEXCEPT;
+
+/** Fills the tensor with numbers of Cauchy's distribution.
+ * @param input The tensor that is written. Written.
+ * @param median The median. PyTorch's default: 0.0.
+ * @param sigma Half of the distance of the quartiles. PyTorch's default: 1.0.
+ * @param generator The source; absent means the default one. PyTorch's default: absent.
+ * @throws RuntimeError: sigma is not positive, or the dtype is not floating-point. */
+DT_MUST_CHECK DT_API dt_status dt_cauchy_(
+    dt_tensor *input, double median, double sigma, dt_generator *generator) DT_NOEXCEPT;
+
+/** Fills the tensor with exp of normal numbers.
+ * @param input The tensor that is written. Written.
+ * @param mean The mean of the logarithm. PyTorch's default: 1.0.
+ * @param std Its standard deviation. PyTorch's default: 2.0.
+ * @param generator The source; absent means the default one. PyTorch's default: absent.
+ * @throws RuntimeError: std is not positive.
+ * @throws NotImplementedError: the dtype is not floating-point. */
+DT_MUST_CHECK DT_API dt_status dt_log_normal_(
+    dt_tensor *input, double mean, double std, dt_generator *generator) DT_NOEXCEPT;
+
 /** Fills the tensor with uniform numbers in [low, high).
  * @param input The tensor that is written. Written.
  * @param low The smallest value. PyTorch's default: 0.0.
@@ -7689,6 +7777,22 @@ DT_MUST_CHECK DT_API dt_status dt_normal_(
  * @throws RuntimeError: p is outside of [0, 1]. */
 DT_MUST_CHECK DT_API dt_status dt_bernoulli_(
     dt_tensor *input, double p, dt_generator *generator) DT_NOEXCEPT;
+
+/** Fills the tensor with 1 with these probabilities, else 0.
+ * @param input The tensor that is written. Written.
+ * @param probabilities Those of 1; they broadcast to the tensor.
+ * @param generator The source; absent means the default one. PyTorch's default: absent.
+ * @throws RuntimeError: a probability is outside of [0, 1]. */
+DT_MUST_CHECK DT_API dt_status dt_bernoulli_tensor_(
+    dt_tensor *input, dt_tensor *probabilities, dt_generator *generator) DT_NOEXCEPT;
+
+/** Fills the tensor with uniform integers from low to the largest up to which its dtype has all;
+ * without 2^63 - 1.
+ * @param input The tensor that is written. Written.
+ * @param low The smallest integer. PyTorch's default: 0.
+ * @param generator The source; absent means the default one. PyTorch's default: absent. */
+DT_MUST_CHECK DT_API dt_status dt_random_from_(
+    dt_tensor *input, int64_t low, dt_generator *generator) DT_NOEXCEPT;
 
 /** Fills the tensor with uniform integers in [low, high).
  * @param input The tensor that is written. Written.
@@ -8280,6 +8384,31 @@ DT_MUST_CHECK DT_API dt_status dt_cumsum(
 DT_MUST_CHECK DT_API dt_status dt_cumsum_(
     dt_tensor *input, int64_t dim, dt_dtype dtype) DT_NOEXCEPT;
 
+/** Running product along a dimension: result[i] = input[0] * ... * input[i].
+ * @param input The input tensor.
+ * @param dim The dimension.
+ * @param dtype The dtype to convert to first; absent: integers add up in int64. PyTorch's default:
+ *   absent.
+ * @throws NotImplementedError: the dtype is bool. */
+DT_MUST_CHECK DT_API dt_status dt_cumprod(
+    dt_tensor *input, int64_t dim, dt_dtype dtype, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `cumprod`.
+ * @param input The tensor that is written. Written.
+ * @param dim The dimension.
+ * @param dtype The tensor's own, or absent. PyTorch's default: absent.
+ * @throws RuntimeError: dtype is another than the tensor's. */
+DT_MUST_CHECK DT_API dt_status dt_cumprod_(
+    dt_tensor *input, int64_t dim, dt_dtype dtype) DT_NOEXCEPT;
+
+/** Running logsumexp along a dimension: result[i] = log(exp(input[0]) + ... + exp(input[i])),
+ * without overflow.
+ * @param input The input tensor.
+ * @param dim The dimension.
+ * @throws NotImplementedError: the input is not floating-point. */
+DT_MUST_CHECK DT_API dt_status dt_logcumsumexp(
+    dt_tensor *input, int64_t dim, dt_tensor **out) DT_NOEXCEPT;
+
 /** Differences of neighbours along a dimension: input[i + 1] - input[i]; of bools, whether they
  * differ.
  * @param input The input tensor.
@@ -8857,6 +8986,143 @@ DT_MUST_CHECK DT_API dt_status dt_histogram(
     dt_tensor *input, dt_tensor *bins, dt_scalar_kind bins_kind, int64_t bins_i, double bins_f,
     const double *range, int64_t range_n, dt_tensor *weight, int32_t density, dt_tensor **hist,
     dt_tensor **bin_edges) DT_NOEXCEPT;
+
+/* ---- special */
+
+/** 1 - erf(input), with all its digits where erf is near 1.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_erfc(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `erfc`.
+ * @param input The tensor that is written. Written. */
+DT_MUST_CHECK DT_API dt_status dt_erfc_(dt_tensor *input) DT_NOEXCEPT;
+
+/** exp(input^2) erfc(input).
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_erfcx(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** The inverse of erf: infinite at -1 and 1, NaN beyond.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_erfinv(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `erfinv`.
+ * @param input The tensor that is written. Written. */
+DT_MUST_CHECK DT_API dt_status dt_erfinv_(dt_tensor *input) DT_NOEXCEPT;
+
+/** The inverse of ndtr: what a normal number is below with the probability input.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_ndtri(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** The normal distribution function: erfc(-input / sqrt(2)) / 2.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_ndtr(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** log(ndtr(input)), also where ndtr is too small for the dtype.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_log_ndtr(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** log(abs(Gamma(input))); infinite at 0 and the negative integers.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_lgamma(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `lgamma`.
+ * @param input The tensor that is written. Written. */
+DT_MUST_CHECK DT_API dt_status dt_lgamma_(dt_tensor *input) DT_NOEXCEPT;
+
+/** The derivative of lgamma: infinite at 0, NaN at the negative integers.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_digamma(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `digamma`.
+ * @param input The tensor that is written. Written. */
+DT_MUST_CHECK DT_API dt_status dt_digamma_(dt_tensor *input) DT_NOEXCEPT;
+
+/** Hurwitz's zeta function, the sum of (k + other)^-input over k = 0, 1, ...; NaN where input is
+ * below 1. It is differentiable by other alone.
+ * @param input The exponent: a tensor or a number; one of the two operands is a tensor.
+ * @param other Where the sum begins: a tensor or a number. */
+DT_MUST_CHECK DT_API dt_status dt_zeta(
+    dt_tensor *input, dt_scalar_kind input_kind, int64_t input_i, double input_f, dt_tensor *other,
+    dt_scalar_kind other_kind, int64_t other_i, double other_f, dt_tensor **out) DT_NOEXCEPT;
+
+/** The derivative of order n of digamma: (-1)^(n + 1) n! zeta(n + 1, input) for n > 0.
+ * @param n The order of the derivative of digamma.
+ * @param input The input tensor.
+ * @throws RuntimeError: n is negative. */
+DT_MUST_CHECK DT_API dt_status dt_polygamma(
+    int64_t n, dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `polygamma`.
+ * @param input The tensor that is written. Written.
+ * @param n The order of the derivative of digamma.
+ * @throws RuntimeError: n is negative, or the tensor holds integers. */
+DT_MUST_CHECK DT_API dt_status dt_polygamma_(dt_tensor *input, int64_t n) DT_NOEXCEPT;
+
+/** log of the multivariate Gamma function: p (p - 1) / 4 log(pi) + the sum of lgamma(input - j / 2)
+ * over j = 0 ... p - 1.
+ * @param input The input tensor.
+ * @param p The dimension.
+ * @throws RuntimeError: p is less than 1. */
+DT_MUST_CHECK DT_API dt_status dt_mvlgamma(
+    dt_tensor *input, int64_t p, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `mvlgamma`.
+ * @param input The tensor that is written. Written.
+ * @param p The dimension.
+ * @throws RuntimeError: p is less than 1. */
+DT_MUST_CHECK DT_API dt_status dt_mvlgamma_(dt_tensor *input, int64_t p) DT_NOEXCEPT;
+
+/** The modified Bessel function of the first kind, of order 0.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_i0(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `i0`.
+ * @param input The tensor that is written. Written. */
+DT_MUST_CHECK DT_API dt_status dt_i0_(dt_tensor *input) DT_NOEXCEPT;
+
+/** i0(input) exp(-abs(input)), which does not overflow.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_i0e(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** The modified Bessel function of the first kind, of order 1.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_i1(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** i1(input) exp(-abs(input)), which does not overflow.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_i1e(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** -input log(input); 0 at 0, -infinity below.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_entr(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** input * log1p(other), and 0 where input is 0.
+ * @param input A tensor or a number; one of the two operands is a tensor.
+ * @param other A tensor or a number. */
+DT_MUST_CHECK DT_API dt_status dt_xlog1py(
+    dt_tensor *input, dt_scalar_kind input_kind, int64_t input_i, double input_f, dt_tensor *other,
+    dt_scalar_kind other_kind, int64_t other_i, double other_f, dt_tensor **out) DT_NOEXCEPT;
+
+/** input = mantissa * 2^exponent with 1/2 <= abs(mantissa) < 1, the exponent as int32; of 0,
+ * infinities and NaN they are the element and 0.
+ * @param input The input tensor.
+ * @throws RuntimeError: the input is not floating-point. */
+DT_MUST_CHECK DT_API dt_status dt_frexp(
+    dt_tensor *input, dt_tensor **mantissa, dt_tensor **exponent) DT_NOEXCEPT;
+
+/** The next number of the dtype after input in the direction of other. Its derivatives are 1 by
+ * input, where the two differ, and else 0.
+ * @param input The input tensor.
+ * @param other Where to: it broadcasts with the first.
+ * @throws NotImplementedError: the operands are not floating-point. */
+DT_MUST_CHECK DT_API dt_status dt_nextafter(
+    dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `nextafter`.
+ * @param input The tensor that is written. Written.
+ * @param other Where to: it broadcasts with the first.
+ * @throws NotImplementedError: the operands are not floating-point. */
+DT_MUST_CHECK DT_API dt_status dt_nextafter_(dt_tensor *input, dt_tensor *other) DT_NOEXCEPT;
 
 /* ---- tensor */
 

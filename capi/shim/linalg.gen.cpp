@@ -531,6 +531,27 @@ dt_status dt_renorm_(
   });
 }
 
+dt_status dt_vander(dt_tensor *x, const int64_t *N, int32_t increasing, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("vander", [&] {
+    const Pin<dt_tensor> x_pin(x, "x"); auto& x_ = *x_pin;
+    const auto N_ = optional_number(N);
+    const bool increasing_ = increasing != 0;
+    need(out, "out");
+    put(out, dt::vander(x_, N_, increasing_));
+  });
+}
+
+dt_status dt_linalg_vander(dt_tensor *x, const int64_t *N, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("linalg_vander", [&] {
+    const Pin<dt_tensor> x_pin(x, "x"); auto& x_ = *x_pin;
+    const auto N_ = optional_number(N);
+    need(out, "out");
+    put(out, dt::linalg_vander(x_, N_));
+  });
+}
+
 dt_status dt_ger(dt_tensor *input, dt_tensor *vec2, dt_tensor **out) noexcept {
   clear_all(out);
   return guard("ger", [&] {

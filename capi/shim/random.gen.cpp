@@ -138,6 +138,94 @@ dt_status dt_bernoulli(dt_tensor *input, dt_generator *generator, dt_tensor **ou
   });
 }
 
+dt_status dt_bernoulli_p(
+    dt_tensor *input, double p, dt_generator *generator, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("bernoulli_p", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto p_ = p;
+    const OptionalPin<dt_generator> generator_pin(generator, "generator"); auto& generator_ = *generator_pin;
+    need(out, "out");
+    put(out, dt::bernoulli_p(input_, p_, generator_));
+  });
+}
+
+dt_status dt_multinomial(
+    dt_tensor *input, int64_t num_samples, int32_t replacement, dt_generator *generator,
+    dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("multinomial", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto num_samples_ = num_samples;
+    const bool replacement_ = replacement != 0;
+    const OptionalPin<dt_generator> generator_pin(generator, "generator"); auto& generator_ = *generator_pin;
+    need(out, "out");
+    put(out, dt::multinomial(input_, num_samples_, replacement_, generator_));
+  });
+}
+
+dt_status dt_poisson(dt_tensor *input, dt_generator *generator, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("poisson", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const OptionalPin<dt_generator> generator_pin(generator, "generator"); auto& generator_ = *generator_pin;
+    need(out, "out");
+    put(out, dt::poisson(input_, generator_));
+  });
+}
+
+dt_status dt_binomial(
+    dt_tensor *count, dt_tensor *prob, dt_generator *generator, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("binomial", [&] {
+    const Pin<dt_tensor> count_pin(count, "count"); auto& count_ = *count_pin;
+    const Pin<dt_tensor> prob_pin(prob, "prob"); auto& prob_ = *prob_pin;
+    const OptionalPin<dt_generator> generator_pin(generator, "generator"); auto& generator_ = *generator_pin;
+    need(out, "out");
+    put(out, dt::binomial(count_, prob_, generator_));
+  });
+}
+
+dt_status dt_exponential_(dt_tensor *input, double lambd, dt_generator *generator) noexcept {
+  return guard("exponential_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto lambd_ = lambd;
+    const OptionalPin<dt_generator> generator_pin(generator, "generator"); auto& generator_ = *generator_pin;
+    dt::exponential_(input_, lambd_, generator_);
+  });
+}
+
+dt_status dt_geometric_(dt_tensor *input, double p, dt_generator *generator) noexcept {
+  return guard("geometric_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto p_ = p;
+    const OptionalPin<dt_generator> generator_pin(generator, "generator"); auto& generator_ = *generator_pin;
+    dt::geometric_(input_, p_, generator_);
+  });
+}
+
+dt_status dt_cauchy_(
+    dt_tensor *input, double median, double sigma, dt_generator *generator) noexcept {
+  return guard("cauchy_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto median_ = median;
+    const auto sigma_ = sigma;
+    const OptionalPin<dt_generator> generator_pin(generator, "generator"); auto& generator_ = *generator_pin;
+    dt::cauchy_(input_, median_, sigma_, generator_);
+  });
+}
+
+dt_status dt_log_normal_(
+    dt_tensor *input, double mean, double std, dt_generator *generator) noexcept {
+  return guard("log_normal_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto mean_ = mean;
+    const auto std_ = std;
+    const OptionalPin<dt_generator> generator_pin(generator, "generator"); auto& generator_ = *generator_pin;
+    dt::log_normal_(input_, mean_, std_, generator_);
+  });
+}
+
 dt_status dt_uniform_(dt_tensor *input, double low, double high, dt_generator *generator) noexcept {
   return guard("uniform_", [&] {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
@@ -164,6 +252,25 @@ dt_status dt_bernoulli_(dt_tensor *input, double p, dt_generator *generator) noe
     const auto p_ = p;
     const OptionalPin<dt_generator> generator_pin(generator, "generator"); auto& generator_ = *generator_pin;
     dt::bernoulli_(input_, p_, generator_);
+  });
+}
+
+dt_status dt_bernoulli_tensor_(
+    dt_tensor *input, dt_tensor *probabilities, dt_generator *generator) noexcept {
+  return guard("bernoulli_tensor_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> probabilities_pin(probabilities, "probabilities"); auto& probabilities_ = *probabilities_pin;
+    const OptionalPin<dt_generator> generator_pin(generator, "generator"); auto& generator_ = *generator_pin;
+    dt::bernoulli_tensor_(input_, probabilities_, generator_);
+  });
+}
+
+dt_status dt_random_from_(dt_tensor *input, int64_t low, dt_generator *generator) noexcept {
+  return guard("random_from_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto low_ = low;
+    const OptionalPin<dt_generator> generator_pin(generator, "generator"); auto& generator_ = *generator_pin;
+    dt::random_from_(input_, low_, generator_);
   });
 }
 

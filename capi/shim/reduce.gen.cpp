@@ -378,6 +378,36 @@ dt_status dt_cumsum_(dt_tensor *input, int64_t dim, dt_dtype dtype) noexcept {
   });
 }
 
+dt_status dt_cumprod(dt_tensor *input, int64_t dim, dt_dtype dtype, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("cumprod", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto dim_ = dim;
+    const DType dtype_ = optional_enum<DType>(dtype, "dtype");
+    need(out, "out");
+    put(out, dt::cumprod(input_, dim_, dtype_));
+  });
+}
+
+dt_status dt_cumprod_(dt_tensor *input, int64_t dim, dt_dtype dtype) noexcept {
+  return guard("cumprod_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto dim_ = dim;
+    const DType dtype_ = optional_enum<DType>(dtype, "dtype");
+    dt::cumprod_(input_, dim_, dtype_);
+  });
+}
+
+dt_status dt_logcumsumexp(dt_tensor *input, int64_t dim, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("logcumsumexp", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto dim_ = dim;
+    need(out, "out");
+    put(out, dt::logcumsumexp(input_, dim_));
+  });
+}
+
 dt_status dt_diff(
     dt_tensor *input, int64_t n, int64_t dim, dt_tensor *prepend, dt_tensor *append,
     dt_tensor **out) noexcept {

@@ -135,4 +135,11 @@ Tensor renorm(const Tensor& input, const Scalar& p, int64_t dim, const Scalar& m
 // In-place version of `renorm`.
 const Tensor& renorm_(const Tensor& input, const Scalar& p, int64_t dim, const Scalar& maxnorm);
 
+// Vandermonde's matrix: each row has the powers of an element, the highest one first unless
+// `increasing`.
+Tensor vander(const Tensor& x, std::optional<int64_t> N = {}, bool increasing = false);
+
+// Vandermonde's matrices [..., n, N]: each row has the powers 0, 1, ... of an element.
+Tensor linalg_vander(const Tensor& x, std::optional<int64_t> N = {});
+
 }  // namespace dt

@@ -19,5 +19,6 @@
 #include "core/ops/reduce.gen.h"
 #include "core/ops/shapes.gen.h"
 #include "core/ops/sorting.gen.h"
+#include "core/ops/special.gen.h"
 #include "core/ops/views.gen.h"
 #include "core/ops/vision.gen.h"

@@ -10,6 +10,7 @@
 #include "core/ops/pointwise_activation.gen.h"
 #include "core/ops/pointwise_logic.gen.h"
 #include "core/ops/pointwise_math.gen.h"
+#include "core/ops/special.gen.h"
 #include "core/runtime/pointwise_ops.h"
 
 namespace dt {
@@ -1942,6 +1943,136 @@ Tensor divide_add(
 const Tensor& divide_add_(
     const Tensor& input, const Tensor& tensor1, const Tensor& tensor2, const Scalar& value) {
   pointwise_(kDivideAdd, {input, tensor1, tensor2}, {value});
+  return input;
+}
+
+static void erfc_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  if (g.wants[0]) g.out[0] = grad * (T(-1.1283791670955126) * exp(-input * input));
+}
+static constexpr PointwiseRow kErfc{
+    "erfc", "ErfcBackward0", DT_OP_erfc, DT_OP_erfc_backward, OpClass::kFloat, 1, 0, false, 1, 1,
+    false, {0}, {1}, erfc_gradient, false, false, false, false, nullptr, nullptr};
+Tensor erfc(const Tensor& input) {
+  return pointwise(kErfc, {input});
+}
+
+const Tensor& erfc_(const Tensor& input) {
+  pointwise_(kErfc, {input});
+  return input;
+}
+
+static void erfcx_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  const Tensor& result = g.result;
+  if (g.wants[0]) g.out[0] = grad * (T(2) * input * result - T(1.1283791670955126));
+}
+static constexpr PointwiseRow kErfcx{
+    "erfcx", "ErfcxBackward0", DT_OP_erfcx, DT_OP_erfcx_backward, OpClass::kFloat, 1, 0, false, 1,
+    1, true, {0}, {9}, erfcx_gradient, false, false, false, false, nullptr, nullptr};
+Tensor erfcx(const Tensor& input) {
+  return pointwise(kErfcx, {input});
+}
+
+static void erfinv_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  if (g.wants[0]) g.out[0] = grad * (T(0.886226925452758) * exp(square(erfinv(input))));
+}
+static constexpr PointwiseRow kErfinv{
+    "erfinv", "ErfinvBackward0", DT_OP_erfinv, DT_OP_erfinv_backward, OpClass::kFloat, 1, 0, false,
+    1, 1, false, {0}, {1}, erfinv_gradient, false, false, false, false, nullptr, nullptr};
+Tensor erfinv(const Tensor& input) {
+  return pointwise(kErfinv, {input});
+}
+
+const Tensor& erfinv_(const Tensor& input) {
+  pointwise_(kErfinv, {input});
+  return input;
+}
+
+static void ndtri_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& result = g.result;
+  if (g.wants[0]) g.out[0] = grad * (T(2.5066282746310002) * exp(T(0.5) * result * result));
+}
+static constexpr PointwiseRow kNdtri{
+    "ndtri", "NdtriBackward0", DT_OP_ndtri, DT_OP_ndtri_backward, OpClass::kFloat, 1, 0, false, 1,
+    0, true, {0}, {8}, ndtri_gradient, false, false, false, false, nullptr, nullptr};
+Tensor ndtri(const Tensor& input) {
+  return pointwise(kNdtri, {input});
+}
+
+static void lgamma_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  if (g.wants[0]) g.out[0] = grad * digamma(input);
+}
+static constexpr PointwiseRow kLgamma{
+    "lgamma", "LgammaBackward0", DT_OP_lgamma, DT_OP_lgamma_backward, OpClass::kFloat, 1, 0, false,
+    1, 1, false, {0}, {1}, lgamma_gradient, false, false, false, false, nullptr, nullptr};
+Tensor lgamma(const Tensor& input) {
+  return pointwise(kLgamma, {input});
+}
+
+const Tensor& lgamma_(const Tensor& input) {
+  pointwise_(kLgamma, {input});
+  return input;
+}
+
+static void digamma_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  if (g.wants[0]) g.out[0] = grad * zeta(T(2), input);
+}
+static constexpr PointwiseRow kDigamma{
+    "digamma", "DigammaBackward0", DT_OP_digamma, DT_OP_digamma_backward, OpClass::kFloat, 1, 0,
+    false, 1, 1, false, {0}, {1}, digamma_gradient, false, false, false, false, nullptr, nullptr};
+Tensor digamma(const Tensor& input) {
+  return pointwise(kDigamma, {input});
+}
+
+const Tensor& digamma_(const Tensor& input) {
+  pointwise_(kDigamma, {input});
+  return input;
+}
+
+static void zeta_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  const Tensor& other = g.input[1];
+  if (g.wants[1]) g.out[1] = -grad * input * zeta(input + T(1), other);
+}
+static constexpr PointwiseRow kZeta{
+    "zeta", "ZetaBackward0", DT_OP_zeta, DT_OP_zeta_backward, OpClass::kFloat, 2, 0, false, 2, 3,
+    false, {0, 0}, {0, 3}, zeta_gradient, false, false, false, false, nullptr, nullptr};
+Tensor zeta(const Operand& input, const Operand& other) {
+  return pointwise(kZeta, {input, other});
+}
+
+static void bessel_i_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  const Tensor& result = g.result;
+  const double order = g.attribute[0];
+  const double scaled = g.attribute[1];
+  if (g.wants[0]) {
+    const Tensor safe = where(eq(input, T(0)), T(1), input);
+    const Tensor slope = where(eq(input, T(0)), T(0.5), result / safe);
+    g.out[0] = grad * (bessel_i(input, T(1) - order, scaled) - order * slope - scaled * sign(input) * result);
+  }
+}
+static constexpr PointwiseRow kBesselI{
+    "bessel_i", "BesselIBackward0", DT_OP_bessel_i, DT_OP_bessel_i_backward, OpClass::kFloat, 1, 0,
+    false, 1, 1, true, {0}, {9}, bessel_i_gradient, false, false, false, false, nullptr, nullptr};
+Tensor bessel_i(const Tensor& input, const Scalar& order, const Scalar& scaled) {
+  return pointwise(kBesselI, {input}, {order, scaled});
+}
+
+const Tensor& bessel_i_(const Tensor& input, const Scalar& order, const Scalar& scaled) {
+  pointwise_(kBesselI, {input}, {order, scaled});
   return input;
 }
 

@@ -59,6 +59,37 @@ Tensor randint_like(
 // 1 with the probability that the input says, else 0.
 Tensor bernoulli(const Tensor& input, const Ref<Generator>& generator = {});
 
+// 1 with probability p, else 0, in the input's shape and dtype.
+Tensor bernoulli_p(const Tensor& input, double p, const Ref<Generator>& generator = {});
+
+// Positions drawn with the probabilities that the weights say, as int64 [num_samples] or [rows,
+// num_samples].
+Tensor multinomial(
+    const Tensor& input, int64_t num_samples, bool replacement = false,
+    const Ref<Generator>& generator = {});
+
+// Random counts of Poisson's distribution.
+Tensor poisson(const Tensor& input, const Ref<Generator>& generator = {});
+
+// Random counts of successes.
+Tensor binomial(const Tensor& count, const Tensor& prob, const Ref<Generator>& generator = {});
+
+// Fills the tensor with numbers of the exponential distribution, which are not 0.
+const Tensor& exponential_(
+    const Tensor& input, double lambd = 1.0, const Ref<Generator>& generator = {});
+
+// Fills the tensor with the number of trials up to the first success: 1, 2, ...
+const Tensor& geometric_(const Tensor& input, double p, const Ref<Generator>& generator = {});
+
+// Fills the tensor with numbers of Cauchy's distribution.
+const Tensor& cauchy_(
+    const Tensor& input, double median = 0.0, double sigma = 1.0,
+    const Ref<Generator>& generator = {});
+
+// Fills the tensor with exp of normal numbers.
+const Tensor& log_normal_(
+    const Tensor& input, double mean = 1.0, double std = 2.0, const Ref<Generator>& generator = {});
+
 // Fills the tensor with uniform numbers in [low, high).
 const Tensor& uniform_(
     const Tensor& input, double low = 0.0, double high = 1.0, const Ref<Generator>& generator = {});
@@ -69,6 +100,15 @@ const Tensor& normal_(
 
 // Fills the tensor with 1 with probability p, else 0.
 const Tensor& bernoulli_(const Tensor& input, double p = 0.5, const Ref<Generator>& generator = {});
+
+// Fills the tensor with 1 with these probabilities, else 0.
+const Tensor& bernoulli_tensor_(
+    const Tensor& input, const Tensor& probabilities, const Ref<Generator>& generator = {});
+
+// Fills the tensor with uniform integers from low to the largest up to which its dtype has all;
+// without 2^63 - 1.
+const Tensor& random_from_(
+    const Tensor& input, int64_t low = 0, const Ref<Generator>& generator = {});
 
 // Fills the tensor with uniform integers in [low, high).
 const Tensor& random_(

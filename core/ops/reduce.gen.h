@@ -120,6 +120,16 @@ Tensor logsumexp(const Tensor& input, IntList dim, bool keepdim = false);
 // Running sum along a dimension: result[i] = input[0] + ... + input[i].
 Tensor cumsum(const Tensor& input, int64_t dim, DType dtype = DType::kDefault);
 
+// Running product along a dimension: result[i] = input[0] * ... * input[i].
+Tensor cumprod(const Tensor& input, int64_t dim, DType dtype = DType::kDefault);
+
+// In-place version of `cumprod`.
+const Tensor& cumprod_(const Tensor& input, int64_t dim, DType dtype = DType::kDefault);
+
+// Running logsumexp along a dimension: result[i] = log(exp(input[0]) + ... + exp(input[i])),
+// without overflow.
+Tensor logcumsumexp(const Tensor& input, int64_t dim);
+
 // Differences of neighbours along a dimension: input[i + 1] - input[i]; of bools, whether they
 // differ.
 Tensor diff(

@@ -221,6 +221,22 @@ int32_t multiply_add(const dt_stream* stream, const calls::Pointwise& call);
 int32_t multiply_add_backward(const dt_stream* stream, const calls::Pointwise& call);
 int32_t divide_add(const dt_stream* stream, const calls::Pointwise& call);
 int32_t divide_add_backward(const dt_stream* stream, const calls::Pointwise& call);
+int32_t erfc(const dt_stream* stream, const calls::Pointwise& call);
+int32_t erfc_backward(const dt_stream* stream, const calls::Pointwise& call);
+int32_t erfcx(const dt_stream* stream, const calls::Pointwise& call);
+int32_t erfcx_backward(const dt_stream* stream, const calls::Pointwise& call);
+int32_t erfinv(const dt_stream* stream, const calls::Pointwise& call);
+int32_t erfinv_backward(const dt_stream* stream, const calls::Pointwise& call);
+int32_t ndtri(const dt_stream* stream, const calls::Pointwise& call);
+int32_t ndtri_backward(const dt_stream* stream, const calls::Pointwise& call);
+int32_t lgamma(const dt_stream* stream, const calls::Pointwise& call);
+int32_t lgamma_backward(const dt_stream* stream, const calls::Pointwise& call);
+int32_t digamma(const dt_stream* stream, const calls::Pointwise& call);
+int32_t digamma_backward(const dt_stream* stream, const calls::Pointwise& call);
+int32_t zeta(const dt_stream* stream, const calls::Pointwise& call);
+int32_t zeta_backward(const dt_stream* stream, const calls::Pointwise& call);
+int32_t bessel_i(const dt_stream* stream, const calls::Pointwise& call);
+int32_t bessel_i_backward(const dt_stream* stream, const calls::Pointwise& call);
 
 }  // namespace dt::cpu::kernels
 
@@ -440,5 +456,21 @@ int32_t multiply_add(const dt_stream* stream, const calls::Pointwise& call);
 int32_t multiply_add_backward(const dt_stream* stream, const calls::Pointwise& call);
 int32_t divide_add(const dt_stream* stream, const calls::Pointwise& call);
 int32_t divide_add_backward(const dt_stream* stream, const calls::Pointwise& call);
+int32_t erfc(const dt_stream* stream, const calls::Pointwise& call);
+int32_t erfc_backward(const dt_stream* stream, const calls::Pointwise& call);
+int32_t erfcx(const dt_stream* stream, const calls::Pointwise& call);
+int32_t erfcx_backward(const dt_stream* stream, const calls::Pointwise& call);
+int32_t erfinv(const dt_stream* stream, const calls::Pointwise& call);
+int32_t erfinv_backward(const dt_stream* stream, const calls::Pointwise& call);
+int32_t ndtri(const dt_stream* stream, const calls::Pointwise& call);
+int32_t ndtri_backward(const dt_stream* stream, const calls::Pointwise& call);
+int32_t lgamma(const dt_stream* stream, const calls::Pointwise& call);
+int32_t lgamma_backward(const dt_stream* stream, const calls::Pointwise& call);
+int32_t digamma(const dt_stream* stream, const calls::Pointwise& call);
+int32_t digamma_backward(const dt_stream* stream, const calls::Pointwise& call);
+int32_t zeta(const dt_stream* stream, const calls::Pointwise& call);
+int32_t zeta_backward(const dt_stream* stream, const calls::Pointwise& call);
+int32_t bessel_i(const dt_stream* stream, const calls::Pointwise& call);
+int32_t bessel_i_backward(const dt_stream* stream, const calls::Pointwise& call);
 
 }  // namespace dt::cuda::kernels

@@ -88,6 +88,53 @@ struct Bernoulli : Call {
         p(call->floats[0]) {}
 };
 
+// y[r, i] = the first j with p[r, 0] + ... + p[r, j] > u[r, i] (1 - 2^-52) times the sum of p[r];
+// -1 throughout a row whose weights are no distribution. A backend need not have it.
+struct Choose : Call {
+  const dt_view& y;
+  const dt_view& p;
+  const dt_view& u;
+
+  explicit Choose(const dt_call* call)
+      : Call(call),
+        y(call->out[0]),
+        p(call->in[0]),
+        u(call->in[1]) {}
+};
+
+// Counts and rates are float64. Element i has the stream of blocks with the counter offset +
+// advance + i and the upper counter 0, 1, ...; see random_counts.h.
+struct Poisson : Call {
+  const dt_view& y;
+  const dt_view& rate;
+  const dt_view& state;
+  int64_t advance;
+
+  explicit Poisson(const dt_call* call)
+      : Call(call),
+        y(call->out[0]),
+        rate(call->in[0]),
+        state(call->in[1]),
+        advance(call->ints[0]) {}
+};
+
+// As poisson.
+struct Binomial : Call {
+  const dt_view& y;
+  const dt_view& count;
+  const dt_view& prob;
+  const dt_view& state;
+  int64_t advance;
+
+  explicit Binomial(const dt_call* call)
+      : Call(call),
+        y(call->out[0]),
+        count(call->in[0]),
+        prob(call->in[1]),
+        state(call->in[2]),
+        advance(call->ints[0]) {}
+};
+
 }  // namespace dt::calls
 
 namespace dt::cpu::kernels {
@@ -97,6 +144,10 @@ int32_t normal(const dt_stream* stream, const calls::Normal& call);
 int32_t randint(const dt_stream* stream, const calls::Randint& call);
 int32_t random_keys(const dt_stream* stream, const calls::RandomKeys& call);
 int32_t bernoulli(const dt_stream* stream, const calls::Bernoulli& call);
+int32_t choose(const dt_stream* stream, const calls::Choose& call);
+int64_t choose_workspace(const dt_stream* stream, const calls::Choose& call);
+int32_t poisson(const dt_stream* stream, const calls::Poisson& call);
+int32_t binomial(const dt_stream* stream, const calls::Binomial& call);
 
 }  // namespace dt::cpu::kernels
 
@@ -107,5 +158,8 @@ int32_t normal(const dt_stream* stream, const calls::Normal& call);
 int32_t randint(const dt_stream* stream, const calls::Randint& call);
 int32_t random_keys(const dt_stream* stream, const calls::RandomKeys& call);
 int32_t bernoulli(const dt_stream* stream, const calls::Bernoulli& call);
+int32_t choose(const dt_stream* stream, const calls::Choose& call);
+int32_t poisson(const dt_stream* stream, const calls::Poisson& call);
+int32_t binomial(const dt_stream* stream, const calls::Binomial& call);
 
 }  // namespace dt::cuda::kernels

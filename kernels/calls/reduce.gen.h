@@ -36,6 +36,22 @@ struct ReductionAlong : Call {
         compute(static_cast<int32_t>(call->ints[0])) {}
 };
 
+// What elements of x up to each one along dim give together, in the dtype `compute` or one as wide
+// as any, becomes one of y.
+struct Scan : Call {
+  const dt_view& y;
+  const dt_view& x;
+  int32_t compute;
+  int64_t dim;
+
+  explicit Scan(const dt_call* call)
+      : Call(call),
+        y(call->out[0]),
+        x(call->in[0]),
+        compute(static_cast<int32_t>(call->ints[0])),
+        dim(call->ints[1]) {}
+};
+
 // Sum of squared deviations from the mean divided by max(0, n - correction), in two passes or by
 // Welford's update; with root the square root of that, taken before the result is rounded to its
 // dtype.
@@ -65,21 +81,6 @@ struct Norm : Call {
         y(call->out[0]),
         x(call->in[0]),
         p(call->floats[0]) {}
-};
-
-// y[..., i, ...] = sum of x[..., 0..i, ...] along dim.
-struct Cumsum : Call {
-  const dt_view& y;
-  const dt_view& x;
-  int32_t compute;
-  int64_t dim;
-
-  explicit Cumsum(const dt_call* call)
-      : Call(call),
-        y(call->out[0]),
-        x(call->in[0]),
-        compute(static_cast<int32_t>(call->ints[0])),
-        dim(call->ints[1]) {}
 };
 
 }  // namespace dt::calls
@@ -117,8 +118,15 @@ int64_t any_workspace(const dt_stream* stream, const calls::Reduction& call);
 // Whether every element is nonzero. y is bool.
 int32_t all(const dt_stream* stream, const calls::Reduction& call);
 int64_t all_workspace(const dt_stream* stream, const calls::Reduction& call);
-int32_t cumsum(const dt_stream* stream, const calls::Cumsum& call);
-int64_t cumsum_workspace(const dt_stream* stream, const calls::Cumsum& call);
+// y[..., i, ...] = sum of x[..., 0..i, ...] along dim.
+int32_t cumsum(const dt_stream* stream, const calls::Scan& call);
+int64_t cumsum_workspace(const dt_stream* stream, const calls::Scan& call);
+// y[..., i, ...] = product of x[..., 0..i, ...] along dim.
+int32_t cumprod(const dt_stream* stream, const calls::Scan& call);
+int64_t cumprod_workspace(const dt_stream* stream, const calls::Scan& call);
+// y[..., i, ...] = log of the sum of exp(x[..., 0..i, ...]) along dim.
+int32_t logcumsumexp(const dt_stream* stream, const calls::Scan& call);
+int64_t logcumsumexp_workspace(const dt_stream* stream, const calls::Scan& call);
 
 }  // namespace dt::cpu::kernels
 
@@ -155,7 +163,14 @@ int64_t any_workspace(const dt_stream* stream, const calls::Reduction& call);
 // Whether every element is nonzero. y is bool.
 int32_t all(const dt_stream* stream, const calls::Reduction& call);
 int64_t all_workspace(const dt_stream* stream, const calls::Reduction& call);
-int32_t cumsum(const dt_stream* stream, const calls::Cumsum& call);
-int64_t cumsum_workspace(const dt_stream* stream, const calls::Cumsum& call);
+// y[..., i, ...] = sum of x[..., 0..i, ...] along dim.
+int32_t cumsum(const dt_stream* stream, const calls::Scan& call);
+int64_t cumsum_workspace(const dt_stream* stream, const calls::Scan& call);
+// y[..., i, ...] = product of x[..., 0..i, ...] along dim.
+int32_t cumprod(const dt_stream* stream, const calls::Scan& call);
+int64_t cumprod_workspace(const dt_stream* stream, const calls::Scan& call);
+// y[..., i, ...] = log of the sum of exp(x[..., 0..i, ...]) along dim.
+int32_t logcumsumexp(const dt_stream* stream, const calls::Scan& call);
+int64_t logcumsumexp_workspace(const dt_stream* stream, const calls::Scan& call);
 
 }  // namespace dt::cuda::kernels

@@ -41,7 +41,8 @@ struct Exact {
   X(tanh, 30) X(sigmoid, 22) X(erf, 30) X(square, 1) X(conj, 0)       \
   X(logsigmoid, 51) X(exp2, 20) X(log2, 70) X(log10, 70)                          \
   X(asin, 50) X(acos, 50) X(atan, 40) X(sinh, 40) X(cosh, 35)                     \
-  X(asinh, 70) X(acosh, 60) X(atanh, 70)
+  X(asinh, 70) X(acosh, 60) X(atanh, 70)                                          \
+  X(erfc, 80) X(erfcx, 90) X(erfinv, 300) X(ndtri, 300) X(lgamma, 200) X(digamma, 200)
 // clang-format on
 #define DT_BINARY_FUNCTIONS(X) \
   X(maximum, 3)                \
@@ -49,7 +50,7 @@ struct Exact {
   X(pow, 80)                   \
   X(div_trunc, 8)              \
   X(div_floor, 200)            \
-  X(modulo, 150) X(fmod, 150) X(copysign, 2) X(atan2, 60) X(hypot, 20) X(xlogy, 28)
+  X(modulo, 150) X(fmod, 150) X(copysign, 2) X(atan2, 60) X(hypot, 20) X(xlogy, 28) X(zeta, 1500)
 #define DT_COMPARISONS(X) X(eq, ==) X(ne, !=) X(lt, <) X(le, <=) X(gt, >) X(ge, >=)
 #define DT_OPERATORS(X) X(+, 1) X(-, 1) X(*, 1) X(/, 6)
 
@@ -116,6 +117,9 @@ constexpr Probe where(Probe condition, Probe a, Probe b) {
 }
 constexpr Probe where(bool, Probe a, Probe b) {
   return cost(1, a, b);
+}
+constexpr Probe bessel_i(Probe a, Probe b, Probe c) {
+  return cost(800, a, b, c);
 }
 constexpr Probe sin(Probe a) {
   return {a.operations + 40, true};

@@ -68,6 +68,9 @@ void add_kernels(dt_registry* registry) {
   add(registry, "randint", run<Randint, kernels::randint>);
   add(registry, "random_keys", run<RandomKeys, kernels::random_keys>);
   add(registry, "bernoulli", run<Bernoulli, kernels::bernoulli>);
+  add(registry, "choose", run<Choose, kernels::choose>, workspace<Choose, kernels::choose_workspace>);
+  add(registry, "poisson", run<Poisson, kernels::poisson>);
+  add(registry, "binomial", run<Binomial, kernels::binomial>);
   add(registry, "sum", run<Reduction, kernels::sum>, workspace<Reduction, kernels::sum_workspace>);
   add(registry, "mean", run<Reduction, kernels::mean>, workspace<Reduction, kernels::mean_workspace>);
   add(registry, "prod", run<Reduction, kernels::prod>, workspace<Reduction, kernels::prod_workspace>);
@@ -79,7 +82,9 @@ void add_kernels(dt_registry* registry) {
   add(registry, "norm", run<Norm, kernels::norm>, workspace<Norm, kernels::norm_workspace>);
   add(registry, "any", run<Reduction, kernels::any>, workspace<Reduction, kernels::any_workspace>);
   add(registry, "all", run<Reduction, kernels::all>, workspace<Reduction, kernels::all_workspace>);
-  add(registry, "cumsum", run<Cumsum, kernels::cumsum>, workspace<Cumsum, kernels::cumsum_workspace>);
+  add(registry, "cumsum", run<Scan, kernels::cumsum>, workspace<Scan, kernels::cumsum_workspace>);
+  add(registry, "cumprod", run<Scan, kernels::cumprod>, workspace<Scan, kernels::cumprod_workspace>);
+  add(registry, "logcumsumexp", run<Scan, kernels::logcumsumexp>, workspace<Scan, kernels::logcumsumexp_workspace>);
   add(registry, "sort", run<Sort, kernels::sort>, workspace<Sort, kernels::sort_workspace>);
   add(registry, "order_statistic", run<OrderStatistic, kernels::order_statistic>, workspace<OrderStatistic, kernels::order_statistic_workspace>);
   add(registry, "cummax", run<ExtremumScan, kernels::cummax>);
@@ -314,6 +319,22 @@ void add_kernels(dt_registry* registry) {
   add(registry, "multiply_add_backward", run<Pointwise, kernels::multiply_add_backward>);
   add(registry, "divide_add", run<Pointwise, kernels::divide_add>);
   add(registry, "divide_add_backward", run<Pointwise, kernels::divide_add_backward>);
+  add(registry, "erfc", run<Pointwise, kernels::erfc>);
+  add(registry, "erfc_backward", run<Pointwise, kernels::erfc_backward>);
+  add(registry, "erfcx", run<Pointwise, kernels::erfcx>);
+  add(registry, "erfcx_backward", run<Pointwise, kernels::erfcx_backward>);
+  add(registry, "erfinv", run<Pointwise, kernels::erfinv>);
+  add(registry, "erfinv_backward", run<Pointwise, kernels::erfinv_backward>);
+  add(registry, "ndtri", run<Pointwise, kernels::ndtri>);
+  add(registry, "ndtri_backward", run<Pointwise, kernels::ndtri_backward>);
+  add(registry, "lgamma", run<Pointwise, kernels::lgamma>);
+  add(registry, "lgamma_backward", run<Pointwise, kernels::lgamma_backward>);
+  add(registry, "digamma", run<Pointwise, kernels::digamma>);
+  add(registry, "digamma_backward", run<Pointwise, kernels::digamma_backward>);
+  add(registry, "zeta", run<Pointwise, kernels::zeta>);
+  add(registry, "zeta_backward", run<Pointwise, kernels::zeta_backward>);
+  add(registry, "bessel_i", run<Pointwise, kernels::bessel_i>);
+  add(registry, "bessel_i_backward", run<Pointwise, kernels::bessel_i_backward>);
 }
 
 }  // namespace dt::cpu

@@ -1,9 +1,9 @@
-// cumsum along any dimension. Floating sums are carried in double, integers wrap around in 64 bits,
-// as on the CPU.
+// Scans along any dimension: cumsum, cumprod, logcumsumexp. Floating sums and products are carried
+// in double, integers wrap around in 64 bits, as on the CPU.
 //
 // Lines whose elements are neighbours are scanned by a warp or a block each, tile by tile; lines
 // that lie side by side by a thread each. Few long lines are cut into chunks: first every chunk is
-// summed, then the sums are scanned, then every chunk is scanned on top of those before it. That
+// joined, then the totals are scanned, then every chunk is scanned on top of those before it. That
 // reads x twice, but repeats bit for bit, which a look-back over running blocks would not.
 #include <type_traits>
 
@@ -13,6 +13,7 @@
 #include "kernels/cuda/packet.cuh"
 #include "kernels/cuda/team.cuh"
 #include "kernels/cuda/types.cuh"
+#include "kernels/math.h"
 
 namespace dt::cuda {
 namespace {
@@ -20,6 +21,33 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kWidth = 4;     // neighbouring elements that a thread scans by itself
 constexpr int kSubtiles = 4;  // of kWidth elements per thread, in flight together
+
+// ---- what a scan does with an element: joins it to those before. Chunks are joined in the same
+// way.
+
+template <class T>
+struct Addition {
+  using Value = T;
+  static __device__ __forceinline__ T nothing() { return T(0); }
+  static __device__ __forceinline__ T join(T before, T x) { return before + x; }
+};
+
+template <class T>
+struct Multiplication {
+  using Value = T;
+  static __device__ __forceinline__ T nothing() { return T(1); }
+  static __device__ __forceinline__ T join(T before, T x) { return before * x; }
+};
+
+struct LogOfSum {
+  using Value = double;
+  static __device__ __forceinline__ double nothing() { return -math::kInfinity; }
+  static __device__ __noinline__ double join(double before, double x) {
+    const double larger = math::maximum(before, x), smaller = math::minimum(before, x);
+    if (larger == smaller && math::isinf(larger)) return larger;
+    return larger + math::log1p(math::exp(smaller - larger));
+  }
+};
 
 struct ScanCall {
   void* y;
@@ -29,7 +57,7 @@ struct ScanCall {
   uint32_t count;              // lines
   int64_t length, y_stride, x_stride;
   int64_t chunk_length;
-  void* totals;  // [lines][chunks] or, side by side, [chunks][lines]: sums of chunks; or null
+  void* totals;  // [lines][chunks] or, side by side, [chunks][lines]: those of chunks; or null
 };
 
 // ---- elements: of a C++ type in packets, or of any dtype (Any) one by one
@@ -40,8 +68,9 @@ struct Any {};
 template <class Source>
 constexpr int kBatch = std::is_same_v<Source, Any> ? 4 : 8;
 
-template <class Sum, class Source>
+template <class Fold, class Source>
 struct Elements {
+  using Sum = typename Fold::Value;
   static __device__ __forceinline__ Sum load(const ScanCall& call, int64_t offset) {
     if constexpr (std::is_same_v<Source, Any>)
       return load_as<Sum>(call.x, call.x_dtype, offset);
@@ -55,18 +84,19 @@ struct Elements {
       static_cast<Source*>(call.y)[offset] = static_cast<Source>(value);
   }
 
-  // Elements [at, at + kWidth) of a line at x; those from `end` on count as 0.
+  // Elements [at, at + kWidth) of a line at x; those from `end` on count as nothing.
   static __device__ __forceinline__ void load_four(const ScanCall& call, int64_t x, int64_t at,
                                                    int64_t end, Sum (&value)[kWidth]) {
     if constexpr (std::is_same_v<Source, Any>) {
 #pragma unroll
       for (int i = 0; i < kWidth; ++i)
-        value[i] = at + i < end ? load(call, x + (at + i) * call.x_stride) : Sum(0);
+        value[i] = at + i < end ? load(call, x + (at + i) * call.x_stride) : Fold::nothing();
     } else {
       Packet<Source, kWidth> packet = {};
       if (at < end) packet = load_packet<kWidth>(static_cast<const Source*>(call.x) + x + at);
 #pragma unroll
-      for (int i = 0; i < kWidth; ++i) value[i] = static_cast<Sum>(packet.value[i]);
+      for (int i = 0; i < kWidth; ++i)
+        value[i] = at < end ? static_cast<Sum>(packet.value[i]) : Fold::nothing();
     }
   }
   static __device__ __forceinline__ void store_four(const ScanCall& call, int64_t y, int64_t at,
@@ -85,13 +115,25 @@ struct Elements {
   }
 };
 
-// ---- sums over the lanes of a warp
+// ---- over the lanes of a warp
 
-// The sum of the lanes before, given the inclusive one.
-template <class Sum>
-__device__ __forceinline__ Sum exclusive_over_lanes(Sum inclusive) {
+// What the lanes up to this one give together.
+template <class Fold, class Sum>
+__device__ __forceinline__ Sum inclusive(Sum value) {
+  const int lane = static_cast<int>(threadIdx.x % kWarp);
+#pragma unroll
+  for (int step = 1; step < kWarp; step *= 2) {
+    const Sum before = __shfl_up_sync(0xffffffffu, value, step);
+    if (lane >= step) value = Fold::join(before, value);
+  }
+  return value;
+}
+
+// What the lanes before give, from the inclusive values.
+template <class Fold, class Sum>
+__device__ __forceinline__ Sum exclusive(Sum inclusive) {
   const Sum before = __shfl_up_sync(0xffffffffu, inclusive, 1);
-  return threadIdx.x % kWarp == 0 ? Sum(0) : before;
+  return threadIdx.x % kWarp == 0 ? Fold::nothing() : before;
 }
 
 // ---- lines of neighbours
@@ -100,21 +142,22 @@ __device__ __forceinline__ Sum exclusive_over_lanes(Sum inclusive) {
 template <int kWarps>
 constexpr int64_t kTile = int64_t{kSubtiles} * kWidth* kWarps* kWarp;
 
-// The sums of everything in a tile before each of this warp's subtiles, and of the whole tile.
-// `inclusive` are the sums over lanes. Parts follow each other subtile by subtile, warp by warp.
-template <class Sum, int kWarps>
+// What everything in a tile before each of this warp's subtiles gives, and the whole tile.
+// `inclusive` are the values over lanes. Parts follow each other subtile by subtile, warp by warp.
+template <class Fold, int kWarps>
 struct TileSums {
+  using Sum = typename Fold::Value;
   Sum before[kSubtiles];
   Sum all;
 
   __device__ __forceinline__ TileSums(const Sum (&inclusive)[kSubtiles], Sum* shared) {
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp % kWarps;
     if constexpr (kWarps == 1) {
-      all = 0;
+      all = Fold::nothing();
 #pragma unroll
       for (int s = 0; s < kSubtiles; ++s) {
         before[s] = all;
-        all += __shfl_sync(0xffffffffu, inclusive[s], kWarp - 1);
+        all = Fold::join(all, __shfl_sync(0xffffffffu, inclusive[s], kWarp - 1));
       }
     } else {
       static_assert(kSubtiles * kWarps == kWarp, "a warp scans the sums of all parts");
@@ -123,8 +166,8 @@ struct TileSums {
         if (lane == kWarp - 1) shared[s * kWarps + warp] = inclusive[s];
       }
       __syncthreads();
-      const Sum parts = inclusive_over_lanes(shared[lane]);
-      const Sum parts_before = exclusive_over_lanes(parts);
+      const Sum parts = dt::cuda::inclusive<Fold>(shared[lane]);
+      const Sum parts_before = exclusive<Fold>(parts);
 #pragma unroll
       for (int s = 0; s < kSubtiles; ++s)
         before[s] = __shfl_sync(0xffffffffu, parts_before, s * kWarps + warp);
@@ -134,10 +177,11 @@ struct TileSums {
 };
 
 // blockIdx.x: 8 / kWarps lines; blockIdx.y: a chunk of them.
-template <class Sum, class Source, int kWarps>
+template <class Fold, class Source, int kWarps>
 __global__ void __launch_bounds__(kThreads) scan_rows(const __grid_constant__ ScanCall call) {
   begin_kernel();
-  using Line = Elements<Sum, Source>;
+  using Sum = typename Fold::Value;
+  using Line = Elements<Fold, Source>;
   constexpr int kLineThreads = kWarps * kWarp, kLines = kThreads / kLineThreads;
   __shared__ Sum shared[2][kWarp];  // two, so that a tile need not wait until the last one is read
   const uint32_t line = blockIdx.x * kLines + threadIdx.x / kLineThreads;
@@ -147,40 +191,42 @@ __global__ void __launch_bounds__(kThreads) scan_rows(const __grid_constant__ Sc
   const int64_t begin = blockIdx.y * call.chunk_length;
   int64_t end = begin + call.chunk_length;
   if (end > call.length) end = call.length;
-  Sum carry = 0;
+  Sum carry = Fold::nothing();
   if (call.totals && blockIdx.y > 0)
     carry = static_cast<const Sum*>(call.totals)[int64_t{line} * gridDim.y + blockIdx.y - 1];
   int buffer = 0;
   for (int64_t tile = begin; tile < end; tile += kTile<kWarps>, buffer ^= 1) {
     const int64_t first = tile + threadIdx.x % kLineThreads * kWidth;
     const int64_t readable = exists ? end : tile;
-    Sum value[kSubtiles][kWidth], inclusive[kSubtiles];
+    Sum value[kSubtiles][kWidth], up_to[kSubtiles];
 #pragma unroll
     for (int s = 0; s < kSubtiles; ++s)
       Line::load_four(call, offset[1], first + s * kLineThreads * kWidth, readable, value[s]);
 #pragma unroll
     for (int s = 0; s < kSubtiles; ++s) {
 #pragma unroll
-      for (int i = 1; i < kWidth; ++i) value[s][i] += value[s][i - 1];
-      inclusive[s] = inclusive_over_lanes(value[s][kWidth - 1]);
+      for (int i = 1; i < kWidth; ++i) value[s][i] = Fold::join(value[s][i - 1], value[s][i]);
+      up_to[s] = inclusive<Fold>(value[s][kWidth - 1]);
     }
-    const TileSums<Sum, kWarps> sums(inclusive, shared[buffer]);
+    const TileSums<Fold, kWarps> sums(up_to, shared[buffer]);
 #pragma unroll
     for (int s = 0; s < kSubtiles; ++s) {
-      const Sum before = carry + (sums.before[s] + exclusive_over_lanes(inclusive[s]));
+      const Sum in_tile = Fold::join(sums.before[s], exclusive<Fold>(up_to[s]));
+      const Sum before = Fold::join(carry, in_tile);
 #pragma unroll
-      for (int i = 0; i < kWidth; ++i) value[s][i] += before;
+      for (int i = 0; i < kWidth; ++i) value[s][i] = Fold::join(before, value[s][i]);
       Line::store_four(call, offset[0], first + s * kLineThreads * kWidth, readable, value[s]);
     }
-    carry += sums.all;
+    carry = Fold::join(carry, sums.all);
   }
 }
 
-// The sum of a chunk, into totals [lines][chunks].
-template <class Sum, class Source>
-__global__ void __launch_bounds__(kThreads) sum_chunks(const __grid_constant__ ScanCall call) {
+// What a chunk gives, into totals [lines][chunks].
+template <class Fold, class Source>
+__global__ void __launch_bounds__(kThreads) join_chunks(const __grid_constant__ ScanCall call) {
   begin_kernel();
-  using Line = Elements<Sum, Source>;
+  using Sum = typename Fold::Value;
+  using Line = Elements<Fold, Source>;
   constexpr int kWarps = kThreads / kWarp;
   __shared__ Sum of_warp[kWarps];
   int64_t offset[2];
@@ -188,7 +234,7 @@ __global__ void __launch_bounds__(kThreads) sum_chunks(const __grid_constant__ S
   const int64_t begin = blockIdx.y * call.chunk_length;
   int64_t end = begin + call.chunk_length;
   if (end > call.length) end = call.length;
-  Sum sum = 0;
+  Sum sum = Fold::nothing();
   for (int64_t tile = begin; tile < end; tile += kTile<kWarps>) {
     Sum value[kSubtiles][kWidth];
 #pragma unroll
@@ -197,25 +243,27 @@ __global__ void __launch_bounds__(kThreads) sum_chunks(const __grid_constant__ S
     }
 #pragma unroll
     for (int s = 0; s < kSubtiles; ++s)
-      sum += (value[s][0] + value[s][1]) + (value[s][2] + value[s][3]);
+      sum = Fold::join(sum, Fold::join(Fold::join(value[s][0], value[s][1]),
+                                       Fold::join(value[s][2], value[s][3])));
   }
-  sum = inclusive_over_lanes(sum);
+  sum = inclusive<Fold>(sum);
   if (threadIdx.x % kWarp == kWarp - 1) of_warp[threadIdx.x / kWarp] = sum;
   __syncthreads();
   if (threadIdx.x != 0) return;
-  sum = 0;
+  sum = Fold::nothing();
 #pragma unroll
-  for (int w = 0; w < kWarps; ++w) sum += of_warp[w];
+  for (int w = 0; w < kWarps; ++w) sum = Fold::join(sum, of_warp[w]);
   static_cast<Sum*>(call.totals)[int64_t{blockIdx.x} * gridDim.y + blockIdx.y] = sum;
 }
 
-// ---- lines side by side: a thread each. kSumOnly: the sum of a chunk, into totals
+// ---- lines side by side: a thread each. kTotal: what a chunk gives, into totals
 // [chunks][lines].
 
-template <class Sum, class Source, bool kSumOnly>
+template <class Fold, class Source, bool kTotal>
 __global__ void __launch_bounds__(kThreads) scan_columns(const __grid_constant__ ScanCall call) {
   begin_kernel();
-  using Line = Elements<Sum, Source>;
+  using Sum = typename Fold::Value;
+  using Line = Elements<Fold, Source>;
   const uint32_t line = blockIdx.x * kThreads + threadIdx.x;
   if (line >= call.count) return;
   int64_t offset[2];
@@ -223,22 +271,23 @@ __global__ void __launch_bounds__(kThreads) scan_columns(const __grid_constant__
   Sum* totals = static_cast<Sum*>(call.totals);
   int64_t at = blockIdx.y * call.chunk_length, end = at + call.chunk_length;
   if (end > call.length) end = call.length;
-  Sum sum = 0;
-  if (!kSumOnly && totals && blockIdx.y > 0)
+  Sum sum = Fold::nothing();
+  if (!kTotal && totals && blockIdx.y > 0)
     sum = totals[int64_t{blockIdx.y - 1} * call.count + line];
   while (at < end) {
     Sum value[kBatch<Source>];
 #pragma unroll
     for (int i = 0; i < kBatch<Source>; ++i)
-      value[i] = at + i < end ? Line::load(call, offset[1] + (at + i) * call.x_stride) : Sum(0);
+      value[i] =
+          at + i < end ? Line::load(call, offset[1] + (at + i) * call.x_stride) : Fold::nothing();
 #pragma unroll
     for (int i = 0; i < kBatch<Source>; ++i) {
-      sum += value[i];
-      if (!kSumOnly && at + i < end) Line::store(call, offset[0] + (at + i) * call.y_stride, sum);
+      sum = Fold::join(sum, value[i]);
+      if (!kTotal && at + i < end) Line::store(call, offset[0] + (at + i) * call.y_stride, sum);
     }
     at += kBatch<Source>;
   }
-  if (kSumOnly) totals[int64_t{blockIdx.y} * call.count + line] = sum;
+  if (kTotal) totals[int64_t{blockIdx.y} * call.count + line] = sum;
 }
 
 // ---- plans
@@ -256,7 +305,7 @@ struct ScanPlan {
   bool rows;  // neighbours in a line are neighbours in memory
   int64_t chunks, chunk_length;
 
-  explicit ScanPlan(const calls::Cumsum& call) : length(1), y_stride(1), x_stride(1) {
+  explicit ScanPlan(const calls::Scan& call) : length(1), y_stride(1), x_stride(1) {
     const dt_view &y = call.y, &x = call.x;
     for (int d = 0; d < y.ndim; ++d) {
       if (d == call.dim) {
@@ -291,7 +340,7 @@ struct ScanPlan {
 
 // ---- launches
 
-template <class Sum, class Source>
+template <class Fold, class Source>
 struct Scan {
   const dt_stream* stream;
   ScanCall call;
@@ -304,30 +353,31 @@ struct Scan {
 
   int32_t rows() const {
     if (chunks == 1 && call.length <= kMaxWarpLine)
-      return launch(stream, scan_rows<Sum, Source, 1>, grid(kThreads / kWarp), dim3(kThreads), 0,
+      return launch(stream, scan_rows<Fold, Source, 1>, grid(kThreads / kWarp), dim3(kThreads), 0,
                     call);
-    return launch(stream, scan_rows<Sum, Source, kThreads / kWarp>, grid(1), dim3(kThreads), 0,
+    return launch(stream, scan_rows<Fold, Source, kThreads / kWarp>, grid(1), dim3(kThreads), 0,
                   call);
   }
   int32_t row_sums() const {
-    return launch(stream, sum_chunks<Sum, Source>, grid(1), dim3(kThreads), 0, call);
+    return launch(stream, join_chunks<Fold, Source>, grid(1), dim3(kThreads), 0, call);
   }
   int32_t columns() const {
-    return launch(stream, scan_columns<Sum, Source, false>, grid(kThreads), dim3(kThreads), 0,
+    return launch(stream, scan_columns<Fold, Source, false>, grid(kThreads), dim3(kThreads), 0,
                   call);
   }
   int32_t column_sums() const {
-    return launch(stream, scan_columns<Sum, Source, true>, grid(kThreads), dim3(kThreads), 0, call);
+    return launch(stream, scan_columns<Fold, Source, true>, grid(kThreads), dim3(kThreads), 0,
+                  call);
   }
 };
 
-// Scans the sums of the chunks of every line, in place.
-template <class Sum>
+// Scans what the chunks of every line give, in place.
+template <class Fold>
 int32_t scan_totals(const dt_stream* stream, const ScanCall& call, bool rows, int64_t chunks) {
   ScanCall totals = call;
   totals.x = totals.y = call.totals;
   totals.x_dtype = totals.y_dtype =
-      std::is_floating_point_v<Sum> ? dtype_of<double> : dtype_of<int64_t>;
+      std::is_floating_point_v<typename Fold::Value> ? dtype_of<double> : dtype_of<int64_t>;
   totals.totals = nullptr;
   totals.length = totals.chunk_length = chunks;
   const int64_t line_stride = rows ? chunks : 1;
@@ -335,22 +385,22 @@ int32_t scan_totals(const dt_stream* stream, const ScanCall& call, bool rows, in
   Axes<2> lines;
   lines.insert(0, call.count, {line_stride, line_stride});
   totals.lines = Offsets<2, uint32_t>(lines);
-  const Scan<Sum, Any> scan = {stream, totals, 1};
+  const Scan<Fold, Any> scan = {stream, totals, 1};
   return rows ? scan.rows() : scan.columns();
 }
 
-template <class Sum, class Source>
+template <class Fold, class Source>
 int32_t run_lines(const dt_stream* stream, ScanCall& call, const ScanPlan& plan) {
-  const Scan<Sum, Source> scan = {stream, call, plan.chunks};
+  const Scan<Fold, Source> scan = {stream, call, plan.chunks};
   if (call.totals) {
     if (const int32_t code = plan.rows ? scan.row_sums() : scan.column_sums()) return code;
-    if (const int32_t code = scan_totals<Sum>(stream, call, plan.rows, plan.chunks)) return code;
+    if (const int32_t code = scan_totals<Fold>(stream, call, plan.rows, plan.chunks)) return code;
   }
   return plan.rows ? scan.rows() : scan.columns();
 }
 
-template <class Sum, class Source>
-int32_t run(const dt_stream* stream, const calls::Cumsum& call, const ScanPlan& plan) {
+template <class Fold, class Source>
+int32_t run(const dt_stream* stream, const calls::Scan& call, const ScanPlan& plan) {
   const dt_view &y = call.y, &x = call.x;
   return for_each_piece(plan.lines, false, [&](const Axes<2>& piece) {
     ScanCall kernel;
@@ -365,14 +415,14 @@ int32_t run(const dt_stream* stream, const calls::Cumsum& call, const ScanPlan& 
     kernel.x_stride = plan.x_stride;
     kernel.chunk_length = plan.chunk_length;
     kernel.totals = plan.chunks > 1 ? call.workspace : nullptr;
-    return run_lines<Sum, Source>(stream, kernel, plan);
+    return run_lines<Fold, Source>(stream, kernel, plan);
   });
 }
 
 // Whether lines can be read and written in packets of kWidth elements, or, side by side, whether
 // their type alone is what a kernel expects.
 template <class T>
-bool is_fast(const calls::Cumsum& call, const ScanPlan& plan) {
+bool is_fast(const calls::Scan& call, const ScanPlan& plan) {
   const dt_view &y = call.y, &x = call.x;
   if (!holds<T>(y.dtype) || !holds<T>(x.dtype)) return false;
   if (!plan.rows) return true;
@@ -384,22 +434,51 @@ bool is_fast(const calls::Cumsum& call, const ScanPlan& plan) {
   return is_aligned(y.data, kPacketBytes) && is_aligned(x.data, kPacketBytes);
 }
 
-}  // namespace
-
-int32_t kernels::cumsum(const dt_stream* stream, const calls::Cumsum& call) {
+template <class Fold>
+int32_t scan_floats(const dt_stream* stream, const calls::Scan& call) {
   if (numel(call.x) == 0) return DT_KERNEL_OK;
   const ScanPlan plan(call);
-  if (is_floating(call.compute)) {
-    if (is_fast<float>(call, plan)) return run<double, float>(stream, call, plan);
-    if (is_fast<double>(call, plan)) return run<double, double>(stream, call, plan);
-    return run<double, Any>(stream, call, plan);
-  }
-  if (is_fast<uint64_t>(call, plan)) return run<uint64_t, uint64_t>(stream, call, plan);
-  return run<uint64_t, Any>(stream, call, plan);
+  if (is_fast<float>(call, plan)) return run<Fold, float>(stream, call, plan);
+  if (is_fast<double>(call, plan)) return run<Fold, double>(stream, call, plan);
+  return run<Fold, Any>(stream, call, plan);
 }
 
-int64_t kernels::cumsum_workspace(const dt_stream*, const calls::Cumsum& call) {
+template <class Fold>
+int32_t scan_integers(const dt_stream* stream, const calls::Scan& call) {
+  if (numel(call.x) == 0) return DT_KERNEL_OK;
+  const ScanPlan plan(call);
+  if (is_fast<uint64_t>(call, plan)) return run<Fold, uint64_t>(stream, call, plan);
+  return run<Fold, Any>(stream, call, plan);
+}
+
+int64_t workspace(const calls::Scan& call) {
   return numel(call.x) == 0 ? 0 : ScanPlan(call).total_bytes();
+}
+
+}  // namespace
+
+int32_t kernels::cumsum(const dt_stream* stream, const calls::Scan& call) {
+  return is_floating(call.compute) ? scan_floats<Addition<double>>(stream, call)
+                                   : scan_integers<Addition<uint64_t>>(stream, call);
+}
+
+int32_t kernels::cumprod(const dt_stream* stream, const calls::Scan& call) {
+  return is_floating(call.compute) ? scan_floats<Multiplication<double>>(stream, call)
+                                   : scan_integers<Multiplication<uint64_t>>(stream, call);
+}
+
+int32_t kernels::logcumsumexp(const dt_stream* stream, const calls::Scan& call) {
+  return scan_floats<LogOfSum>(stream, call);
+}
+
+int64_t kernels::cumsum_workspace(const dt_stream*, const calls::Scan& call) {
+  return workspace(call);
+}
+int64_t kernels::cumprod_workspace(const dt_stream*, const calls::Scan& call) {
+  return workspace(call);
+}
+int64_t kernels::logcumsumexp_workspace(const dt_stream*, const calls::Scan& call) {
+  return workspace(call);
 }
 
 }  // namespace dt::cuda

@@ -580,6 +580,22 @@ static void test_renorm_(void) {
   EXPECT(TYPE_ERROR, "renorm_", dt_renorm_(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 1, 0, 0, 0.0));
 }
 
+static void test_vander(void) {
+  EXPECT(HANDLE, "vander", dt_vander((dt_tensor *)bad.released, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "vander", dt_vander((dt_tensor *)bad.garbage, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "vander", dt_vander((dt_tensor *)bad.foreign, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "vander", dt_vander(NULL, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "vander", dt_vander(good.tensor, NULL, 1, NULL));
+}
+
+static void test_linalg_vander(void) {
+  EXPECT(HANDLE, "linalg_vander", dt_linalg_vander((dt_tensor *)bad.released, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linalg_vander", dt_linalg_vander((dt_tensor *)bad.garbage, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linalg_vander", dt_linalg_vander((dt_tensor *)bad.foreign, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linalg_vander", dt_linalg_vander(NULL, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "linalg_vander", dt_linalg_vander(good.tensor, NULL, NULL));
+}
+
 static void test_ger(void) {
   EXPECT(HANDLE, "ger", dt_ger((dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "ger", dt_ger((dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer[0]));
@@ -636,6 +652,8 @@ int main(void) {
   test_pdist();
   test_renorm();
   test_renorm_();
+  test_vander();
+  test_linalg_vander();
   test_ger();
   return misuse_end();
 }

@@ -116,6 +116,94 @@ static void test_bernoulli(void) {
   EXPECT(TYPE_ERROR, "bernoulli", dt_bernoulli(good.tensor, good.generator, NULL));
 }
 
+static void test_bernoulli_p(void) {
+  EXPECT(HANDLE, "bernoulli_p", dt_bernoulli_p((dt_tensor *)bad.released, 1, good.generator, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bernoulli_p", dt_bernoulli_p((dt_tensor *)bad.garbage, 1, good.generator, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bernoulli_p", dt_bernoulli_p((dt_tensor *)bad.foreign, 1, good.generator, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bernoulli_p", dt_bernoulli_p(NULL, 1, good.generator, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bernoulli_p", dt_bernoulli_p(good.tensor, 1, (dt_generator *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bernoulli_p", dt_bernoulli_p(good.tensor, 1, (dt_generator *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bernoulli_p", dt_bernoulli_p(good.tensor, 1, (dt_generator *)good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "bernoulli_p", dt_bernoulli_p(good.tensor, 1, good.generator, NULL));
+}
+
+static void test_multinomial(void) {
+  EXPECT(HANDLE, "multinomial", dt_multinomial((dt_tensor *)bad.released, 1, 1, good.generator, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "multinomial", dt_multinomial((dt_tensor *)bad.garbage, 1, 1, good.generator, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "multinomial", dt_multinomial((dt_tensor *)bad.foreign, 1, 1, good.generator, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "multinomial", dt_multinomial(NULL, 1, 1, good.generator, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "multinomial", dt_multinomial(good.tensor, 1, 1, (dt_generator *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "multinomial", dt_multinomial(good.tensor, 1, 1, (dt_generator *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "multinomial", dt_multinomial(good.tensor, 1, 1, (dt_generator *)good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "multinomial", dt_multinomial(good.tensor, 1, 1, good.generator, NULL));
+}
+
+static void test_poisson(void) {
+  EXPECT(HANDLE, "poisson", dt_poisson((dt_tensor *)bad.released, good.generator, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "poisson", dt_poisson((dt_tensor *)bad.garbage, good.generator, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "poisson", dt_poisson((dt_tensor *)bad.foreign, good.generator, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "poisson", dt_poisson(NULL, good.generator, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "poisson", dt_poisson(good.tensor, (dt_generator *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "poisson", dt_poisson(good.tensor, (dt_generator *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "poisson", dt_poisson(good.tensor, (dt_generator *)good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "poisson", dt_poisson(good.tensor, good.generator, NULL));
+}
+
+static void test_binomial(void) {
+  EXPECT(HANDLE, "binomial", dt_binomial((dt_tensor *)bad.released, good.tensor, good.generator, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "binomial", dt_binomial((dt_tensor *)bad.garbage, good.tensor, good.generator, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "binomial", dt_binomial((dt_tensor *)bad.foreign, good.tensor, good.generator, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "binomial", dt_binomial(NULL, good.tensor, good.generator, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "binomial", dt_binomial(good.tensor, (dt_tensor *)bad.released, good.generator, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "binomial", dt_binomial(good.tensor, (dt_tensor *)bad.garbage, good.generator, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "binomial", dt_binomial(good.tensor, (dt_tensor *)bad.foreign, good.generator, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "binomial", dt_binomial(good.tensor, NULL, good.generator, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "binomial", dt_binomial(good.tensor, good.tensor, (dt_generator *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "binomial", dt_binomial(good.tensor, good.tensor, (dt_generator *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "binomial", dt_binomial(good.tensor, good.tensor, (dt_generator *)good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "binomial", dt_binomial(good.tensor, good.tensor, good.generator, NULL));
+}
+
+static void test_exponential_(void) {
+  EXPECT(HANDLE, "exponential_", dt_exponential_((dt_tensor *)bad.released, 1, good.generator));
+  EXPECT(HANDLE, "exponential_", dt_exponential_((dt_tensor *)bad.garbage, 1, good.generator));
+  EXPECT(HANDLE, "exponential_", dt_exponential_((dt_tensor *)bad.foreign, 1, good.generator));
+  EXPECT(HANDLE, "exponential_", dt_exponential_(NULL, 1, good.generator));
+  EXPECT(HANDLE, "exponential_", dt_exponential_(good.tensor, 1, (dt_generator *)bad.released));
+  EXPECT(HANDLE, "exponential_", dt_exponential_(good.tensor, 1, (dt_generator *)bad.garbage));
+  EXPECT(HANDLE, "exponential_", dt_exponential_(good.tensor, 1, (dt_generator *)good.tensor));
+}
+
+static void test_geometric_(void) {
+  EXPECT(HANDLE, "geometric_", dt_geometric_((dt_tensor *)bad.released, 1, good.generator));
+  EXPECT(HANDLE, "geometric_", dt_geometric_((dt_tensor *)bad.garbage, 1, good.generator));
+  EXPECT(HANDLE, "geometric_", dt_geometric_((dt_tensor *)bad.foreign, 1, good.generator));
+  EXPECT(HANDLE, "geometric_", dt_geometric_(NULL, 1, good.generator));
+  EXPECT(HANDLE, "geometric_", dt_geometric_(good.tensor, 1, (dt_generator *)bad.released));
+  EXPECT(HANDLE, "geometric_", dt_geometric_(good.tensor, 1, (dt_generator *)bad.garbage));
+  EXPECT(HANDLE, "geometric_", dt_geometric_(good.tensor, 1, (dt_generator *)good.tensor));
+}
+
+static void test_cauchy_(void) {
+  EXPECT(HANDLE, "cauchy_", dt_cauchy_((dt_tensor *)bad.released, 1, 1, good.generator));
+  EXPECT(HANDLE, "cauchy_", dt_cauchy_((dt_tensor *)bad.garbage, 1, 1, good.generator));
+  EXPECT(HANDLE, "cauchy_", dt_cauchy_((dt_tensor *)bad.foreign, 1, 1, good.generator));
+  EXPECT(HANDLE, "cauchy_", dt_cauchy_(NULL, 1, 1, good.generator));
+  EXPECT(HANDLE, "cauchy_", dt_cauchy_(good.tensor, 1, 1, (dt_generator *)bad.released));
+  EXPECT(HANDLE, "cauchy_", dt_cauchy_(good.tensor, 1, 1, (dt_generator *)bad.garbage));
+  EXPECT(HANDLE, "cauchy_", dt_cauchy_(good.tensor, 1, 1, (dt_generator *)good.tensor));
+}
+
+static void test_log_normal_(void) {
+  EXPECT(HANDLE, "log_normal_", dt_log_normal_((dt_tensor *)bad.released, 1, 1, good.generator));
+  EXPECT(HANDLE, "log_normal_", dt_log_normal_((dt_tensor *)bad.garbage, 1, 1, good.generator));
+  EXPECT(HANDLE, "log_normal_", dt_log_normal_((dt_tensor *)bad.foreign, 1, 1, good.generator));
+  EXPECT(HANDLE, "log_normal_", dt_log_normal_(NULL, 1, 1, good.generator));
+  EXPECT(HANDLE, "log_normal_", dt_log_normal_(good.tensor, 1, 1, (dt_generator *)bad.released));
+  EXPECT(HANDLE, "log_normal_", dt_log_normal_(good.tensor, 1, 1, (dt_generator *)bad.garbage));
+  EXPECT(HANDLE, "log_normal_", dt_log_normal_(good.tensor, 1, 1, (dt_generator *)good.tensor));
+}
+
 static void test_uniform_(void) {
   EXPECT(HANDLE, "uniform_", dt_uniform_((dt_tensor *)bad.released, 1, 1, good.generator));
   EXPECT(HANDLE, "uniform_", dt_uniform_((dt_tensor *)bad.garbage, 1, 1, good.generator));
@@ -144,6 +232,30 @@ static void test_bernoulli_(void) {
   EXPECT(HANDLE, "bernoulli_", dt_bernoulli_(good.tensor, 1, (dt_generator *)bad.released));
   EXPECT(HANDLE, "bernoulli_", dt_bernoulli_(good.tensor, 1, (dt_generator *)bad.garbage));
   EXPECT(HANDLE, "bernoulli_", dt_bernoulli_(good.tensor, 1, (dt_generator *)good.tensor));
+}
+
+static void test_bernoulli_tensor_(void) {
+  EXPECT(HANDLE, "bernoulli_tensor_", dt_bernoulli_tensor_((dt_tensor *)bad.released, good.tensor, good.generator));
+  EXPECT(HANDLE, "bernoulli_tensor_", dt_bernoulli_tensor_((dt_tensor *)bad.garbage, good.tensor, good.generator));
+  EXPECT(HANDLE, "bernoulli_tensor_", dt_bernoulli_tensor_((dt_tensor *)bad.foreign, good.tensor, good.generator));
+  EXPECT(HANDLE, "bernoulli_tensor_", dt_bernoulli_tensor_(NULL, good.tensor, good.generator));
+  EXPECT(HANDLE, "bernoulli_tensor_", dt_bernoulli_tensor_(good.tensor, (dt_tensor *)bad.released, good.generator));
+  EXPECT(HANDLE, "bernoulli_tensor_", dt_bernoulli_tensor_(good.tensor, (dt_tensor *)bad.garbage, good.generator));
+  EXPECT(HANDLE, "bernoulli_tensor_", dt_bernoulli_tensor_(good.tensor, (dt_tensor *)bad.foreign, good.generator));
+  EXPECT(HANDLE, "bernoulli_tensor_", dt_bernoulli_tensor_(good.tensor, NULL, good.generator));
+  EXPECT(HANDLE, "bernoulli_tensor_", dt_bernoulli_tensor_(good.tensor, good.tensor, (dt_generator *)bad.released));
+  EXPECT(HANDLE, "bernoulli_tensor_", dt_bernoulli_tensor_(good.tensor, good.tensor, (dt_generator *)bad.garbage));
+  EXPECT(HANDLE, "bernoulli_tensor_", dt_bernoulli_tensor_(good.tensor, good.tensor, (dt_generator *)good.tensor));
+}
+
+static void test_random_from_(void) {
+  EXPECT(HANDLE, "random_from_", dt_random_from_((dt_tensor *)bad.released, 1, good.generator));
+  EXPECT(HANDLE, "random_from_", dt_random_from_((dt_tensor *)bad.garbage, 1, good.generator));
+  EXPECT(HANDLE, "random_from_", dt_random_from_((dt_tensor *)bad.foreign, 1, good.generator));
+  EXPECT(HANDLE, "random_from_", dt_random_from_(NULL, 1, good.generator));
+  EXPECT(HANDLE, "random_from_", dt_random_from_(good.tensor, 1, (dt_generator *)bad.released));
+  EXPECT(HANDLE, "random_from_", dt_random_from_(good.tensor, 1, (dt_generator *)bad.garbage));
+  EXPECT(HANDLE, "random_from_", dt_random_from_(good.tensor, 1, (dt_generator *)good.tensor));
 }
 
 static void test_random_(void) {
@@ -225,9 +337,19 @@ int main(void) {
   test_randn_like();
   test_randint_like();
   test_bernoulli();
+  test_bernoulli_p();
+  test_multinomial();
+  test_poisson();
+  test_binomial();
+  test_exponential_();
+  test_geometric_();
+  test_cauchy_();
+  test_log_normal_();
   test_uniform_();
   test_normal_();
   test_bernoulli_();
+  test_bernoulli_tensor_();
+  test_random_from_();
   test_random_();
   test_default_generator();
   test_has_own_generators();

@@ -294,6 +294,33 @@ static void test_cumsum_(void) {
   EXPECT(VALUE_ERROR, "cumsum_", dt_cumsum_(good.tensor, 1, -1));
 }
 
+static void test_cumprod(void) {
+  EXPECT(HANDLE, "cumprod", dt_cumprod((dt_tensor *)bad.released, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cumprod", dt_cumprod((dt_tensor *)bad.garbage, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cumprod", dt_cumprod((dt_tensor *)bad.foreign, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cumprod", dt_cumprod(NULL, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "cumprod", dt_cumprod(good.tensor, 1, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "cumprod", dt_cumprod(good.tensor, 1, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "cumprod", dt_cumprod(good.tensor, 1, DT_DTYPE_FLOAT32, NULL));
+}
+
+static void test_cumprod_(void) {
+  EXPECT(HANDLE, "cumprod_", dt_cumprod_((dt_tensor *)bad.released, 1, DT_DTYPE_FLOAT32));
+  EXPECT(HANDLE, "cumprod_", dt_cumprod_((dt_tensor *)bad.garbage, 1, DT_DTYPE_FLOAT32));
+  EXPECT(HANDLE, "cumprod_", dt_cumprod_((dt_tensor *)bad.foreign, 1, DT_DTYPE_FLOAT32));
+  EXPECT(HANDLE, "cumprod_", dt_cumprod_(NULL, 1, DT_DTYPE_FLOAT32));
+  EXPECT(VALUE_ERROR, "cumprod_", dt_cumprod_(good.tensor, 1, 99));
+  EXPECT(VALUE_ERROR, "cumprod_", dt_cumprod_(good.tensor, 1, -1));
+}
+
+static void test_logcumsumexp(void) {
+  EXPECT(HANDLE, "logcumsumexp", dt_logcumsumexp((dt_tensor *)bad.released, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "logcumsumexp", dt_logcumsumexp((dt_tensor *)bad.garbage, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "logcumsumexp", dt_logcumsumexp((dt_tensor *)bad.foreign, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "logcumsumexp", dt_logcumsumexp(NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "logcumsumexp", dt_logcumsumexp(good.tensor, 1, NULL));
+}
+
 static void test_diff(void) {
   EXPECT(HANDLE, "diff", dt_diff((dt_tensor *)bad.released, 1, 1, good.tensor, good.tensor, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "diff", dt_diff((dt_tensor *)bad.garbage, 1, 1, good.tensor, good.tensor, (dt_tensor **)&out.pointer[0]));
@@ -440,6 +467,9 @@ int main(void) {
   test_logsumexp();
   test_cumsum();
   test_cumsum_();
+  test_cumprod();
+  test_cumprod_();
+  test_logcumsumexp();
   test_diff();
   test_gradient();
   test_gradient_at();

@@ -7642,6 +7642,48 @@ static inline dt_tensor *T_do_renorm_(dt_tensor *input, T_Number p, int64_t dim,
 }
 #define T_renorm_(input, p, dim, maxnorm) T_do_renorm_(input, T_NUM(p), dim, T_NUM(maxnorm))
 
+/** T_vander(x: tensor, .N: i64? = absent, .increasing: bool = false)
+ * Vandermonde's matrix: each row has the powers of an element, the highest one first unless
+ * `increasing`. */
+typedef struct {
+  T_Int N;
+  int increasing;
+} T_vander_options;
+static inline T_vander_options T_vander_defaults(void) {
+  T_vander_options options = {{0, 0}, 0};
+  return options;
+}
+static inline dt_tensor *T_do_vander(dt_tensor *x, const T_vander_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_vander(x, options->N.given ? &options->N.value : NULL, options->increasing, &result));
+  return T_own_tensor_(result);
+}
+#define T_vander(...) T_vander_with_(__VA_ARGS__, )
+#define T_vander_with_(x, ...) \
+  T_OPTIONS_(vander, \
+    T_do_vander(x, &T_vander_o), __VA_ARGS__)
+
+/** T_linalg_vander(x: tensor, .N: i64? = absent)
+ * Vandermonde's matrices [..., n, N]: each row has the powers 0, 1, ... of an element. */
+typedef struct {
+  T_Int N;
+} T_linalg_vander_options;
+static inline T_linalg_vander_options T_linalg_vander_defaults(void) {
+  T_linalg_vander_options options = {{0, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_linalg_vander(dt_tensor *x, const T_linalg_vander_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_linalg_vander(x, options->N.given ? &options->N.value : NULL, &result));
+  return T_own_tensor_(result);
+}
+#define T_linalg_vander(...) T_linalg_vander_with_(__VA_ARGS__, )
+#define T_linalg_vander_with_(x, ...) \
+  T_OPTIONS_(linalg_vander, \
+    T_do_linalg_vander(x, &T_linalg_vander_o), __VA_ARGS__)
+
 /** T_mse_loss(input: tensor, target: tensor, .reduction: reduction = mean, .weight: tensor? =
  *     absent)
  * (input - target) squared. */
@@ -12541,6 +12583,173 @@ static inline dt_tensor *T_do_bernoulli(dt_tensor *input, const T_bernoulli_opti
   T_OPTIONS_(bernoulli, \
     T_do_bernoulli(input, &T_bernoulli_o), __VA_ARGS__)
 
+/** T_bernoulli_p(input: tensor, p: f64, .generator: generator? = absent)
+ * 1 with probability p, else 0, in the input's shape and dtype. */
+typedef struct {
+  dt_generator *generator;
+} T_bernoulli_p_options;
+static inline T_bernoulli_p_options T_bernoulli_p_defaults(void) {
+  T_bernoulli_p_options options = {NULL};
+  return options;
+}
+static inline dt_tensor *T_do_bernoulli_p(
+    dt_tensor *input, double p, const T_bernoulli_p_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_bernoulli_p(input, p, options->generator, &result));
+  return T_own_tensor_(result);
+}
+#define T_bernoulli_p(...) T_bernoulli_p_with_(__VA_ARGS__, )
+#define T_bernoulli_p_with_(input, p, ...) \
+  T_OPTIONS_(bernoulli_p, \
+    T_do_bernoulli_p(input, p, &T_bernoulli_p_o), __VA_ARGS__)
+
+/** T_multinomial(input: tensor, num_samples: i64, .replacement: bool = false, .generator:
+ *     generator? = absent)
+ * Positions drawn with the probabilities that the weights say, as int64 [num_samples] or [rows,
+ * num_samples]. */
+typedef struct {
+  int replacement;
+  dt_generator *generator;
+} T_multinomial_options;
+static inline T_multinomial_options T_multinomial_defaults(void) {
+  T_multinomial_options options = {0, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_multinomial(
+    dt_tensor *input, int64_t num_samples, const T_multinomial_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_multinomial(input, num_samples, options->replacement, options->generator, &result));
+  return T_own_tensor_(result);
+}
+#define T_multinomial(...) T_multinomial_with_(__VA_ARGS__, )
+#define T_multinomial_with_(input, num_samples, ...) \
+  T_OPTIONS_(multinomial, \
+    T_do_multinomial(input, num_samples, &T_multinomial_o), __VA_ARGS__)
+
+/** T_poisson(input: tensor, .generator: generator? = absent)
+ * Random counts of Poisson's distribution. */
+typedef struct {
+  dt_generator *generator;
+} T_poisson_options;
+static inline T_poisson_options T_poisson_defaults(void) {
+  T_poisson_options options = {NULL};
+  return options;
+}
+static inline dt_tensor *T_do_poisson(dt_tensor *input, const T_poisson_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_poisson(input, options->generator, &result));
+  return T_own_tensor_(result);
+}
+#define T_poisson(...) T_poisson_with_(__VA_ARGS__, )
+#define T_poisson_with_(input, ...) \
+  T_OPTIONS_(poisson, \
+    T_do_poisson(input, &T_poisson_o), __VA_ARGS__)
+
+/** T_binomial(count: tensor, prob: tensor, .generator: generator? = absent)
+ * Random counts of successes. */
+typedef struct {
+  dt_generator *generator;
+} T_binomial_options;
+static inline T_binomial_options T_binomial_defaults(void) {
+  T_binomial_options options = {NULL};
+  return options;
+}
+static inline dt_tensor *T_do_binomial(
+    dt_tensor *count, dt_tensor *prob, const T_binomial_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_binomial(count, prob, options->generator, &result));
+  return T_own_tensor_(result);
+}
+#define T_binomial(...) T_binomial_with_(__VA_ARGS__, )
+#define T_binomial_with_(count, prob, ...) \
+  T_OPTIONS_(binomial, \
+    T_do_binomial(count, prob, &T_binomial_o), __VA_ARGS__)
+
+/** T_exponential_(input: tensor, .lambd: f64 = 1.0, .generator: generator? = absent)
+ * Fills the tensor with numbers of the exponential distribution, which are not 0. */
+typedef struct {
+  double lambd;
+  dt_generator *generator;
+} T_exponential__options;
+static inline T_exponential__options T_exponential__defaults(void) {
+  T_exponential__options options = {1.0, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_exponential_(
+    dt_tensor *input, const T_exponential__options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_exponential_(input, options->lambd, options->generator)) ? input : NULL;
+}
+#define T_exponential_(...) T_exponential__with_(__VA_ARGS__, )
+#define T_exponential__with_(input, ...) \
+  T_OPTIONS_(exponential_, \
+    T_do_exponential_(input, &T_exponential__o), __VA_ARGS__)
+
+/** T_geometric_(input: tensor, p: f64, .generator: generator? = absent)
+ * Fills the tensor with the number of trials up to the first success: 1, 2, ... */
+typedef struct {
+  dt_generator *generator;
+} T_geometric__options;
+static inline T_geometric__options T_geometric__defaults(void) {
+  T_geometric__options options = {NULL};
+  return options;
+}
+static inline dt_tensor *T_do_geometric_(
+    dt_tensor *input, double p, const T_geometric__options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_geometric_(input, p, options->generator)) ? input : NULL;
+}
+#define T_geometric_(...) T_geometric__with_(__VA_ARGS__, )
+#define T_geometric__with_(input, p, ...) \
+  T_OPTIONS_(geometric_, \
+    T_do_geometric_(input, p, &T_geometric__o), __VA_ARGS__)
+
+/** T_cauchy_(input: tensor, .median: f64 = 0.0, .sigma: f64 = 1.0, .generator: generator? = absent)
+ * Fills the tensor with numbers of Cauchy's distribution. */
+typedef struct {
+  double median;
+  double sigma;
+  dt_generator *generator;
+} T_cauchy__options;
+static inline T_cauchy__options T_cauchy__defaults(void) {
+  T_cauchy__options options = {0.0, 1.0, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_cauchy_(dt_tensor *input, const T_cauchy__options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_cauchy_(
+    input, options->median, options->sigma, options->generator)) ? input : NULL;
+}
+#define T_cauchy_(...) T_cauchy__with_(__VA_ARGS__, )
+#define T_cauchy__with_(input, ...) \
+  T_OPTIONS_(cauchy_, \
+    T_do_cauchy_(input, &T_cauchy__o), __VA_ARGS__)
+
+/** T_log_normal_(input: tensor, .mean: f64 = 1.0, .std: f64 = 2.0, .generator: generator? = absent)
+ * Fills the tensor with exp of normal numbers. */
+typedef struct {
+  double mean;
+  double std;
+  dt_generator *generator;
+} T_log_normal__options;
+static inline T_log_normal__options T_log_normal__defaults(void) {
+  T_log_normal__options options = {1.0, 2.0, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_log_normal_(dt_tensor *input, const T_log_normal__options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_log_normal_(
+    input, options->mean, options->std, options->generator)) ? input : NULL;
+}
+#define T_log_normal_(...) T_log_normal__with_(__VA_ARGS__, )
+#define T_log_normal__with_(input, ...) \
+  T_OPTIONS_(log_normal_, \
+    T_do_log_normal_(input, &T_log_normal__o), __VA_ARGS__)
+
 /** T_uniform_(input: tensor, .low: f64 = 0.0, .high: f64 = 1.0, .generator: generator? = absent)
  * Fills the tensor with uniform numbers in [low, high). */
 typedef struct {
@@ -12599,6 +12808,46 @@ static inline dt_tensor *T_do_bernoulli_(dt_tensor *input, const T_bernoulli__op
 #define T_bernoulli__with_(input, ...) \
   T_OPTIONS_(bernoulli_, \
     T_do_bernoulli_(input, &T_bernoulli__o), __VA_ARGS__)
+
+/** T_bernoulli_tensor_(input: tensor, probabilities: tensor, .generator: generator? = absent)
+ * Fills the tensor with 1 with these probabilities, else 0. */
+typedef struct {
+  dt_generator *generator;
+} T_bernoulli_tensor__options;
+static inline T_bernoulli_tensor__options T_bernoulli_tensor__defaults(void) {
+  T_bernoulli_tensor__options options = {NULL};
+  return options;
+}
+static inline dt_tensor *T_do_bernoulli_tensor_(
+    dt_tensor *input, dt_tensor *probabilities, const T_bernoulli_tensor__options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_bernoulli_tensor_(input, probabilities, options->generator)) ? input : NULL;
+}
+#define T_bernoulli_tensor_(...) T_bernoulli_tensor__with_(__VA_ARGS__, )
+#define T_bernoulli_tensor__with_(input, probabilities, ...) \
+  T_OPTIONS_(bernoulli_tensor_, \
+    T_do_bernoulli_tensor_(input, probabilities, &T_bernoulli_tensor__o), __VA_ARGS__)
+
+/** T_random_from_(input: tensor, .low: i64 = 0, .generator: generator? = absent)
+ * Fills the tensor with uniform integers from low to the largest up to which its dtype has all;
+ * without 2^63 - 1. */
+typedef struct {
+  int64_t low;
+  dt_generator *generator;
+} T_random_from__options;
+static inline T_random_from__options T_random_from__defaults(void) {
+  T_random_from__options options = {0, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_random_from_(
+    dt_tensor *input, const T_random_from__options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_random_from_(input, options->low, options->generator)) ? input : NULL;
+}
+#define T_random_from_(...) T_random_from__with_(__VA_ARGS__, )
+#define T_random_from__with_(input, ...) \
+  T_OPTIONS_(random_from_, \
+    T_do_random_from_(input, &T_random_from__o), __VA_ARGS__)
 
 /** T_random_(input: tensor, low: i64, high: i64, .generator: generator? = absent)
  * Fills the tensor with uniform integers in [low, high). */
@@ -13666,6 +13915,56 @@ static inline dt_tensor *T_do_cumsum_(
 #define T_cumsum__with_(input, dim, ...) \
   T_OPTIONS_(cumsum_, \
     T_do_cumsum_(input, dim, &T_cumsum__o), __VA_ARGS__)
+
+/** T_cumprod(input: tensor, dim: i64, .dtype: dtype? = absent)
+ * Running product along a dimension: result[i] = input[0] * ... * input[i]. */
+typedef struct {
+  dt_dtype dtype;
+} T_cumprod_options;
+static inline T_cumprod_options T_cumprod_defaults(void) {
+  T_cumprod_options options = {0};
+  return options;
+}
+static inline dt_tensor *T_do_cumprod(
+    dt_tensor *input, int64_t dim, const T_cumprod_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_cumprod(input, dim, options->dtype, &result));
+  return T_own_tensor_(result);
+}
+#define T_cumprod(...) T_cumprod_with_(__VA_ARGS__, )
+#define T_cumprod_with_(input, dim, ...) \
+  T_OPTIONS_(cumprod, \
+    T_do_cumprod(input, dim, &T_cumprod_o), __VA_ARGS__)
+
+/** T_cumprod_(input: tensor, dim: i64, .dtype: dtype? = absent)
+ * In-place version of `cumprod`. */
+typedef struct {
+  dt_dtype dtype;
+} T_cumprod__options;
+static inline T_cumprod__options T_cumprod__defaults(void) {
+  T_cumprod__options options = {0};
+  return options;
+}
+static inline dt_tensor *T_do_cumprod_(
+    dt_tensor *input, int64_t dim, const T_cumprod__options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_cumprod_(input, dim, options->dtype)) ? input : NULL;
+}
+#define T_cumprod_(...) T_cumprod__with_(__VA_ARGS__, )
+#define T_cumprod__with_(input, dim, ...) \
+  T_OPTIONS_(cumprod_, \
+    T_do_cumprod_(input, dim, &T_cumprod__o), __VA_ARGS__)
+
+/** T_logcumsumexp(input: tensor, dim: i64)
+ * Running logsumexp along a dimension: result[i] = log(exp(input[0]) + ... + exp(input[i])),
+ * without overflow. */
+static inline dt_tensor *T_logcumsumexp(dt_tensor *input, int64_t dim) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_logcumsumexp(input, dim, &result));
+  return T_own_tensor_(result);
+}
 
 /** T_diff(input: tensor, .n: i64 = 1, .dim: i64 = -1, .prepend: tensor? = absent, .append: tensor?
  *     = absent)
@@ -14898,6 +15197,256 @@ static inline dt_tensor *T_do_histogram(dt_tensor *input, const T_histogram_opti
 #define T_histogram_with_(input, ...) \
   T_OPTIONS_(histogram, \
     T_do_histogram(input, &T_histogram_o), __VA_ARGS__)
+
+/** T_erfc(input: tensor)
+ * 1 - erf(input), with all its digits where erf is near 1. */
+static inline dt_tensor *T_erfc(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_erfc(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_erfc_(input: tensor)
+ * In-place version of `erfc`. */
+static inline dt_tensor *T_erfc_(dt_tensor *input) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_erfc_(input)) ? input : NULL;
+}
+
+/** T_erfcx(input: tensor)
+ * exp(input^2) erfc(input). */
+static inline dt_tensor *T_erfcx(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_erfcx(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_erfinv(input: tensor)
+ * The inverse of erf: infinite at -1 and 1, NaN beyond. */
+static inline dt_tensor *T_erfinv(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_erfinv(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_erfinv_(input: tensor)
+ * In-place version of `erfinv`. */
+static inline dt_tensor *T_erfinv_(dt_tensor *input) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_erfinv_(input)) ? input : NULL;
+}
+
+/** T_ndtri(input: tensor)
+ * The inverse of ndtr: what a normal number is below with the probability input. */
+static inline dt_tensor *T_ndtri(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_ndtri(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_ndtr(input: tensor)
+ * The normal distribution function: erfc(-input / sqrt(2)) / 2. */
+static inline dt_tensor *T_ndtr(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_ndtr(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_log_ndtr(input: tensor)
+ * log(ndtr(input)), also where ndtr is too small for the dtype. */
+static inline dt_tensor *T_log_ndtr(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_log_ndtr(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_lgamma(input: tensor)
+ * log(abs(Gamma(input))); infinite at 0 and the negative integers. */
+static inline dt_tensor *T_lgamma(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_lgamma(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_lgamma_(input: tensor)
+ * In-place version of `lgamma`. */
+static inline dt_tensor *T_lgamma_(dt_tensor *input) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_lgamma_(input)) ? input : NULL;
+}
+
+/** T_digamma(input: tensor)
+ * The derivative of lgamma: infinite at 0, NaN at the negative integers. */
+static inline dt_tensor *T_digamma(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_digamma(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_digamma_(input: tensor)
+ * In-place version of `digamma`. */
+static inline dt_tensor *T_digamma_(dt_tensor *input) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_digamma_(input)) ? input : NULL;
+}
+
+/** T_zeta(input: operand, other: operand)
+ * Hurwitz's zeta function, the sum of (k + other)^-input over k = 0, 1, ...; NaN where input is
+ * below 1. It is differentiable by other alone. */
+static inline dt_tensor *T_do_zeta(T_Operand input, T_Operand other) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_zeta(
+    input.tensor, input.number.kind, input.number.i, input.number.f, other.tensor,
+    other.number.kind, other.number.i, other.number.f, &result));
+  return T_own_tensor_(result);
+}
+#define T_zeta(input, other) T_do_zeta(T_OP(input), T_OP(other))
+
+/** T_polygamma(n: i64, input: tensor)
+ * The derivative of order n of digamma: (-1)^(n + 1) n! zeta(n + 1, input) for n > 0. */
+static inline dt_tensor *T_polygamma(int64_t n, dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_polygamma(n, input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_polygamma_(input: tensor, n: i64)
+ * In-place version of `polygamma`. */
+static inline dt_tensor *T_polygamma_(dt_tensor *input, int64_t n) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_polygamma_(input, n)) ? input : NULL;
+}
+
+/** T_mvlgamma(input: tensor, p: i64)
+ * log of the multivariate Gamma function: p (p - 1) / 4 log(pi) + the sum of lgamma(input - j /
+ * 2) over j = 0 ... p - 1. */
+static inline dt_tensor *T_mvlgamma(dt_tensor *input, int64_t p) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_mvlgamma(input, p, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_mvlgamma_(input: tensor, p: i64)
+ * In-place version of `mvlgamma`. */
+static inline dt_tensor *T_mvlgamma_(dt_tensor *input, int64_t p) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_mvlgamma_(input, p)) ? input : NULL;
+}
+
+/** T_i0(input: tensor)
+ * The modified Bessel function of the first kind, of order 0. */
+static inline dt_tensor *T_i0(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_i0(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_i0_(input: tensor)
+ * In-place version of `i0`. */
+static inline dt_tensor *T_i0_(dt_tensor *input) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_i0_(input)) ? input : NULL;
+}
+
+/** T_i0e(input: tensor)
+ * i0(input) exp(-abs(input)), which does not overflow. */
+static inline dt_tensor *T_i0e(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_i0e(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_i1(input: tensor)
+ * The modified Bessel function of the first kind, of order 1. */
+static inline dt_tensor *T_i1(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_i1(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_i1e(input: tensor)
+ * i1(input) exp(-abs(input)), which does not overflow. */
+static inline dt_tensor *T_i1e(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_i1e(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_entr(input: tensor)
+ * -input log(input); 0 at 0, -infinity below. */
+static inline dt_tensor *T_entr(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_entr(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_xlog1py(input: operand, other: operand)
+ * input * log1p(other), and 0 where input is 0. */
+static inline dt_tensor *T_do_xlog1py(T_Operand input, T_Operand other) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_xlog1py(
+    input.tensor, input.number.kind, input.number.i, input.number.f, other.tensor,
+    other.number.kind, other.number.i, other.number.f, &result));
+  return T_own_tensor_(result);
+}
+#define T_xlog1py(input, other) T_do_xlog1py(T_OP(input), T_OP(other))
+
+/** T_frexp(input: tensor, .exponent: where this result goes)
+ * input = mantissa * 2^exponent with 1/2 <= abs(mantissa) < 1, the exponent as int32; of 0,
+ * infinities and NaN they are the element and 0. */
+typedef struct {
+  dt_tensor **exponent;
+} T_frexp_options;
+static inline T_frexp_options T_frexp_defaults(void) {
+  T_frexp_options options = {NULL};
+  return options;
+}
+static inline dt_tensor *T_do_frexp(dt_tensor *input, const T_frexp_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *exponent = NULL;
+  if (!T_stopped_()) T_check(dt_frexp(input, &result, &exponent));
+  if (options->exponent) *options->exponent = T_own_tensor_(exponent);
+  else if (exponent) dt_tensor_release(exponent);
+  return T_own_tensor_(result);
+}
+#define T_frexp(...) T_frexp_with_(__VA_ARGS__, )
+#define T_frexp_with_(input, ...) \
+  T_OPTIONS_(frexp, \
+    T_do_frexp(input, &T_frexp_o), __VA_ARGS__)
+
+/** T_nextafter(input: tensor, other: tensor)
+ * The next number of the dtype after input in the direction of other. Its derivatives are 1 by
+ * input, where the two differ, and else 0. */
+static inline dt_tensor *T_nextafter(dt_tensor *input, dt_tensor *other) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_nextafter(input, other, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_nextafter_(input: tensor, other: tensor)
+ * In-place version of `nextafter`. */
+static inline dt_tensor *T_nextafter_(dt_tensor *input, dt_tensor *other) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_nextafter_(input, other)) ? input : NULL;
+}
 
 /** T_tensor_alias(input: tensor)
  * Makes another handle to a tensor, to be released on its own. A second handle to the same

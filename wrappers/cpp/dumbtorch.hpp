@@ -203,6 +203,7 @@ struct CumminResult;
 struct UniqueResult;
 struct UniqueConsecutiveResult;
 struct HistogramResult;
+struct FrexpResult;
 struct MemoryStatsResult;
 
 // Called with a tensor's gradient; may give back another one that takes its place.
@@ -819,6 +820,28 @@ class Tensor {
     const Tensor& tensor1, const Tensor& tensor2, const Scalar& value = 1) const;
   // 1 with the probability that the input says, else 0.
   Tensor bernoulli(const Generator& generator = detail::none<Generator>()) const;
+  // 1 with probability p, else 0, in the input's shape and dtype.
+  Tensor bernoulli(double p, const Generator& generator = detail::none<Generator>()) const;
+  // Positions drawn with the probabilities that the weights say, as int64 [num_samples] or [rows,
+  // num_samples].
+  Tensor multinomial(
+    int64_t num_samples, bool replacement = false,
+    const Generator& generator = detail::none<Generator>()) const;
+  // Random counts of Poisson's distribution.
+  Tensor poisson(const Generator& generator = detail::none<Generator>()) const;
+  // Fills the tensor with numbers of the exponential distribution, which are not 0.
+  const Tensor& exponential_(
+    double lambd = 1.0, const Generator& generator = detail::none<Generator>()) const;
+  // Fills the tensor with the number of trials up to the first success: 1, 2, ...
+  const Tensor& geometric_(double p, const Generator& generator = detail::none<Generator>()) const;
+  // Fills the tensor with numbers of Cauchy's distribution.
+  const Tensor& cauchy_(
+    double median = 0.0, double sigma = 1.0,
+    const Generator& generator = detail::none<Generator>()) const;
+  // Fills the tensor with exp of normal numbers.
+  const Tensor& log_normal_(
+    double mean = 1.0, double std = 2.0,
+    const Generator& generator = detail::none<Generator>()) const;
   // Fills the tensor with uniform numbers in [low, high).
   const Tensor& uniform_(
     double low = 0.0, double high = 1.0,
@@ -830,6 +853,13 @@ class Tensor {
   // Fills the tensor with 1 with probability p, else 0.
   const Tensor& bernoulli_(
     double p = 0.5, const Generator& generator = detail::none<Generator>()) const;
+  // Fills the tensor with 1 with these probabilities, else 0.
+  const Tensor& bernoulli_(
+    const Tensor& probabilities, const Generator& generator = detail::none<Generator>()) const;
+  // Fills the tensor with uniform integers from low to the largest up to which its dtype has all;
+  // without 2^63 - 1.
+  const Tensor& random_(
+    int64_t low = 0, const Generator& generator = detail::none<Generator>()) const;
   // Fills the tensor with uniform integers in [low, high).
   const Tensor& random_(
     int64_t low, int64_t high, const Generator& generator = detail::none<Generator>()) const;
@@ -905,6 +935,13 @@ class Tensor {
   Tensor cumsum(int64_t dim, std::optional<DType> dtype = std::nullopt) const;
   // In-place version of `cumsum`.
   const Tensor& cumsum_(int64_t dim, std::optional<DType> dtype = std::nullopt) const;
+  // Running product along a dimension: result[i] = input[0] * ... * input[i].
+  Tensor cumprod(int64_t dim, std::optional<DType> dtype = std::nullopt) const;
+  // In-place version of `cumprod`.
+  const Tensor& cumprod_(int64_t dim, std::optional<DType> dtype = std::nullopt) const;
+  // Running logsumexp along a dimension: result[i] = log(exp(input[0]) + ... + exp(input[i])),
+  // without overflow.
+  Tensor logcumsumexp(int64_t dim) const;
   // Differences of neighbours along a dimension: input[i + 1] - input[i]; of bools, whether they
   // differ.
   Tensor diff(
@@ -1018,6 +1055,41 @@ class Tensor {
   HistogramResult histogram(
     const Operand& bins = 100, const Reals& range = std::nullopt,
     const Tensor& weight = detail::none<Tensor>(), bool density = false) const;
+  // 1 - erf(input), with all its digits where erf is near 1.
+  Tensor erfc() const;
+  // In-place version of `erfc`.
+  const Tensor& erfc_() const;
+  // The inverse of erf: infinite at -1 and 1, NaN beyond.
+  Tensor erfinv() const;
+  // In-place version of `erfinv`.
+  const Tensor& erfinv_() const;
+  // log(abs(Gamma(input))); infinite at 0 and the negative integers.
+  Tensor lgamma() const;
+  // In-place version of `lgamma`.
+  const Tensor& lgamma_() const;
+  // The derivative of lgamma: infinite at 0, NaN at the negative integers.
+  Tensor digamma() const;
+  // In-place version of `digamma`.
+  const Tensor& digamma_() const;
+  // In-place version of `polygamma`.
+  const Tensor& polygamma_(int64_t n) const;
+  // log of the multivariate Gamma function: p (p - 1) / 4 log(pi) + the sum of lgamma(input - j /
+  // 2) over j = 0 ... p - 1.
+  Tensor mvlgamma(int64_t p) const;
+  // In-place version of `mvlgamma`.
+  const Tensor& mvlgamma_(int64_t p) const;
+  // The modified Bessel function of the first kind, of order 0.
+  Tensor i0() const;
+  // In-place version of `i0`.
+  const Tensor& i0_() const;
+  // input = mantissa * 2^exponent with 1/2 <= abs(mantissa) < 1, the exponent as int32; of 0,
+  // infinities and NaN they are the element and 0.
+  FrexpResult frexp() const;
+  // The next number of the dtype after input in the direction of other. Its derivatives are 1 by
+  // input, where the two differ, and else 0.
+  Tensor nextafter(const Tensor& other) const;
+  // In-place version of `nextafter`.
+  const Tensor& nextafter_(const Tensor& other) const;
   // Number of dimensions.
   int64_t dim() const;
   // Size of one dimension.
@@ -3076,6 +3148,11 @@ struct HistogramResult {
   Tensor bin_edges;
 };
 
+struct FrexpResult {
+  Tensor mantissa;
+  Tensor exponent;
+};
+
 struct MemoryStatsResult {
   int64_t allocated;
   int64_t reserved;
@@ -5075,6 +5152,47 @@ inline Tensor Tensor::bernoulli(const Generator& generator) const {
   return Tensor(out);
 }
 
+inline Tensor Tensor::bernoulli(double p, const Generator& generator) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_bernoulli_p(handle(), p, generator.handle(), &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::multinomial(
+    int64_t num_samples, bool replacement, const Generator& generator) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_multinomial(handle(), num_samples, replacement, generator.handle(), &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::poisson(const Generator& generator) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_poisson(handle(), generator.handle(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::exponential_(double lambd, const Generator& generator) const {
+  detail::check(dt_exponential_(handle(), lambd, generator.handle()));
+  return *this;
+}
+
+inline const Tensor& Tensor::geometric_(double p, const Generator& generator) const {
+  detail::check(dt_geometric_(handle(), p, generator.handle()));
+  return *this;
+}
+
+inline const Tensor& Tensor::cauchy_(
+    double median, double sigma, const Generator& generator) const {
+  detail::check(dt_cauchy_(handle(), median, sigma, generator.handle()));
+  return *this;
+}
+
+inline const Tensor& Tensor::log_normal_(
+    double mean, double std, const Generator& generator) const {
+  detail::check(dt_log_normal_(handle(), mean, std, generator.handle()));
+  return *this;
+}
+
 inline const Tensor& Tensor::uniform_(double low, double high, const Generator& generator) const {
   detail::check(dt_uniform_(handle(), low, high, generator.handle()));
   return *this;
@@ -5087,6 +5205,17 @@ inline const Tensor& Tensor::normal_(double mean, double std, const Generator& g
 
 inline const Tensor& Tensor::bernoulli_(double p, const Generator& generator) const {
   detail::check(dt_bernoulli_(handle(), p, generator.handle()));
+  return *this;
+}
+
+inline const Tensor& Tensor::bernoulli_(
+    const Tensor& probabilities, const Generator& generator) const {
+  detail::check(dt_bernoulli_tensor_(handle(), probabilities.handle(), generator.handle()));
+  return *this;
+}
+
+inline const Tensor& Tensor::random_(int64_t low, const Generator& generator) const {
+  detail::check(dt_random_from_(handle(), low, generator.handle()));
   return *this;
 }
 
@@ -5281,6 +5410,23 @@ inline Tensor Tensor::cumsum(int64_t dim, std::optional<DType> dtype) const {
 inline const Tensor& Tensor::cumsum_(int64_t dim, std::optional<DType> dtype) const {
   detail::check(dt_cumsum_(handle(), dim, detail::number(dtype)));
   return *this;
+}
+
+inline Tensor Tensor::cumprod(int64_t dim, std::optional<DType> dtype) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_cumprod(handle(), dim, detail::number(dtype), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::cumprod_(int64_t dim, std::optional<DType> dtype) const {
+  detail::check(dt_cumprod_(handle(), dim, detail::number(dtype)));
+  return *this;
+}
+
+inline Tensor Tensor::logcumsumexp(int64_t dim) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_logcumsumexp(handle(), dim, &out));
+  return Tensor(out);
 }
 
 inline Tensor Tensor::diff(
@@ -5546,6 +5692,95 @@ inline HistogramResult Tensor::histogram(
     handle(), bins.tensor(), bins.number().kind(), bins.number().i(), bins.number().f(),
     range.data(), range.size(), weight.handle(), density, &hist, &bin_edges));
   return {Tensor(hist), Tensor(bin_edges)};
+}
+
+inline Tensor Tensor::erfc() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_erfc(handle(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::erfc_() const {
+  detail::check(dt_erfc_(handle()));
+  return *this;
+}
+
+inline Tensor Tensor::erfinv() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_erfinv(handle(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::erfinv_() const {
+  detail::check(dt_erfinv_(handle()));
+  return *this;
+}
+
+inline Tensor Tensor::lgamma() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_lgamma(handle(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::lgamma_() const {
+  detail::check(dt_lgamma_(handle()));
+  return *this;
+}
+
+inline Tensor Tensor::digamma() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_digamma(handle(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::digamma_() const {
+  detail::check(dt_digamma_(handle()));
+  return *this;
+}
+
+inline const Tensor& Tensor::polygamma_(int64_t n) const {
+  detail::check(dt_polygamma_(handle(), n));
+  return *this;
+}
+
+inline Tensor Tensor::mvlgamma(int64_t p) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_mvlgamma(handle(), p, &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::mvlgamma_(int64_t p) const {
+  detail::check(dt_mvlgamma_(handle(), p));
+  return *this;
+}
+
+inline Tensor Tensor::i0() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_i0(handle(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::i0_() const {
+  detail::check(dt_i0_(handle()));
+  return *this;
+}
+
+inline FrexpResult Tensor::frexp() const {
+  dt_tensor* mantissa = nullptr;
+  dt_tensor* exponent = nullptr;
+  detail::check(dt_frexp(handle(), &mantissa, &exponent));
+  return {Tensor(mantissa), Tensor(exponent)};
+}
+
+inline Tensor Tensor::nextafter(const Tensor& other) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_nextafter(handle(), other.handle(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::nextafter_(const Tensor& other) const {
+  detail::check(dt_nextafter_(handle(), other.handle()));
+  return *this;
 }
 
 inline int64_t Tensor::dim() const {
@@ -10236,6 +10471,15 @@ inline Tensor renorm(const Tensor& input, const Scalar& p, int64_t dim, const Sc
   return input.renorm(p, dim, maxnorm);
 }
 
+// Vandermonde's matrix: each row has the powers of an element, the highest one first unless
+// `increasing`.
+inline Tensor vander(
+    const Tensor& x, std::optional<int64_t> N = std::nullopt, bool increasing = false) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_vander(x.handle(), detail::pointer(N), increasing, &out));
+  return Tensor(out);
+}
+
 // An empty container for state and children. It has no forward: the program applies the children
 // itself.
 inline Module module_new(const std::string& kind) {
@@ -10910,6 +11154,27 @@ inline Tensor bernoulli(const Tensor& input, const Generator& generator = {}) {
   return input.bernoulli(generator);
 }
 
+inline Tensor bernoulli(const Tensor& input, double p, const Generator& generator = {}) {
+  return input.bernoulli(p, generator);
+}
+
+inline Tensor multinomial(
+    const Tensor& input, int64_t num_samples, bool replacement = false,
+    const Generator& generator = {}) {
+  return input.multinomial(num_samples, replacement, generator);
+}
+
+inline Tensor poisson(const Tensor& input, const Generator& generator = {}) {
+  return input.poisson(generator);
+}
+
+// Random counts of successes.
+inline Tensor binomial(const Tensor& count, const Tensor& prob, const Generator& generator = {}) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_binomial(count.handle(), prob.handle(), generator.handle(), &out));
+  return Tensor(out);
+}
+
 // Seeds the default generators of all devices: the process's, or the context's own after
 // set_own_generators.
 inline void manual_seed(int64_t seed) {
@@ -11240,6 +11505,14 @@ inline Tensor logsumexp(const Tensor& input, const Ints& dim, bool keepdim = fal
 
 inline Tensor cumsum(const Tensor& input, int64_t dim, std::optional<DType> dtype = std::nullopt) {
   return input.cumsum(dim, dtype);
+}
+
+inline Tensor cumprod(const Tensor& input, int64_t dim, std::optional<DType> dtype = std::nullopt) {
+  return input.cumprod(dim, dtype);
+}
+
+inline Tensor logcumsumexp(const Tensor& input, int64_t dim) {
+  return input.logcumsumexp(dim);
 }
 
 inline Tensor diff(
@@ -11587,6 +11860,45 @@ inline HistogramResult histogram(
     const Tensor& input, const Operand& bins = 100, const Reals& range = std::nullopt,
     const Tensor& weight = {}, bool density = false) {
   return input.histogram(bins, range, weight, density);
+}
+
+inline Tensor erfc(const Tensor& input) {
+  return input.erfc();
+}
+
+inline Tensor erfinv(const Tensor& input) {
+  return input.erfinv();
+}
+
+inline Tensor lgamma(const Tensor& input) {
+  return input.lgamma();
+}
+
+inline Tensor digamma(const Tensor& input) {
+  return input.digamma();
+}
+
+// The derivative of order n of digamma: (-1)^(n + 1) n! zeta(n + 1, input) for n > 0.
+inline Tensor polygamma(int64_t n, const Tensor& input) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_polygamma(n, input.handle(), &out));
+  return Tensor(out);
+}
+
+inline Tensor mvlgamma(const Tensor& input, int64_t p) {
+  return input.mvlgamma(p);
+}
+
+inline Tensor i0(const Tensor& input) {
+  return input.i0();
+}
+
+inline FrexpResult frexp(const Tensor& input) {
+  return input.frexp();
+}
+
+inline Tensor nextafter(const Tensor& input, const Tensor& other) {
+  return input.nextafter(other);
 }
 
 // Makes another handle to a tensor, to be released on its own. A second handle to the same tensor.
@@ -12171,6 +12483,13 @@ inline Tensor norm(
   return Tensor(out);
 }
 
+// Vandermonde's matrices [..., n, N]: each row has the powers 0, 1, ... of an element.
+inline Tensor vander(const Tensor& x, std::optional<int64_t> N = std::nullopt) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_linalg_vander(x.handle(), detail::pointer(N), &out));
+  return Tensor(out);
+}
+
 }  // namespace linalg
 
 namespace nn::utils {
@@ -12187,6 +12506,85 @@ inline Tensor clip_grad_norm_(
 }
 
 }  // namespace nn::utils
+
+namespace special {
+
+// exp(input^2) erfc(input).
+inline Tensor erfcx(const Tensor& input) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_erfcx(input.handle(), &out));
+  return Tensor(out);
+}
+
+// The inverse of ndtr: what a normal number is below with the probability input.
+inline Tensor ndtri(const Tensor& input) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_ndtri(input.handle(), &out));
+  return Tensor(out);
+}
+
+// The normal distribution function: erfc(-input / sqrt(2)) / 2.
+inline Tensor ndtr(const Tensor& input) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_ndtr(input.handle(), &out));
+  return Tensor(out);
+}
+
+// log(ndtr(input)), also where ndtr is too small for the dtype.
+inline Tensor log_ndtr(const Tensor& input) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_log_ndtr(input.handle(), &out));
+  return Tensor(out);
+}
+
+// Hurwitz's zeta function, the sum of (k + other)^-input over k = 0, 1, ...; NaN where input is
+// below 1. It is differentiable by other alone.
+inline Tensor zeta(const Operand& input, const Operand& other) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_zeta(
+    input.tensor(), input.number().kind(), input.number().i(), input.number().f(), other.tensor(),
+    other.number().kind(), other.number().i(), other.number().f(), &out));
+  return Tensor(out);
+}
+
+// i0(input) exp(-abs(input)), which does not overflow.
+inline Tensor i0e(const Tensor& input) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_i0e(input.handle(), &out));
+  return Tensor(out);
+}
+
+// The modified Bessel function of the first kind, of order 1.
+inline Tensor i1(const Tensor& input) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_i1(input.handle(), &out));
+  return Tensor(out);
+}
+
+// i1(input) exp(-abs(input)), which does not overflow.
+inline Tensor i1e(const Tensor& input) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_i1e(input.handle(), &out));
+  return Tensor(out);
+}
+
+// -input log(input); 0 at 0, -infinity below.
+inline Tensor entr(const Tensor& input) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_entr(input.handle(), &out));
+  return Tensor(out);
+}
+
+// input * log1p(other), and 0 where input is 0.
+inline Tensor xlog1py(const Operand& input, const Operand& other) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_xlog1py(
+    input.tensor(), input.number().kind(), input.number().i(), input.number().f(), other.tensor(),
+    other.number().kind(), other.number().i(), other.number().f(), &out));
+  return Tensor(out);
+}
+
+}  // namespace special
 
 using functional::conv1d;
 using functional::conv_transpose1d;
@@ -12226,6 +12624,25 @@ using dumbtorch::prelu;
 using dumbtorch::pixel_shuffle;
 using dumbtorch::pixel_unshuffle;
 using dumbtorch::channel_shuffle;
+}
+
+namespace special {
+using dumbtorch::softmax;
+using dumbtorch::log_softmax;
+using dumbtorch::round;
+using dumbtorch::log1p;
+using dumbtorch::erf;
+using dumbtorch::sinc;
+using dumbtorch::expm1;
+using dumbtorch::exp2;
+using dumbtorch::logit;
+using dumbtorch::xlogy;
+using dumbtorch::logsumexp;
+using dumbtorch::erfc;
+using dumbtorch::erfinv;
+using dumbtorch::digamma;
+using dumbtorch::polygamma;
+using dumbtorch::i0;
 }
 
 // Operators over the functions above.

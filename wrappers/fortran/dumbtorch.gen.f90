@@ -1973,6 +1973,16 @@ module dumbtorch_functions
     procedure dt_renorm_
   end interface
 
+  public :: vander
+  interface vander
+    procedure dt_vander
+  end interface
+
+  public :: linalg_vander
+  interface linalg_vander
+    procedure dt_linalg_vander
+  end interface
+
   public :: mse_loss
   interface mse_loss
     procedure dt_mse_loss
@@ -3453,6 +3463,46 @@ module dumbtorch_functions
     procedure dt_bernoulli
   end interface
 
+  public :: bernoulli_p
+  interface bernoulli_p
+    procedure dt_bernoulli_p
+  end interface
+
+  public :: multinomial
+  interface multinomial
+    procedure dt_multinomial
+  end interface
+
+  public :: poisson
+  interface poisson
+    procedure dt_poisson
+  end interface
+
+  public :: binomial
+  interface binomial
+    procedure dt_binomial
+  end interface
+
+  public :: exponential_
+  interface exponential_
+    procedure dt_exponential_
+  end interface
+
+  public :: geometric_
+  interface geometric_
+    procedure dt_geometric_
+  end interface
+
+  public :: cauchy_
+  interface cauchy_
+    procedure dt_cauchy_
+  end interface
+
+  public :: log_normal_
+  interface log_normal_
+    procedure dt_log_normal_
+  end interface
+
   public :: uniform_
   interface uniform_
     procedure dt_uniform_
@@ -3466,6 +3516,16 @@ module dumbtorch_functions
   public :: bernoulli_
   interface bernoulli_
     procedure dt_bernoulli_
+  end interface
+
+  public :: bernoulli_tensor_
+  interface bernoulli_tensor_
+    procedure dt_bernoulli_tensor_
+  end interface
+
+  public :: random_from_
+  interface random_from_
+    procedure dt_random_from_
   end interface
 
   public :: random_
@@ -3691,6 +3751,21 @@ module dumbtorch_functions
   public :: cumsum_
   interface cumsum_
     procedure dt_cumsum_
+  end interface
+
+  public :: cumprod
+  interface cumprod
+    procedure dt_cumprod
+  end interface
+
+  public :: cumprod_
+  interface cumprod_
+    procedure dt_cumprod_
+  end interface
+
+  public :: logcumsumexp
+  interface logcumsumexp
+    procedure dt_logcumsumexp
   end interface
 
   public :: diff
@@ -3986,6 +4061,141 @@ module dumbtorch_functions
   public :: histogram
   interface histogram
     procedure dt_histogram
+  end interface
+
+  public :: erfc
+  interface erfc
+    procedure dt_erfc
+  end interface
+
+  public :: erfc_
+  interface erfc_
+    procedure dt_erfc_
+  end interface
+
+  public :: erfcx
+  interface erfcx
+    procedure dt_erfcx
+  end interface
+
+  public :: erfinv
+  interface erfinv
+    procedure dt_erfinv
+  end interface
+
+  public :: erfinv_
+  interface erfinv_
+    procedure dt_erfinv_
+  end interface
+
+  public :: ndtri
+  interface ndtri
+    procedure dt_ndtri
+  end interface
+
+  public :: ndtr
+  interface ndtr
+    procedure dt_ndtr
+  end interface
+
+  public :: log_ndtr
+  interface log_ndtr
+    procedure dt_log_ndtr
+  end interface
+
+  public :: lgamma
+  interface lgamma
+    procedure dt_lgamma
+  end interface
+
+  public :: lgamma_
+  interface lgamma_
+    procedure dt_lgamma_
+  end interface
+
+  public :: digamma
+  interface digamma
+    procedure dt_digamma
+  end interface
+
+  public :: digamma_
+  interface digamma_
+    procedure dt_digamma_
+  end interface
+
+  public :: zeta
+  interface zeta
+    procedure dt_zeta
+  end interface
+
+  public :: polygamma
+  interface polygamma
+    procedure dt_polygamma
+  end interface
+
+  public :: polygamma_
+  interface polygamma_
+    procedure dt_polygamma_
+  end interface
+
+  public :: mvlgamma
+  interface mvlgamma
+    procedure dt_mvlgamma
+  end interface
+
+  public :: mvlgamma_
+  interface mvlgamma_
+    procedure dt_mvlgamma_
+  end interface
+
+  public :: i0
+  interface i0
+    procedure dt_i0
+  end interface
+
+  public :: i0_
+  interface i0_
+    procedure dt_i0_
+  end interface
+
+  public :: i0e
+  interface i0e
+    procedure dt_i0e
+  end interface
+
+  public :: i1
+  interface i1
+    procedure dt_i1
+  end interface
+
+  public :: i1e
+  interface i1e
+    procedure dt_i1e
+  end interface
+
+  public :: entr
+  interface entr
+    procedure dt_entr
+  end interface
+
+  public :: xlog1py
+  interface xlog1py
+    procedure dt_xlog1py
+  end interface
+
+  public :: frexp
+  interface frexp
+    procedure dt_frexp
+  end interface
+
+  public :: nextafter
+  interface nextafter
+    procedure dt_nextafter
+  end interface
+
+  public :: nextafter_
+  interface nextafter_
+    procedure dt_nextafter_
   end interface
 
   public :: tensor_alias
@@ -12140,6 +12350,42 @@ contains
     call dtf_end(f)
   end subroutine
 
+  ! vander: Vandermonde's matrix: each row has the powers of an element, the highest one first
+  ! unless `increasing`.
+  function dt_vander(x, N, increasing, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: x
+    class(*), intent(in), optional :: N
+    logical, intent(in), optional :: increasing
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 337)
+    call give(f, 0, x)
+    if (present(N)) call give(f, 1, N)
+    if (present(increasing)) call give(f, 2, increasing)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! linalg_vander: Vandermonde's matrices [..., n, N]: each row has the powers 0, 1, ... of an
+  ! element.
+  function dt_linalg_vander(x, N, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: x
+    class(*), intent(in), optional :: N
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 338)
+    call give(f, 0, x)
+    if (present(N)) call give(f, 1, N)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
   ! mse_loss: (input - target) squared.
   function dt_mse_loss(input, target, reduction, weight, stat, errmsg) result(out)
     type(dt_tensor), intent(in) :: input
@@ -12150,7 +12396,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 337)
+    call dtf_begin(f, 339)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(reduction)) call give(f, 2, reduction)
@@ -12170,7 +12416,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 338)
+    call dtf_begin(f, 340)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(reduction)) call give(f, 2, reduction)
@@ -12191,7 +12437,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 339)
+    call dtf_begin(f, 341)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(reduction)) call give(f, 2, reduction)
@@ -12213,7 +12459,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 340)
+    call dtf_begin(f, 342)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(reduction)) call give(f, 2, reduction)
@@ -12234,7 +12480,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 341)
+    call dtf_begin(f, 343)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(reduction)) call give(f, 2, reduction)
@@ -12258,7 +12504,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 342)
+    call dtf_begin(f, 344)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(log_input)) call give(f, 2, log_input)
@@ -12284,7 +12530,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 343)
+    call dtf_begin(f, 345)
     call give(f, 0, input)
     call give(f, 1, target)
     call give(f, 2, var)
@@ -12305,7 +12551,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 344)
+    call dtf_begin(f, 346)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(reduction)) call give(f, 2, reduction)
@@ -12325,7 +12571,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 345)
+    call dtf_begin(f, 347)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(margin)) call give(f, 2, margin)
@@ -12347,7 +12593,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 346)
+    call dtf_begin(f, 348)
     call give(f, 0, input1)
     call give(f, 1, input2)
     call give(f, 2, target)
@@ -12371,7 +12617,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 347)
+    call dtf_begin(f, 349)
     call give(f, 0, input1)
     call give(f, 1, input2)
     call give(f, 2, target)
@@ -12397,7 +12643,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 348)
+    call dtf_begin(f, 350)
     call give(f, 0, anchor)
     call give(f, 1, positive)
     call give(f, 2, negative)
@@ -12425,7 +12671,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 349)
+    call dtf_begin(f, 351)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(p)) call give(f, 2, p)
@@ -12447,7 +12693,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 350)
+    call dtf_begin(f, 352)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(reduction)) call give(f, 2, reduction)
@@ -12467,7 +12713,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 351)
+    call dtf_begin(f, 353)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(weight)) call give(f, 2, weight)
@@ -12488,7 +12734,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 352)
+    call dtf_begin(f, 354)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(weight)) call give(f, 2, weight)
@@ -12516,7 +12762,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 353)
+    call dtf_begin(f, 355)
     call give(f, 0, log_probs)
     call give(f, 1, targets)
     call give(f, 2, input_lengths)
@@ -12542,7 +12788,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 354)
+    call dtf_begin(f, 356)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(weight)) call give(f, 2, weight)
@@ -12565,7 +12811,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 355)
+    call dtf_begin(f, 357)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(weight)) call give(f, 2, weight)
@@ -12587,7 +12833,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 356)
+    call dtf_begin(f, 358)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(weight)) call give(f, 2, weight)
@@ -12607,7 +12853,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 357)
+    call dtf_begin(f, 359)
     call give(f, 0, self)
     call give(f, 1, input)
     if (present(target)) call give(f, 2, target)
@@ -12625,7 +12871,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 358)
+    call dtf_begin(f, 360)
     call give(f, 0, self)
     call give_list(f, 1, inputs)
     call finish(f, stat, errmsg)
@@ -12643,7 +12889,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 359)
+    call dtf_begin(f, 361)
     call give(f, 0, self)
     call give_list(f, 1, inputs)
     call finish(f, stat, errmsg)
@@ -12658,7 +12904,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 360)
+    call dtf_begin(f, 362)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_text(f, 0, out)
@@ -12673,7 +12919,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 361)
+    call dtf_begin(f, 363)
     call give(f, 0, self)
     if (present(mode)) call give(f, 1, mode)
     call finish(f, stat, errmsg)
@@ -12687,7 +12933,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 362)
+    call dtf_begin(f, 364)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -12702,7 +12948,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 363)
+    call dtf_begin(f, 365)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_tensors(f, 0, out)
@@ -12718,7 +12964,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
     type(frame) :: f
-    call dtf_begin(f, 364)
+    call dtf_begin(f, 366)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, names)
@@ -12734,7 +12980,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
     type(frame) :: f
-    call dtf_begin(f, 365)
+    call dtf_begin(f, 367)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, names)
@@ -12751,7 +12997,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
     type(frame) :: f
-    call dtf_begin(f, 366)
+    call dtf_begin(f, 368)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, names)
@@ -12768,7 +13014,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 367)
+    call dtf_begin(f, 369)
     call give(f, 0, self)
     call give_texts(f, 1, names)
     call give_list(f, 2, tensors)
@@ -12784,7 +13030,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 368)
+    call dtf_begin(f, 370)
     call give(f, 0, self)
     call give(f, 1, path)
     call finish(f, stat, errmsg)
@@ -12799,7 +13045,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 369)
+    call dtf_begin(f, 371)
     call give(f, 0, self)
     call give(f, 1, path)
     if (present(strict)) call give(f, 2, strict)
@@ -12816,7 +13062,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 370)
+    call dtf_begin(f, 372)
     call give(f, 0, self)
     if (present(device)) call give(f, 1, device)
     if (present(dtype)) call give(f, 2, dtype)
@@ -12830,7 +13076,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 371)
+    call dtf_begin(f, 373)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12843,7 +13089,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 372)
+    call dtf_begin(f, 374)
     call give(f, 0, self)
     if (present(device)) call give(f, 1, device)
     call finish(f, stat, errmsg)
@@ -12857,7 +13103,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 373)
+    call dtf_begin(f, 375)
     call give(f, 0, self)
     if (present(set_to_none)) call give(f, 1, set_to_none)
     call finish(f, stat, errmsg)
@@ -12871,7 +13117,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 374)
+    call dtf_begin(f, 376)
     call give(f, 0, self)
     if (present(requires_grad)) call give(f, 1, requires_grad)
     call finish(f, stat, errmsg)
@@ -12885,7 +13131,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 375)
+    call dtf_begin(f, 377)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -12900,7 +13146,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 376)
+    call dtf_begin(f, 378)
     call give(f, 0, self)
     call give(f, 1, index)
     call finish(f, stat, errmsg)
@@ -12916,7 +13162,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 377)
+    call dtf_begin(f, 379)
     call give(f, 0, kind)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12931,7 +13177,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 378)
+    call dtf_begin(f, 380)
     call give(f, 0, self)
     call give(f, 1, name)
     call give(f, 2, param)
@@ -12947,7 +13193,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 379)
+    call dtf_begin(f, 381)
     call give(f, 0, self)
     call give(f, 1, name)
     call give(f, 2, buffer)
@@ -12963,7 +13209,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 380)
+    call dtf_begin(f, 382)
     call give(f, 0, self)
     call give(f, 1, name)
     call give(f, 2, child)
@@ -12977,7 +13223,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 381)
+    call dtf_begin(f, 383)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
@@ -12990,7 +13236,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 382)
+    call dtf_begin(f, 384)
     call give(f, 0, self)
     call give(f, 1, child)
     call finish(f, stat, errmsg)
@@ -13006,7 +13252,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 383)
+    call dtf_begin(f, 385)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -13028,7 +13274,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 384)
+    call dtf_begin(f, 386)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -13055,7 +13301,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 385)
+    call dtf_begin(f, 387)
     call give(f, 0, input)
     if (present(running_mean)) call give(f, 1, running_mean)
     if (present(running_var)) call give(f, 2, running_var)
@@ -13081,7 +13327,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 386)
+    call dtf_begin(f, 388)
     call give(f, 0, input)
     call give_list(f, 1, normalized_shape)
     if (present(weight)) call give(f, 2, weight)
@@ -13103,7 +13349,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 387)
+    call dtf_begin(f, 389)
     call give(f, 0, input)
     call give_list(f, 1, normalized_shape)
     if (present(weight)) call give(f, 2, weight)
@@ -13125,7 +13371,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 388)
+    call dtf_begin(f, 390)
     call give(f, 0, input)
     call give(f, 1, num_groups)
     if (present(weight)) call give(f, 2, weight)
@@ -13151,7 +13397,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 389)
+    call dtf_begin(f, 391)
     call give(f, 0, input)
     if (present(running_mean)) call give(f, 1, running_mean)
     if (present(running_var)) call give(f, 2, running_var)
@@ -13177,7 +13423,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 390)
+    call dtf_begin(f, 392)
     call give(f, 0, input)
     call give(f, 1, size)
     if (present(alpha)) call give(f, 2, alpha)
@@ -13197,7 +13443,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 391)
+    call dtf_begin(f, 393)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(dtype)) call give(f, 2, dtype)
@@ -13215,7 +13461,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 392)
+    call dtf_begin(f, 394)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(dtype)) call give(f, 2, dtype)
@@ -13233,7 +13479,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 393)
+    call dtf_begin(f, 395)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(training)) call give(f, 2, training)
@@ -13250,7 +13496,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 394)
+    call dtf_begin(f, 396)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(training)) call give(f, 2, training)
@@ -13267,7 +13513,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 395)
+    call dtf_begin(f, 397)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(training)) call give(f, 2, training)
@@ -13284,7 +13530,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 396)
+    call dtf_begin(f, 398)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(training)) call give(f, 2, training)
@@ -13301,7 +13547,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 397)
+    call dtf_begin(f, 399)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(training)) call give(f, 2, training)
@@ -13318,7 +13564,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 398)
+    call dtf_begin(f, 400)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(training)) call give(f, 2, training)
@@ -13336,7 +13582,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 399)
+    call dtf_begin(f, 401)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(training)) call give(f, 2, training)
@@ -13353,7 +13599,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 400)
+    call dtf_begin(f, 402)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(training)) call give(f, 2, training)
@@ -13371,7 +13617,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 401)
+    call dtf_begin(f, 403)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(training)) call give(f, 2, training)
@@ -13388,7 +13634,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 402)
+    call dtf_begin(f, 404)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(training)) call give(f, 2, training)
@@ -13405,7 +13651,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 403)
+    call dtf_begin(f, 405)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(training)) call give(f, 2, training)
@@ -13422,7 +13668,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 404)
+    call dtf_begin(f, 406)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(training)) call give(f, 2, training)
@@ -13440,7 +13686,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 405)
+    call dtf_begin(f, 407)
     call give(f, 0, input)
     if (present(lower)) call give(f, 1, lower)
     if (present(upper)) call give(f, 2, upper)
@@ -13459,7 +13705,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 406)
+    call dtf_begin(f, 408)
     call give(f, 0, input)
     if (present(lower)) call give(f, 1, lower)
     if (present(upper)) call give(f, 2, upper)
@@ -13480,7 +13726,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 407)
+    call dtf_begin(f, 409)
     call give(f, 0, logits)
     if (present(tau)) call give(f, 1, tau)
     if (present(hard)) call give(f, 2, hard)
@@ -13505,7 +13751,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 408)
+    call dtf_begin(f, 410)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(padding_idx)) call give(f, 2, padding_idx)
@@ -13538,7 +13784,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 409)
+    call dtf_begin(f, 411)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(offsets)) call give(f, 2, offsets)
@@ -13562,7 +13808,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 410)
+    call dtf_begin(f, 412)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13575,7 +13821,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 411)
+    call dtf_begin(f, 413)
     call give(f, 0, self)
     if (present(set_to_none)) call give(f, 1, set_to_none)
     call finish(f, stat, errmsg)
@@ -13590,7 +13836,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 412)
+    call dtf_begin(f, 414)
     call give(f, 0, self)
     call give_list(f, 1, params)
     call finish(f, stat, errmsg)
@@ -13604,7 +13850,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 413)
+    call dtf_begin(f, 415)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -13620,7 +13866,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     real(real64) :: out
     type(frame) :: f
-    call dtf_begin(f, 414)
+    call dtf_begin(f, 416)
     call give(f, 0, self)
     call give(f, 1, name)
     if (present(group)) call give(f, 2, group)
@@ -13638,7 +13884,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 415)
+    call dtf_begin(f, 417)
     call give(f, 0, self)
     call give(f, 1, name)
     call give(f, 2, value)
@@ -13656,7 +13902,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
     type(frame) :: f
-    call dtf_begin(f, 416)
+    call dtf_begin(f, 418)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, names)
@@ -13673,7 +13919,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 417)
+    call dtf_begin(f, 419)
     call give(f, 0, self)
     call give_texts(f, 1, names)
     call give_list(f, 2, tensors)
@@ -13687,7 +13933,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 418)
+    call dtf_begin(f, 420)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13700,7 +13946,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 419)
+    call dtf_begin(f, 421)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -13715,7 +13961,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     real(real64), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 420)
+    call dtf_begin(f, 422)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_reals(f, 0, out)
@@ -13734,7 +13980,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 421)
+    call dtf_begin(f, 423)
     call give_list(f, 0, params)
     call give(f, 1, max_norm)
     if (present(norm_type)) call give(f, 2, norm_type)
@@ -13758,7 +14004,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 422)
+    call dtf_begin(f, 424)
     call give(f, 0, optimizer)
     call give_list(f, 1, params)
     call give_list(f, 2, grads)
@@ -13777,7 +14023,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 423)
+    call dtf_begin(f, 425)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13790,7 +14036,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 424)
+    call dtf_begin(f, 426)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13803,7 +14049,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 425)
+    call dtf_begin(f, 427)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13816,7 +14062,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 426)
+    call dtf_begin(f, 428)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13829,7 +14075,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 427)
+    call dtf_begin(f, 429)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13842,7 +14088,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 428)
+    call dtf_begin(f, 430)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13855,7 +14101,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 429)
+    call dtf_begin(f, 431)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13868,7 +14114,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 430)
+    call dtf_begin(f, 432)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13881,7 +14127,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 431)
+    call dtf_begin(f, 433)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13894,7 +14140,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 432)
+    call dtf_begin(f, 434)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13907,7 +14153,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 433)
+    call dtf_begin(f, 435)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13920,7 +14166,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 434)
+    call dtf_begin(f, 436)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13933,7 +14179,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 435)
+    call dtf_begin(f, 437)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13946,7 +14192,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 436)
+    call dtf_begin(f, 438)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13959,7 +14205,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 437)
+    call dtf_begin(f, 439)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13972,7 +14218,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 438)
+    call dtf_begin(f, 440)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13985,7 +14231,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 439)
+    call dtf_begin(f, 441)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13998,7 +14244,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 440)
+    call dtf_begin(f, 442)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -14011,7 +14257,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 441)
+    call dtf_begin(f, 443)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14024,7 +14270,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 442)
+    call dtf_begin(f, 444)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -14037,7 +14283,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 443)
+    call dtf_begin(f, 445)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14050,7 +14296,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 444)
+    call dtf_begin(f, 446)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -14063,7 +14309,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 445)
+    call dtf_begin(f, 447)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14076,7 +14322,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 446)
+    call dtf_begin(f, 448)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -14089,7 +14335,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 447)
+    call dtf_begin(f, 449)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14102,7 +14348,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 448)
+    call dtf_begin(f, 450)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -14115,7 +14361,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 449)
+    call dtf_begin(f, 451)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14128,7 +14374,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 450)
+    call dtf_begin(f, 452)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -14141,7 +14387,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 451)
+    call dtf_begin(f, 453)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14154,7 +14400,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 452)
+    call dtf_begin(f, 454)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -14167,7 +14413,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 453)
+    call dtf_begin(f, 455)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14180,7 +14426,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 454)
+    call dtf_begin(f, 456)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -14193,7 +14439,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 455)
+    call dtf_begin(f, 457)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14206,7 +14452,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 456)
+    call dtf_begin(f, 458)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -14219,7 +14465,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 457)
+    call dtf_begin(f, 459)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14232,7 +14478,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 458)
+    call dtf_begin(f, 460)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -14245,7 +14491,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 459)
+    call dtf_begin(f, 461)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14258,7 +14504,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 460)
+    call dtf_begin(f, 462)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -14271,7 +14517,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 461)
+    call dtf_begin(f, 463)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14284,7 +14530,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 462)
+    call dtf_begin(f, 464)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -14298,7 +14544,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 463)
+    call dtf_begin(f, 465)
     call give(f, 0, input)
     if (present(negative_slope)) call give(f, 1, negative_slope)
     call finish(f, stat, errmsg)
@@ -14313,7 +14559,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 464)
+    call dtf_begin(f, 466)
     call give(f, 0, input)
     if (present(negative_slope)) call give(f, 1, negative_slope)
     call finish(f, stat, errmsg)
@@ -14328,7 +14574,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 465)
+    call dtf_begin(f, 467)
     call give(f, 0, input)
     if (present(alpha)) call give(f, 1, alpha)
     call finish(f, stat, errmsg)
@@ -14343,7 +14589,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 466)
+    call dtf_begin(f, 468)
     call give(f, 0, input)
     if (present(alpha)) call give(f, 1, alpha)
     call finish(f, stat, errmsg)
@@ -14359,7 +14605,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 467)
+    call dtf_begin(f, 469)
     call give(f, 0, input)
     if (present(beta)) call give(f, 1, beta)
     if (present(threshold)) call give(f, 2, threshold)
@@ -14375,7 +14621,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 468)
+    call dtf_begin(f, 470)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14389,7 +14635,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 469)
+    call dtf_begin(f, 471)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14402,7 +14648,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 470)
+    call dtf_begin(f, 472)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -14416,7 +14662,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 471)
+    call dtf_begin(f, 473)
     call give(f, 0, input)
     if (present(approximate)) call give(f, 1, approximate)
     call finish(f, stat, errmsg)
@@ -14432,7 +14678,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 472)
+    call dtf_begin(f, 474)
     call give(f, 0, input)
     call give(f, 1, min)
     call finish(f, stat, errmsg)
@@ -14447,7 +14693,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 473)
+    call dtf_begin(f, 475)
     call give(f, 0, input)
     call give(f, 1, min)
     call finish(f, stat, errmsg)
@@ -14462,7 +14708,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 474)
+    call dtf_begin(f, 476)
     call give(f, 0, input)
     call give(f, 1, max)
     call finish(f, stat, errmsg)
@@ -14477,7 +14723,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 475)
+    call dtf_begin(f, 477)
     call give(f, 0, input)
     call give(f, 1, max)
     call finish(f, stat, errmsg)
@@ -14494,7 +14740,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 476)
+    call dtf_begin(f, 478)
     call give(f, 0, input)
     if (present(min)) call give(f, 1, min)
     if (present(max)) call give(f, 2, max)
@@ -14511,7 +14757,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 477)
+    call dtf_begin(f, 479)
     call give(f, 0, input)
     if (present(min)) call give(f, 1, min)
     if (present(max)) call give(f, 2, max)
@@ -14528,7 +14774,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 478)
+    call dtf_begin(f, 480)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
@@ -14545,7 +14791,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 479)
+    call dtf_begin(f, 481)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
@@ -14562,7 +14808,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 480)
+    call dtf_begin(f, 482)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
@@ -14579,7 +14825,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 481)
+    call dtf_begin(f, 483)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
@@ -14596,7 +14842,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 482)
+    call dtf_begin(f, 484)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
@@ -14613,7 +14859,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 483)
+    call dtf_begin(f, 485)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14628,7 +14874,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 484)
+    call dtf_begin(f, 486)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14643,7 +14889,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 485)
+    call dtf_begin(f, 487)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14658,7 +14904,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 486)
+    call dtf_begin(f, 488)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14674,7 +14920,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 487)
+    call dtf_begin(f, 489)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(rounding_mode)) call give(f, 2, rounding_mode)
@@ -14691,7 +14937,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 488)
+    call dtf_begin(f, 490)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(rounding_mode)) call give(f, 2, rounding_mode)
@@ -14707,7 +14953,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 489)
+    call dtf_begin(f, 491)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14722,7 +14968,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 490)
+    call dtf_begin(f, 492)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14737,7 +14983,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 491)
+    call dtf_begin(f, 493)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14752,7 +14998,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 492)
+    call dtf_begin(f, 494)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14767,7 +15013,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 493)
+    call dtf_begin(f, 495)
     call give(f, 0, input)
     call give(f, 1, exponent)
     call finish(f, stat, errmsg)
@@ -14782,7 +15028,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 494)
+    call dtf_begin(f, 496)
     call give(f, 0, input)
     call give(f, 1, exponent)
     call finish(f, stat, errmsg)
@@ -14797,7 +15043,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 495)
+    call dtf_begin(f, 497)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14813,7 +15059,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 496)
+    call dtf_begin(f, 498)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14830,7 +15076,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 497)
+    call dtf_begin(f, 499)
     call give(f, 0, input)
     if (present(min_val)) call give(f, 1, min_val)
     if (present(max_val)) call give(f, 2, max_val)
@@ -14847,7 +15093,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 498)
+    call dtf_begin(f, 500)
     call give(f, 0, input)
     if (present(min_val)) call give(f, 1, min_val)
     if (present(max_val)) call give(f, 2, max_val)
@@ -14862,7 +15108,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 499)
+    call dtf_begin(f, 501)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14875,7 +15121,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 500)
+    call dtf_begin(f, 502)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -14888,7 +15134,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 501)
+    call dtf_begin(f, 503)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14901,7 +15147,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 502)
+    call dtf_begin(f, 504)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -14914,7 +15160,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 503)
+    call dtf_begin(f, 505)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14927,7 +15173,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 504)
+    call dtf_begin(f, 506)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -14941,7 +15187,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 505)
+    call dtf_begin(f, 507)
     call give(f, 0, input)
     if (present(lambd)) call give(f, 1, lambd)
     call finish(f, stat, errmsg)
@@ -14957,7 +15203,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 506)
+    call dtf_begin(f, 508)
     call give(f, 0, input)
     if (present(lambd)) call give(f, 1, lambd)
     call finish(f, stat, errmsg)
@@ -14972,7 +15218,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 507)
+    call dtf_begin(f, 509)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14988,7 +15234,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 508)
+    call dtf_begin(f, 510)
     call give(f, 0, input)
     call give(f, 1, threshold)
     call give(f, 2, value)
@@ -15005,7 +15251,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 509)
+    call dtf_begin(f, 511)
     call give(f, 0, input)
     call give(f, 1, threshold)
     call give(f, 2, value)
@@ -15020,7 +15266,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 510)
+    call dtf_begin(f, 512)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15034,7 +15280,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 511)
+    call dtf_begin(f, 513)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15047,7 +15293,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 512)
+    call dtf_begin(f, 514)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15061,7 +15307,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 513)
+    call dtf_begin(f, 515)
     call give(f, 0, input)
     if (present(alpha)) call give(f, 1, alpha)
     call finish(f, stat, errmsg)
@@ -15076,7 +15322,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 514)
+    call dtf_begin(f, 516)
     call give(f, 0, input)
     if (present(alpha)) call give(f, 1, alpha)
     call finish(f, stat, errmsg)
@@ -15090,7 +15336,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 515)
+    call dtf_begin(f, 517)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15103,7 +15349,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 516)
+    call dtf_begin(f, 518)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15117,7 +15363,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 517)
+    call dtf_begin(f, 519)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -15133,7 +15379,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 518)
+    call dtf_begin(f, 520)
     call give(f, 0, input)
     call give(f, 1, weight)
     call finish(f, stat, errmsg)
@@ -15150,7 +15396,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 519)
+    call dtf_begin(f, 521)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(dtype)) call give(f, 2, dtype)
@@ -15167,7 +15413,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 520)
+    call dtf_begin(f, 522)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15182,7 +15428,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 521)
+    call dtf_begin(f, 523)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15197,7 +15443,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 522)
+    call dtf_begin(f, 524)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15212,7 +15458,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 523)
+    call dtf_begin(f, 525)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15227,7 +15473,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 524)
+    call dtf_begin(f, 526)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15242,7 +15488,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 525)
+    call dtf_begin(f, 527)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15257,7 +15503,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 526)
+    call dtf_begin(f, 528)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15272,7 +15518,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 527)
+    call dtf_begin(f, 529)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15287,7 +15533,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 528)
+    call dtf_begin(f, 530)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15302,7 +15548,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 529)
+    call dtf_begin(f, 531)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15317,7 +15563,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 530)
+    call dtf_begin(f, 532)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15332,7 +15578,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 531)
+    call dtf_begin(f, 533)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15346,7 +15592,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 532)
+    call dtf_begin(f, 534)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15360,7 +15606,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 533)
+    call dtf_begin(f, 535)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15374,7 +15620,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 534)
+    call dtf_begin(f, 536)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15388,7 +15634,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 535)
+    call dtf_begin(f, 537)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15401,7 +15647,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 536)
+    call dtf_begin(f, 538)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15409,36 +15655,6 @@ contains
 
   ! logical_and: Where both elements are nonzero.
   function dt_logical_and(input, other, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 537)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! logical_and_: In-place version of `logical_and`.
-  subroutine dt_logical_and_(input, other, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 538)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! logical_or: Where an element is nonzero.
-  function dt_logical_or(input, other, stat, errmsg) result(out)
     type(dt_tensor), intent(in) :: input
     type(dt_tensor), intent(in) :: other
     integer, intent(out), optional :: stat
@@ -15453,8 +15669,8 @@ contains
     call dtf_end(f)
   end function
 
-  ! logical_or_: In-place version of `logical_or`.
-  subroutine dt_logical_or_(input, other, stat, errmsg)
+  ! logical_and_: In-place version of `logical_and`.
+  subroutine dt_logical_and_(input, other, stat, errmsg)
     type(dt_tensor), intent(in) :: input
     type(dt_tensor), intent(in) :: other
     integer, intent(out), optional :: stat
@@ -15467,8 +15683,8 @@ contains
     call dtf_end(f)
   end subroutine
 
-  ! logical_xor: Where exactly one element is nonzero.
-  function dt_logical_xor(input, other, stat, errmsg) result(out)
+  ! logical_or: Where an element is nonzero.
+  function dt_logical_or(input, other, stat, errmsg) result(out)
     type(dt_tensor), intent(in) :: input
     type(dt_tensor), intent(in) :: other
     integer, intent(out), optional :: stat
@@ -15483,6 +15699,36 @@ contains
     call dtf_end(f)
   end function
 
+  ! logical_or_: In-place version of `logical_or`.
+  subroutine dt_logical_or_(input, other, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 542)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! logical_xor: Where exactly one element is nonzero.
+  function dt_logical_xor(input, other, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 543)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
   ! logical_xor_: In-place version of `logical_xor`.
   subroutine dt_logical_xor_(input, other, stat, errmsg)
     type(dt_tensor), intent(in) :: input
@@ -15490,7 +15736,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 542)
+    call dtf_begin(f, 544)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15505,7 +15751,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 543)
+    call dtf_begin(f, 545)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15520,7 +15766,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 544)
+    call dtf_begin(f, 546)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15535,7 +15781,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 545)
+    call dtf_begin(f, 547)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15550,7 +15796,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 546)
+    call dtf_begin(f, 548)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15565,7 +15811,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 547)
+    call dtf_begin(f, 549)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15580,7 +15826,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 548)
+    call dtf_begin(f, 550)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15596,7 +15842,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 549)
+    call dtf_begin(f, 551)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15611,7 +15857,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 550)
+    call dtf_begin(f, 552)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15627,7 +15873,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 551)
+    call dtf_begin(f, 553)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15642,7 +15888,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 552)
+    call dtf_begin(f, 554)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15656,7 +15902,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 553)
+    call dtf_begin(f, 555)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15672,7 +15918,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 554)
+    call dtf_begin(f, 556)
     call give(f, 0, condition)
     call give(f, 1, input)
     call give(f, 2, other)
@@ -15690,7 +15936,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 555)
+    call dtf_begin(f, 557)
     call give(f, 0, input)
     call give(f, 1, mask)
     call give(f, 2, value)
@@ -15707,7 +15953,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 556)
+    call dtf_begin(f, 558)
     call give(f, 0, input)
     call give(f, 1, mask)
     call give(f, 2, value)
@@ -15722,7 +15968,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 557)
+    call dtf_begin(f, 559)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15735,7 +15981,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 558)
+    call dtf_begin(f, 560)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15748,7 +15994,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 559)
+    call dtf_begin(f, 561)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15761,7 +16007,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 560)
+    call dtf_begin(f, 562)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15774,7 +16020,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 561)
+    call dtf_begin(f, 563)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15787,7 +16033,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 562)
+    call dtf_begin(f, 564)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15800,7 +16046,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 563)
+    call dtf_begin(f, 565)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15813,7 +16059,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 564)
+    call dtf_begin(f, 566)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15826,7 +16072,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 565)
+    call dtf_begin(f, 567)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15839,7 +16085,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 566)
+    call dtf_begin(f, 568)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15852,7 +16098,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 567)
+    call dtf_begin(f, 569)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15865,7 +16111,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 568)
+    call dtf_begin(f, 570)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15878,7 +16124,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 569)
+    call dtf_begin(f, 571)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15891,7 +16137,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 570)
+    call dtf_begin(f, 572)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15904,7 +16150,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 571)
+    call dtf_begin(f, 573)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15917,7 +16163,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 572)
+    call dtf_begin(f, 574)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15930,7 +16176,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 573)
+    call dtf_begin(f, 575)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15943,7 +16189,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 574)
+    call dtf_begin(f, 576)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15951,36 +16197,6 @@ contains
 
   ! atan2: Angle of the point (other, input), in [-pi, pi].
   function dt_atan2(input, other, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 575)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! atan2_: In-place version of `atan2`.
-  subroutine dt_atan2_(input, other, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 576)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! hypot: sqrt(input^2 + other^2), without overflow.
-  function dt_hypot(input, other, stat, errmsg) result(out)
     type(dt_tensor), intent(in) :: input
     type(dt_tensor), intent(in) :: other
     integer, intent(out), optional :: stat
@@ -15995,6 +16211,36 @@ contains
     call dtf_end(f)
   end function
 
+  ! atan2_: In-place version of `atan2`.
+  subroutine dt_atan2_(input, other, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 578)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! hypot: sqrt(input^2 + other^2), without overflow.
+  function dt_hypot(input, other, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 579)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
   ! hypot_: In-place version of `hypot`.
   subroutine dt_hypot_(input, other, stat, errmsg)
     type(dt_tensor), intent(in) :: input
@@ -16002,7 +16248,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 578)
+    call dtf_begin(f, 580)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -16016,7 +16262,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 579)
+    call dtf_begin(f, 581)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16029,7 +16275,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 580)
+    call dtf_begin(f, 582)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -16042,7 +16288,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 581)
+    call dtf_begin(f, 583)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16055,7 +16301,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 582)
+    call dtf_begin(f, 584)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -16068,7 +16314,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 583)
+    call dtf_begin(f, 585)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16081,7 +16327,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 584)
+    call dtf_begin(f, 586)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -16094,7 +16340,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 585)
+    call dtf_begin(f, 587)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16107,7 +16353,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 586)
+    call dtf_begin(f, 588)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -16120,7 +16366,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 587)
+    call dtf_begin(f, 589)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16133,7 +16379,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 588)
+    call dtf_begin(f, 590)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -16146,7 +16392,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 589)
+    call dtf_begin(f, 591)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16159,7 +16405,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 590)
+    call dtf_begin(f, 592)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -16172,7 +16418,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 591)
+    call dtf_begin(f, 593)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16185,7 +16431,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 592)
+    call dtf_begin(f, 594)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -16199,7 +16445,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 593)
+    call dtf_begin(f, 595)
     call give(f, 0, input)
     if (present(eps)) call give(f, 1, eps)
     call finish(f, stat, errmsg)
@@ -16214,7 +16460,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 594)
+    call dtf_begin(f, 596)
     call give(f, 0, input)
     if (present(eps)) call give(f, 1, eps)
     call finish(f, stat, errmsg)
@@ -16229,7 +16475,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 595)
+    call dtf_begin(f, 597)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -16244,7 +16490,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 596)
+    call dtf_begin(f, 598)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -16259,7 +16505,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 597)
+    call dtf_begin(f, 599)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -16275,7 +16521,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 598)
+    call dtf_begin(f, 600)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -16291,7 +16537,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 599)
+    call dtf_begin(f, 601)
     call give(f, 0, input)
     call give(f, 1, exponent)
     call finish(f, stat, errmsg)
@@ -16306,7 +16552,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 600)
+    call dtf_begin(f, 602)
     call give(f, 0, input)
     call give(f, 1, exponent)
     call finish(f, stat, errmsg)
@@ -16321,7 +16567,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 601)
+    call dtf_begin(f, 603)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -16336,7 +16582,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 602)
+    call dtf_begin(f, 604)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -16350,7 +16596,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 603)
+    call dtf_begin(f, 605)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16363,7 +16609,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 604)
+    call dtf_begin(f, 606)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -16377,7 +16623,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 605)
+    call dtf_begin(f, 607)
     call give(f, 0, input)
     call give(f, 1, decimals)
     call finish(f, stat, errmsg)
@@ -16392,7 +16638,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 606)
+    call dtf_begin(f, 608)
     call give(f, 0, input)
     call give(f, 1, decimals)
     call finish(f, stat, errmsg)
@@ -16406,7 +16652,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 607)
+    call dtf_begin(f, 609)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16420,7 +16666,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 608)
+    call dtf_begin(f, 610)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16435,7 +16681,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 609)
+    call dtf_begin(f, 611)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -16450,7 +16696,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 610)
+    call dtf_begin(f, 612)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -16465,7 +16711,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 611)
+    call dtf_begin(f, 613)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -16480,7 +16726,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 612)
+    call dtf_begin(f, 614)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -16495,7 +16741,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 613)
+    call dtf_begin(f, 615)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -16510,7 +16756,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 614)
+    call dtf_begin(f, 616)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -16525,7 +16771,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 615)
+    call dtf_begin(f, 617)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -16540,7 +16786,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 616)
+    call dtf_begin(f, 618)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -16555,7 +16801,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 617)
+    call dtf_begin(f, 619)
     call give(f, 0, input)
     call give(f, 1, values)
     call finish(f, stat, errmsg)
@@ -16570,7 +16816,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 618)
+    call dtf_begin(f, 620)
     call give(f, 0, input)
     call give(f, 1, values)
     call finish(f, stat, errmsg)
@@ -16585,7 +16831,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 619)
+    call dtf_begin(f, 621)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -16601,7 +16847,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 620)
+    call dtf_begin(f, 622)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -16619,7 +16865,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 621)
+    call dtf_begin(f, 623)
     call give(f, 0, input)
     if (present(nan)) call give(f, 1, nan)
     if (present(posinf)) call give(f, 2, posinf)
@@ -16638,7 +16884,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 622)
+    call dtf_begin(f, 624)
     call give(f, 0, input)
     if (present(nan)) call give(f, 1, nan)
     if (present(posinf)) call give(f, 2, posinf)
@@ -16654,7 +16900,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 623)
+    call dtf_begin(f, 625)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16668,7 +16914,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 624)
+    call dtf_begin(f, 626)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16682,7 +16928,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 625)
+    call dtf_begin(f, 627)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16698,7 +16944,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 626)
+    call dtf_begin(f, 628)
     call give(f, 0, input)
     call give(f, 1, end)
     call give(f, 2, weight)
@@ -16715,7 +16961,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 627)
+    call dtf_begin(f, 629)
     call give(f, 0, input)
     call give(f, 1, end)
     call give(f, 2, weight)
@@ -16725,44 +16971,6 @@ contains
 
   ! addcmul: input + value * tensor1 * tensor2.
   function dt_addcmul(input, tensor1, tensor2, value, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: tensor1
-    type(dt_tensor), intent(in) :: tensor2
-    class(*), intent(in), optional :: value
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 628)
-    call give(f, 0, input)
-    call give(f, 1, tensor1)
-    call give(f, 2, tensor2)
-    if (present(value)) call give(f, 3, value)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! addcmul_: In-place version of `addcmul`.
-  subroutine dt_addcmul_(input, tensor1, tensor2, value, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: tensor1
-    type(dt_tensor), intent(in) :: tensor2
-    class(*), intent(in), optional :: value
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 629)
-    call give(f, 0, input)
-    call give(f, 1, tensor1)
-    call give(f, 2, tensor2)
-    if (present(value)) call give(f, 3, value)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! addcdiv: input + value * tensor1 / tensor2.
-  function dt_addcdiv(input, tensor1, tensor2, value, stat, errmsg) result(out)
     type(dt_tensor), intent(in) :: input
     type(dt_tensor), intent(in) :: tensor1
     type(dt_tensor), intent(in) :: tensor2
@@ -16781,6 +16989,44 @@ contains
     call dtf_end(f)
   end function
 
+  ! addcmul_: In-place version of `addcmul`.
+  subroutine dt_addcmul_(input, tensor1, tensor2, value, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: tensor1
+    type(dt_tensor), intent(in) :: tensor2
+    class(*), intent(in), optional :: value
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 631)
+    call give(f, 0, input)
+    call give(f, 1, tensor1)
+    call give(f, 2, tensor2)
+    if (present(value)) call give(f, 3, value)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! addcdiv: input + value * tensor1 / tensor2.
+  function dt_addcdiv(input, tensor1, tensor2, value, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: tensor1
+    type(dt_tensor), intent(in) :: tensor2
+    class(*), intent(in), optional :: value
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 632)
+    call give(f, 0, input)
+    call give(f, 1, tensor1)
+    call give(f, 2, tensor2)
+    if (present(value)) call give(f, 3, value)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
   ! addcdiv_: In-place version of `addcdiv`.
   subroutine dt_addcdiv_(input, tensor1, tensor2, value, stat, errmsg)
     type(dt_tensor), intent(in) :: input
@@ -16790,7 +17036,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 631)
+    call dtf_begin(f, 633)
     call give(f, 0, input)
     call give(f, 1, tensor1)
     call give(f, 2, tensor2)
@@ -16813,7 +17059,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 632)
+    call dtf_begin(f, 634)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(stride)) call give_list(f, 2, stride)
@@ -16840,7 +17086,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 633)
+    call dtf_begin(f, 635)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(stride)) call give_list(f, 2, stride)
@@ -16867,7 +17113,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 634)
+    call dtf_begin(f, 636)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(stride)) call give_list(f, 2, stride)
@@ -16893,7 +17139,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 635)
+    call dtf_begin(f, 637)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(stride)) call give_list(f, 2, stride)
@@ -16921,7 +17167,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 636)
+    call dtf_begin(f, 638)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(stride)) call give_list(f, 2, stride)
@@ -16949,7 +17195,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 637)
+    call dtf_begin(f, 639)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(stride)) call give_list(f, 2, stride)
@@ -16976,7 +17222,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 638)
+    call dtf_begin(f, 640)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(stride)) call give_list(f, 2, stride)
@@ -17004,7 +17250,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 639)
+    call dtf_begin(f, 641)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(stride)) call give_list(f, 2, stride)
@@ -17032,7 +17278,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 640)
+    call dtf_begin(f, 642)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(stride)) call give_list(f, 2, stride)
@@ -17054,7 +17300,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 641)
+    call dtf_begin(f, 643)
     call give(f, 0, input)
     call give_list(f, 1, output_size)
     call finish(f, stat, errmsg)
@@ -17070,7 +17316,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 642)
+    call dtf_begin(f, 644)
     call give(f, 0, input)
     call give_list(f, 1, output_size)
     call finish(f, stat, errmsg)
@@ -17089,7 +17335,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 643)
+    call dtf_begin(f, 645)
     call give(f, 0, input)
     call give_list(f, 1, output_size)
     call finish(f, stat, errmsg)
@@ -17111,7 +17357,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 644)
+    call dtf_begin(f, 646)
     call give(f, 0, input)
     call give(f, 1, norm_type)
     call give_list(f, 2, kernel_size)
@@ -17135,7 +17381,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 645)
+    call dtf_begin(f, 647)
     call give(f, 0, input)
     call give(f, 1, indices)
     call give_list(f, 2, kernel_size)
@@ -17156,7 +17402,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 646)
+    call dtf_begin(f, 648)
     call give(f, 0, input)
     call give_list(f, 1, output_size)
     call finish(f, stat, errmsg)
@@ -17172,7 +17418,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 647)
+    call dtf_begin(f, 649)
     call give(f, 0, input)
     call give_list(f, 1, output_size)
     call finish(f, stat, errmsg)
@@ -17191,7 +17437,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 648)
+    call dtf_begin(f, 650)
     call give(f, 0, input)
     call give_list(f, 1, output_size)
     call finish(f, stat, errmsg)
@@ -17213,7 +17459,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 649)
+    call dtf_begin(f, 651)
     call give(f, 0, input)
     call give(f, 1, norm_type)
     call give_list(f, 2, kernel_size)
@@ -17237,7 +17483,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 650)
+    call dtf_begin(f, 652)
     call give(f, 0, input)
     call give(f, 1, indices)
     call give_list(f, 2, kernel_size)
@@ -17258,7 +17504,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 651)
+    call dtf_begin(f, 653)
     call give(f, 0, input)
     call give_list(f, 1, output_size)
     call finish(f, stat, errmsg)
@@ -17274,7 +17520,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 652)
+    call dtf_begin(f, 654)
     call give(f, 0, input)
     call give_list(f, 1, output_size)
     call finish(f, stat, errmsg)
@@ -17293,7 +17539,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 653)
+    call dtf_begin(f, 655)
     call give(f, 0, input)
     call give_list(f, 1, output_size)
     call finish(f, stat, errmsg)
@@ -17315,7 +17561,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 654)
+    call dtf_begin(f, 656)
     call give(f, 0, input)
     call give(f, 1, norm_type)
     call give_list(f, 2, kernel_size)
@@ -17339,7 +17585,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 655)
+    call dtf_begin(f, 657)
     call give(f, 0, input)
     call give(f, 1, indices)
     call give_list(f, 2, kernel_size)
@@ -17365,7 +17611,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 656)
+    call dtf_begin(f, 658)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(output_size)) call give_list(f, 2, output_size)
@@ -17390,7 +17636,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 657)
+    call dtf_begin(f, 659)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(output_size)) call give_list(f, 2, output_size)
@@ -17416,7 +17662,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 658)
+    call dtf_begin(f, 660)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(output_size)) call give_list(f, 2, output_size)
@@ -17441,7 +17687,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 659)
+    call dtf_begin(f, 661)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(output_size)) call give_list(f, 2, output_size)
@@ -17464,7 +17710,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 660)
+    call dtf_begin(f, 662)
     call give_list(f, 0, size)
     if (present(generator)) call give(f, 1, generator)
     if (present(dtype)) call give(f, 2, dtype)
@@ -17486,7 +17732,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 661)
+    call dtf_begin(f, 663)
     call give_list(f, 0, size)
     if (present(generator)) call give(f, 1, generator)
     if (present(dtype)) call give(f, 2, dtype)
@@ -17511,7 +17757,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 662)
+    call dtf_begin(f, 664)
     call give(f, 0, low)
     call give(f, 1, high)
     call give_list(f, 2, size)
@@ -17535,7 +17781,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 663)
+    call dtf_begin(f, 665)
     call give(f, 0, n)
     if (present(generator)) call give(f, 1, generator)
     if (present(dtype)) call give(f, 2, dtype)
@@ -17559,7 +17805,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 664)
+    call dtf_begin(f, 666)
     call give(f, 0, input)
     if (present(generator)) call give(f, 1, generator)
     if (present(dtype)) call give(f, 2, dtype)
@@ -17584,7 +17830,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 665)
+    call dtf_begin(f, 667)
     call give(f, 0, input)
     if (present(generator)) call give(f, 1, generator)
     if (present(dtype)) call give(f, 2, dtype)
@@ -17611,7 +17857,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 666)
+    call dtf_begin(f, 668)
     call give(f, 0, input)
     call give(f, 1, low)
     call give(f, 2, high)
@@ -17633,13 +17879,154 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 667)
+    call dtf_begin(f, 669)
     call give(f, 0, input)
     if (present(generator)) call give(f, 1, generator)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
   end function
+
+  ! bernoulli_p: 1 with probability p, else 0, in the input's shape and dtype.
+  function dt_bernoulli_p(input, p, generator, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    real(real64), intent(in) :: p
+    type(dt_generator), intent(in), optional :: generator
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 670)
+    call give(f, 0, input)
+    call give(f, 1, p)
+    if (present(generator)) call give(f, 2, generator)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! multinomial: Positions drawn with the probabilities that the weights say, as int64
+  ! [num_samples] or [rows, num_samples].
+  function dt_multinomial(input, num_samples, replacement, generator, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: num_samples
+    logical, intent(in), optional :: replacement
+    type(dt_generator), intent(in), optional :: generator
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 671)
+    call give(f, 0, input)
+    call give(f, 1, num_samples)
+    if (present(replacement)) call give(f, 2, replacement)
+    if (present(generator)) call give(f, 3, generator)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! poisson: Random counts of Poisson's distribution.
+  function dt_poisson(input, generator, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_generator), intent(in), optional :: generator
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 672)
+    call give(f, 0, input)
+    if (present(generator)) call give(f, 1, generator)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! binomial: Random counts of successes.
+  function dt_binomial(count, prob, generator, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: count
+    type(dt_tensor), intent(in) :: prob
+    type(dt_generator), intent(in), optional :: generator
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 673)
+    call give(f, 0, count)
+    call give(f, 1, prob)
+    if (present(generator)) call give(f, 2, generator)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! exponential_: Fills the tensor with numbers of the exponential distribution, which are not 0.
+  subroutine dt_exponential_(input, lambd, generator, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    real(real64), intent(in), optional :: lambd
+    type(dt_generator), intent(in), optional :: generator
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 674)
+    call give(f, 0, input)
+    if (present(lambd)) call give(f, 1, lambd)
+    if (present(generator)) call give(f, 2, generator)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! geometric_: Fills the tensor with the number of trials up to the first success: 1, 2, ...
+  subroutine dt_geometric_(input, p, generator, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    real(real64), intent(in) :: p
+    type(dt_generator), intent(in), optional :: generator
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 675)
+    call give(f, 0, input)
+    call give(f, 1, p)
+    if (present(generator)) call give(f, 2, generator)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! cauchy_: Fills the tensor with numbers of Cauchy's distribution.
+  subroutine dt_cauchy_(input, median, sigma, generator, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    real(real64), intent(in), optional :: median
+    real(real64), intent(in), optional :: sigma
+    type(dt_generator), intent(in), optional :: generator
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 676)
+    call give(f, 0, input)
+    if (present(median)) call give(f, 1, median)
+    if (present(sigma)) call give(f, 2, sigma)
+    if (present(generator)) call give(f, 3, generator)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! log_normal_: Fills the tensor with exp of normal numbers.
+  subroutine dt_log_normal_(input, mean, std, generator, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    real(real64), intent(in), optional :: mean
+    real(real64), intent(in), optional :: std
+    type(dt_generator), intent(in), optional :: generator
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 677)
+    call give(f, 0, input)
+    if (present(mean)) call give(f, 1, mean)
+    if (present(std)) call give(f, 2, std)
+    if (present(generator)) call give(f, 3, generator)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
 
   ! uniform_: Fills the tensor with uniform numbers in [low, high).
   subroutine dt_uniform_(input, low, high, generator, stat, errmsg)
@@ -17650,7 +18037,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 668)
+    call dtf_begin(f, 678)
     call give(f, 0, input)
     if (present(low)) call give(f, 1, low)
     if (present(high)) call give(f, 2, high)
@@ -17668,7 +18055,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 669)
+    call dtf_begin(f, 679)
     call give(f, 0, input)
     if (present(mean)) call give(f, 1, mean)
     if (present(std)) call give(f, 2, std)
@@ -17685,9 +18072,42 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 670)
+    call dtf_begin(f, 680)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
+    if (present(generator)) call give(f, 2, generator)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! bernoulli_tensor_: Fills the tensor with 1 with these probabilities, else 0.
+  subroutine dt_bernoulli_tensor_(input, probabilities, generator, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: probabilities
+    type(dt_generator), intent(in), optional :: generator
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 681)
+    call give(f, 0, input)
+    call give(f, 1, probabilities)
+    if (present(generator)) call give(f, 2, generator)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! random_from_: Fills the tensor with uniform integers from low to the largest up to which its
+  ! dtype has all; without 2^63 - 1.
+  subroutine dt_random_from_(input, low, generator, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in), optional :: low
+    type(dt_generator), intent(in), optional :: generator
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 682)
+    call give(f, 0, input)
+    if (present(low)) call give(f, 1, low)
     if (present(generator)) call give(f, 2, generator)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -17702,7 +18122,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 671)
+    call dtf_begin(f, 683)
     call give(f, 0, input)
     call give(f, 1, low)
     call give(f, 2, high)
@@ -17718,7 +18138,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 672)
+    call dtf_begin(f, 684)
     call give(f, 0, seed)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -17732,7 +18152,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_generator) :: out
     type(frame) :: f
-    call dtf_begin(f, 673)
+    call dtf_begin(f, 685)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -17748,7 +18168,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 674)
+    call dtf_begin(f, 686)
     call give(f, 0, mode)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -17760,7 +18180,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 675)
+    call dtf_begin(f, 687)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
     call dtf_end(f)
@@ -17773,7 +18193,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_generator) :: out
     type(frame) :: f
-    call dtf_begin(f, 676)
+    call dtf_begin(f, 688)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -17787,7 +18207,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 677)
+    call dtf_begin(f, 689)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_device(f, 0, out)
@@ -17801,7 +18221,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 678)
+    call dtf_begin(f, 690)
     call give(f, 0, self)
     call give(f, 1, seed)
     call finish(f, stat, errmsg)
@@ -17815,7 +18235,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 679)
+    call dtf_begin(f, 691)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -17830,7 +18250,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 680)
+    call dtf_begin(f, 692)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -17844,7 +18264,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 681)
+    call dtf_begin(f, 693)
     call give(f, 0, self)
     call give(f, 1, state)
     call finish(f, stat, errmsg)
@@ -17873,7 +18293,7 @@ contains
     type(dt_tensor), intent(inout) :: h_n
     type(dt_tensor), intent(inout) :: c_n
     type(frame) :: f
-    call dtf_begin(f, 682)
+    call dtf_begin(f, 694)
     call give(f, 0, input)
     if (present(hx)) call give_list(f, 1, hx)
     call give_list(f, 2, params)
@@ -17909,7 +18329,7 @@ contains
     type(dt_tensor), intent(inout) :: h_n
     type(dt_tensor), intent(inout) :: c_n
     type(frame) :: f
-    call dtf_begin(f, 683)
+    call dtf_begin(f, 695)
     call give(f, 0, data)
     call give(f, 1, batch_sizes)
     if (present(hx)) call give_list(f, 2, hx)
@@ -17946,7 +18366,7 @@ contains
     type(dt_tensor), intent(inout) :: output
     type(dt_tensor), intent(inout) :: h_n
     type(frame) :: f
-    call dtf_begin(f, 684)
+    call dtf_begin(f, 696)
     call give(f, 0, input)
     if (present(hx)) call give(f, 1, hx)
     call give_list(f, 2, params)
@@ -17980,7 +18400,7 @@ contains
     type(dt_tensor), intent(inout) :: output
     type(dt_tensor), intent(inout) :: h_n
     type(frame) :: f
-    call dtf_begin(f, 685)
+    call dtf_begin(f, 697)
     call give(f, 0, data)
     call give(f, 1, batch_sizes)
     if (present(hx)) call give(f, 2, hx)
@@ -18015,7 +18435,7 @@ contains
     type(dt_tensor), intent(inout) :: output
     type(dt_tensor), intent(inout) :: h_n
     type(frame) :: f
-    call dtf_begin(f, 686)
+    call dtf_begin(f, 698)
     call give(f, 0, input)
     if (present(hx)) call give(f, 1, hx)
     call give_list(f, 2, params)
@@ -18049,7 +18469,7 @@ contains
     type(dt_tensor), intent(inout) :: output
     type(dt_tensor), intent(inout) :: h_n
     type(frame) :: f
-    call dtf_begin(f, 687)
+    call dtf_begin(f, 699)
     call give(f, 0, data)
     call give(f, 1, batch_sizes)
     if (present(hx)) call give(f, 2, hx)
@@ -18083,7 +18503,7 @@ contains
     type(dt_tensor), intent(inout) :: output
     type(dt_tensor), intent(inout) :: h_n
     type(frame) :: f
-    call dtf_begin(f, 688)
+    call dtf_begin(f, 700)
     call give(f, 0, input)
     if (present(hx)) call give(f, 1, hx)
     call give_list(f, 2, params)
@@ -18117,7 +18537,7 @@ contains
     type(dt_tensor), intent(inout) :: output
     type(dt_tensor), intent(inout) :: h_n
     type(frame) :: f
-    call dtf_begin(f, 689)
+    call dtf_begin(f, 701)
     call give(f, 0, data)
     call give(f, 1, batch_sizes)
     if (present(hx)) call give(f, 2, hx)
@@ -18146,7 +18566,7 @@ contains
     type(dt_tensor), intent(inout) :: h
     type(dt_tensor), intent(inout) :: c
     type(frame) :: f
-    call dtf_begin(f, 690)
+    call dtf_begin(f, 702)
     call give(f, 0, input)
     if (present(hx)) call give_list(f, 1, hx)
     call give(f, 2, w_ih)
@@ -18171,7 +18591,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 691)
+    call dtf_begin(f, 703)
     call give(f, 0, input)
     if (present(hx)) call give(f, 1, hx)
     call give(f, 2, w_ih)
@@ -18195,7 +18615,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 692)
+    call dtf_begin(f, 704)
     call give(f, 0, input)
     if (present(hx)) call give(f, 1, hx)
     call give(f, 2, w_ih)
@@ -18219,7 +18639,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 693)
+    call dtf_begin(f, 705)
     call give(f, 0, input)
     if (present(hx)) call give(f, 1, hx)
     call give(f, 2, w_ih)
@@ -18241,7 +18661,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 694)
+    call dtf_begin(f, 706)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -18261,7 +18681,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 695)
+    call dtf_begin(f, 707)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -18281,7 +18701,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 696)
+    call dtf_begin(f, 708)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -18301,7 +18721,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 697)
+    call dtf_begin(f, 709)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -18319,7 +18739,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 698)
+    call dtf_begin(f, 710)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -18337,7 +18757,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 699)
+    call dtf_begin(f, 711)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -18354,7 +18774,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 700)
+    call dtf_begin(f, 712)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -18372,7 +18792,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 701)
+    call dtf_begin(f, 713)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -18389,7 +18809,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 702)
+    call dtf_begin(f, 714)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -18407,7 +18827,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 703)
+    call dtf_begin(f, 715)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -18426,7 +18846,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 704)
+    call dtf_begin(f, 716)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -18444,7 +18864,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 705)
+    call dtf_begin(f, 717)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -18464,7 +18884,7 @@ contains
     type(dt_tensor), intent(inout) :: min
     type(dt_tensor), intent(inout) :: max
     type(frame) :: f
-    call dtf_begin(f, 706)
+    call dtf_begin(f, 718)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -18483,7 +18903,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 707)
+    call dtf_begin(f, 719)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -18501,7 +18921,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 708)
+    call dtf_begin(f, 720)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -18520,7 +18940,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 709)
+    call dtf_begin(f, 721)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(correction)) call give(f, 2, correction)
@@ -18540,7 +18960,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 710)
+    call dtf_begin(f, 722)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(correction)) call give(f, 2, correction)
@@ -18561,7 +18981,7 @@ contains
     type(dt_tensor), intent(inout) :: var
     type(dt_tensor), intent(inout) :: mean
     type(frame) :: f
-    call dtf_begin(f, 711)
+    call dtf_begin(f, 723)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(correction)) call give(f, 2, correction)
@@ -18583,7 +19003,7 @@ contains
     type(dt_tensor), intent(inout) :: std
     type(dt_tensor), intent(inout) :: mean
     type(frame) :: f
-    call dtf_begin(f, 712)
+    call dtf_begin(f, 724)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(correction)) call give(f, 2, correction)
@@ -18604,7 +19024,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 713)
+    call dtf_begin(f, 725)
     call give(f, 0, input)
     if (present(correction)) call give(f, 1, correction)
     if (present(fweights)) call give(f, 2, fweights)
@@ -18621,7 +19041,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 714)
+    call dtf_begin(f, 726)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -18640,7 +19060,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 715)
+    call dtf_begin(f, 727)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(dim)) call give_list(f, 2, dim)
@@ -18660,7 +19080,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 716)
+    call dtf_begin(f, 728)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -18678,7 +19098,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 717)
+    call dtf_begin(f, 729)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -18696,7 +19116,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 718)
+    call dtf_begin(f, 730)
     call give(f, 0, input)
     call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -18714,7 +19134,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 719)
+    call dtf_begin(f, 731)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(dtype)) call give(f, 2, dtype)
@@ -18731,13 +19151,64 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 720)
+    call dtf_begin(f, 732)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(dtype)) call give(f, 2, dtype)
     call finish(f, stat, errmsg)
     call dtf_end(f)
   end subroutine
+
+  ! cumprod: Running product along a dimension: result[i] = input[0] * ... * input[i].
+  function dt_cumprod(input, dim, dtype, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: dim
+    integer, intent(in), optional :: dtype
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 733)
+    call give(f, 0, input)
+    call give(f, 1, dim)
+    if (present(dtype)) call give(f, 2, dtype)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! cumprod_: In-place version of `cumprod`.
+  subroutine dt_cumprod_(input, dim, dtype, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: dim
+    integer, intent(in), optional :: dtype
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 734)
+    call give(f, 0, input)
+    call give(f, 1, dim)
+    if (present(dtype)) call give(f, 2, dtype)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! logcumsumexp: Running logsumexp along a dimension: result[i] = log(exp(input[0]) + ... +
+  ! exp(input[i])), without overflow.
+  function dt_logcumsumexp(input, dim, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: dim
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 735)
+    call give(f, 0, input)
+    call give(f, 1, dim)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
 
   ! diff: Differences of neighbours along a dimension: input[i + 1] - input[i]; of bools, whether
   ! they differ.
@@ -18751,7 +19222,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 721)
+    call dtf_begin(f, 736)
     call give(f, 0, input)
     if (present(n)) call give(f, 1, n)
     if (present(dim)) call give(f, 2, dim)
@@ -18773,7 +19244,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 722)
+    call dtf_begin(f, 737)
     call give(f, 0, input)
     if (present(spacing)) call give_list(f, 1, spacing)
     if (present(dim)) call give_list(f, 2, dim)
@@ -18794,7 +19265,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 723)
+    call dtf_begin(f, 738)
     call give(f, 0, input)
     call give_list(f, 1, coordinates)
     if (present(dim)) call give_list(f, 2, dim)
@@ -18814,7 +19285,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 724)
+    call dtf_begin(f, 739)
     call give(f, 0, y)
     if (present(x)) call give(f, 1, x)
     if (present(dx)) call give(f, 2, dx)
@@ -18834,7 +19305,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 725)
+    call dtf_begin(f, 740)
     call give(f, 0, y)
     if (present(x)) call give(f, 1, x)
     if (present(dx)) call give(f, 2, dx)
@@ -18852,7 +19323,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 726)
+    call dtf_begin(f, 741)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -18871,7 +19342,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 727)
+    call dtf_begin(f, 742)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(rtol)) call give(f, 2, rtol)
@@ -18893,7 +19364,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 728)
+    call dtf_begin(f, 743)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(rtol)) call give(f, 2, rtol)
@@ -18915,7 +19386,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 729)
+    call dtf_begin(f, 744)
     call give(f, 0, input)
     call give_list(f, 1, pad)
     if (present(mode)) call give(f, 2, mode)
@@ -18934,7 +19405,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 730)
+    call dtf_begin(f, 745)
     call give(f, 0, input)
     call give_list(f, 1, shifts)
     if (present(dims)) call give_list(f, 2, dims)
@@ -18952,7 +19423,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 731)
+    call dtf_begin(f, 746)
     call give(f, 0, input)
     if (present(k)) call give(f, 1, k)
     if (present(dims)) call give_list(f, 2, dims)
@@ -18968,7 +19439,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 732)
+    call dtf_begin(f, 747)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -18982,7 +19453,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 733)
+    call dtf_begin(f, 748)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -18998,7 +19469,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 734)
+    call dtf_begin(f, 749)
     call give(f, 0, input)
     call give_list(f, 1, dims)
     call finish(f, stat, errmsg)
@@ -19016,7 +19487,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 735)
+    call dtf_begin(f, 750)
     call give(f, 0, input)
     call give(f, 1, repeats)
     if (present(dim)) call give(f, 2, dim)
@@ -19035,7 +19506,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 736)
+    call dtf_begin(f, 751)
     call give(f, 0, input)
     if (present(diagonal)) call give(f, 1, diagonal)
     call finish(f, stat, errmsg)
@@ -19053,7 +19524,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 737)
+    call dtf_begin(f, 752)
     call give(f, 0, input)
     if (present(offset)) call give(f, 1, offset)
     if (present(dim1)) call give(f, 2, dim1)
@@ -19071,7 +19542,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 738)
+    call dtf_begin(f, 753)
     call give(f, 0, input)
     if (present(offset)) call give(f, 1, offset)
     call finish(f, stat, errmsg)
@@ -19087,7 +19558,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 739)
+    call dtf_begin(f, 754)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -19101,7 +19572,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 740)
+    call dtf_begin(f, 755)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -19115,7 +19586,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 741)
+    call dtf_begin(f, 756)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -19129,7 +19600,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 742)
+    call dtf_begin(f, 757)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -19143,7 +19614,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 743)
+    call dtf_begin(f, 758)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -19158,7 +19629,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 744)
+    call dtf_begin(f, 759)
     call give(f, 0, indices)
     call give_list(f, 1, shape)
     call finish(f, stat, errmsg)
@@ -19174,7 +19645,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 745)
+    call dtf_begin(f, 760)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -19190,7 +19661,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 746)
+    call dtf_begin(f, 761)
     call give(f, 0, input)
     if (present(r)) call give(f, 1, r)
     if (present(with_replacement)) call give(f, 2, with_replacement)
@@ -19210,7 +19681,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 747)
+    call dtf_begin(f, 762)
     call give(f, 0, row)
     call give(f, 1, col)
     if (present(offset)) call give(f, 2, offset)
@@ -19232,7 +19703,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 748)
+    call dtf_begin(f, 763)
     call give(f, 0, row)
     call give(f, 1, col)
     if (present(offset)) call give(f, 2, offset)
@@ -19253,7 +19724,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 749)
+    call dtf_begin(f, 764)
     call give(f, 0, input)
     call give(f, 1, src)
     call give(f, 2, dim)
@@ -19275,7 +19746,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 750)
+    call dtf_begin(f, 765)
     call give(f, 0, input)
     call give(f, 1, src)
     if (present(dim)) call give(f, 2, dim)
@@ -19298,7 +19769,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 751)
+    call dtf_begin(f, 766)
     call give(f, 0, input)
     call give(f, 1, src)
     if (present(offset)) call give(f, 2, offset)
@@ -19321,7 +19792,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 752)
+    call dtf_begin(f, 767)
     call give(f, 0, input)
     call give(f, 1, src)
     call give_list(f, 2, size)
@@ -19344,7 +19815,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 753)
+    call dtf_begin(f, 768)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(dilation)) call give_list(f, 2, dilation)
@@ -19368,7 +19839,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 754)
+    call dtf_begin(f, 769)
     call give(f, 0, input)
     call give_list(f, 1, output_size)
     call give_list(f, 2, kernel_size)
@@ -19389,7 +19860,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 755)
+    call dtf_begin(f, 770)
     call give(f, 0, input)
     call give(f, 1, upscale_factor)
     call finish(f, stat, errmsg)
@@ -19406,7 +19877,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 756)
+    call dtf_begin(f, 771)
     call give(f, 0, input)
     call give(f, 1, downscale_factor)
     call finish(f, stat, errmsg)
@@ -19423,7 +19894,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 757)
+    call dtf_begin(f, 772)
     call give(f, 0, input)
     call give(f, 1, groups)
     call finish(f, stat, errmsg)
@@ -19443,7 +19914,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 758)
+    call dtf_begin(f, 773)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(descending)) call give(f, 2, descending)
@@ -19464,7 +19935,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 759)
+    call dtf_begin(f, 774)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(descending)) call give(f, 2, descending)
@@ -19481,7 +19952,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 760)
+    call dtf_begin(f, 775)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -19501,7 +19972,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 761)
+    call dtf_begin(f, 776)
     call give(f, 0, input)
     call give(f, 1, k)
     if (present(dim)) call give(f, 2, dim)
@@ -19525,7 +19996,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 762)
+    call dtf_begin(f, 777)
     call give(f, 0, input)
     call give(f, 1, k)
     if (present(dim)) call give(f, 2, dim)
@@ -19544,7 +20015,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 763)
+    call dtf_begin(f, 778)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -19562,7 +20033,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 764)
+    call dtf_begin(f, 779)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -19580,7 +20051,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 765)
+    call dtf_begin(f, 780)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -19598,7 +20069,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 766)
+    call dtf_begin(f, 781)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -19619,7 +20090,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 767)
+    call dtf_begin(f, 782)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -19640,7 +20111,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 768)
+    call dtf_begin(f, 783)
     call give(f, 0, input)
     call give(f, 1, q)
     if (present(dim)) call give(f, 2, dim)
@@ -19662,7 +20133,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 769)
+    call dtf_begin(f, 784)
     call give(f, 0, input)
     call give(f, 1, q)
     if (present(dim)) call give(f, 2, dim)
@@ -19683,7 +20154,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 770)
+    call dtf_begin(f, 785)
     call give(f, 0, input)
     call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -19702,7 +20173,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 771)
+    call dtf_begin(f, 786)
     call give(f, 0, input)
     call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -19727,7 +20198,7 @@ contains
     type(dt_tensor), intent(inout) :: inverse_indices
     type(dt_tensor), intent(inout) :: counts
     type(frame) :: f
-    call dtf_begin(f, 772)
+    call dtf_begin(f, 787)
     call give(f, 0, input)
     if (present(sorted)) call give(f, 1, sorted)
     if (present(return_inverse)) call give(f, 2, return_inverse)
@@ -19755,7 +20226,7 @@ contains
     type(dt_tensor), intent(inout) :: inverse_indices
     type(dt_tensor), intent(inout) :: counts
     type(frame) :: f
-    call dtf_begin(f, 773)
+    call dtf_begin(f, 788)
     call give(f, 0, input)
     if (present(return_inverse)) call give(f, 1, return_inverse)
     if (present(return_counts)) call give(f, 2, return_counts)
@@ -19780,7 +20251,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 774)
+    call dtf_begin(f, 789)
     call give(f, 0, sorted_sequence)
     call give(f, 1, input)
     if (present(out_int32)) call give(f, 2, out_int32)
@@ -19802,7 +20273,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 775)
+    call dtf_begin(f, 790)
     call give(f, 0, input)
     call give(f, 1, boundaries)
     if (present(out_int32)) call give(f, 2, out_int32)
@@ -19822,7 +20293,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 776)
+    call dtf_begin(f, 791)
     call give(f, 0, elements)
     call give(f, 1, test_elements)
     if (present(assume_unique)) call give(f, 2, assume_unique)
@@ -19841,7 +20312,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 777)
+    call dtf_begin(f, 792)
     call give(f, 0, input)
     if (present(weights)) call give(f, 1, weights)
     if (present(minlength)) call give(f, 2, minlength)
@@ -19860,7 +20331,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 778)
+    call dtf_begin(f, 793)
     call give(f, 0, input)
     if (present(bins)) call give(f, 1, bins)
     if (present(min)) call give(f, 2, min)
@@ -19883,7 +20354,7 @@ contains
     type(dt_tensor), intent(inout) :: hist
     type(dt_tensor), intent(inout) :: bin_edges
     type(frame) :: f
-    call dtf_begin(f, 779)
+    call dtf_begin(f, 794)
     call give(f, 0, input)
     if (present(bins)) call give(f, 1, bins)
     if (present(range)) call give_list(f, 2, range)
@@ -19895,6 +20366,390 @@ contains
     call dtf_end(f)
   end subroutine
 
+  ! erfc: 1 - erf(input), with all its digits where erf is near 1.
+  function dt_erfc(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 795)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! erfc_: In-place version of `erfc`.
+  subroutine dt_erfc_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 796)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! erfcx: exp(input^2) erfc(input).
+  function dt_erfcx(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 797)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! erfinv: The inverse of erf: infinite at -1 and 1, NaN beyond.
+  function dt_erfinv(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 798)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! erfinv_: In-place version of `erfinv`.
+  subroutine dt_erfinv_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 799)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! ndtri: The inverse of ndtr: what a normal number is below with the probability input.
+  function dt_ndtri(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 800)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! ndtr: The normal distribution function: erfc(-input / sqrt(2)) / 2.
+  function dt_ndtr(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 801)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! log_ndtr: log(ndtr(input)), also where ndtr is too small for the dtype.
+  function dt_log_ndtr(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 802)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! lgamma: log(abs(Gamma(input))); infinite at 0 and the negative integers.
+  function dt_lgamma(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 803)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! lgamma_: In-place version of `lgamma`.
+  subroutine dt_lgamma_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 804)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! digamma: The derivative of lgamma: infinite at 0, NaN at the negative integers.
+  function dt_digamma(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 805)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! digamma_: In-place version of `digamma`.
+  subroutine dt_digamma_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 806)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! zeta: Hurwitz's zeta function, the sum of (k + other)^-input over k = 0, 1, ...; NaN where
+  ! input is below 1. It is differentiable by other alone.
+  function dt_zeta(input, other, stat, errmsg) result(out)
+    class(*), intent(in) :: input
+    class(*), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 807)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! polygamma: The derivative of order n of digamma: (-1)^(n + 1) n! zeta(n + 1, input) for n > 0.
+  function dt_polygamma(n, input, stat, errmsg) result(out)
+    class(*), intent(in) :: n
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 808)
+    call give(f, 0, n)
+    call give(f, 1, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! polygamma_: In-place version of `polygamma`.
+  subroutine dt_polygamma_(input, n, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: n
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 809)
+    call give(f, 0, input)
+    call give(f, 1, n)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! mvlgamma: log of the multivariate Gamma function: p (p - 1) / 4 log(pi) + the sum of
+  ! lgamma(input - j / 2) over j = 0 ... p - 1.
+  function dt_mvlgamma(input, p, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: p
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 810)
+    call give(f, 0, input)
+    call give(f, 1, p)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! mvlgamma_: In-place version of `mvlgamma`.
+  subroutine dt_mvlgamma_(input, p, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: p
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 811)
+    call give(f, 0, input)
+    call give(f, 1, p)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! i0: The modified Bessel function of the first kind, of order 0.
+  function dt_i0(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 812)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! i0_: In-place version of `i0`.
+  subroutine dt_i0_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 813)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! i0e: i0(input) exp(-abs(input)), which does not overflow.
+  function dt_i0e(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 814)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! i1: The modified Bessel function of the first kind, of order 1.
+  function dt_i1(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 815)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! i1e: i1(input) exp(-abs(input)), which does not overflow.
+  function dt_i1e(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 816)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! entr: -input log(input); 0 at 0, -infinity below.
+  function dt_entr(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 817)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! xlog1py: input * log1p(other), and 0 where input is 0.
+  function dt_xlog1py(input, other, stat, errmsg) result(out)
+    class(*), intent(in) :: input
+    class(*), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 818)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! frexp: input = mantissa * 2^exponent with 1/2 <= abs(mantissa) < 1, the exponent as int32; of
+  ! 0, infinities and NaN they are the element and 0.
+  subroutine dt_frexp(input, mantissa, exponent, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor), intent(inout) :: mantissa
+    type(dt_tensor), intent(inout) :: exponent
+    type(frame) :: f
+    call dtf_begin(f, 819)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(mantissa, dtf_hold(f, 0, 0))
+    call hold(exponent, dtf_hold(f, 1, 1))
+    call dtf_end(f)
+  end subroutine
+
+  ! nextafter: The next number of the dtype after input in the direction of other. Its derivatives
+  ! are 1 by input, where the two differ, and else 0.
+  function dt_nextafter(input, other, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 820)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nextafter_: In-place version of `nextafter`.
+  subroutine dt_nextafter_(input, other, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 821)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
   ! tensor_alias: Makes another handle to a tensor, to be released on its own. A second handle to
   ! the same tensor.
   function dt_tensor_alias(input, stat, errmsg) result(out)
@@ -19903,7 +20758,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 780)
+    call dtf_begin(f, 822)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -19917,7 +20772,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 781)
+    call dtf_begin(f, 823)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -19932,7 +20787,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 782)
+    call dtf_begin(f, 824)
     call give(f, 0, input)
     call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -19947,7 +20802,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 783)
+    call dtf_begin(f, 825)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_integers(f, 0, out)
@@ -19962,7 +20817,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 784)
+    call dtf_begin(f, 826)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_integers(f, 0, out)
@@ -19976,7 +20831,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 785)
+    call dtf_begin(f, 827)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -19990,7 +20845,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 786)
+    call dtf_begin(f, 828)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -20004,7 +20859,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 787)
+    call dtf_begin(f, 829)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -20018,7 +20873,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 788)
+    call dtf_begin(f, 830)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -20032,7 +20887,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer :: out
     type(frame) :: f
-    call dtf_begin(f, 789)
+    call dtf_begin(f, 831)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = int(f%results(0))
@@ -20046,7 +20901,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 790)
+    call dtf_begin(f, 832)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_device(f, 0, out)
@@ -20061,7 +20916,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 791)
+    call dtf_begin(f, 833)
     call give(f, 0, input)
     if (present(memory_format)) call give(f, 1, memory_format)
     call finish(f, stat, errmsg)
@@ -20077,7 +20932,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(c_ptr) :: out
     type(frame) :: f
-    call dtf_begin(f, 792)
+    call dtf_begin(f, 834)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = transfer(f%results(0), out)
@@ -20092,7 +20947,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 793)
+    call dtf_begin(f, 835)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -20108,7 +20963,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 794)
+    call dtf_begin(f, 836)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -20124,7 +20979,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 795)
+    call dtf_begin(f, 837)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -20139,7 +20994,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 796)
+    call dtf_begin(f, 838)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -20153,7 +21008,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     real(real64) :: out
     type(frame) :: f
-    call dtf_begin(f, 797)
+    call dtf_begin(f, 839)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = take_scalar(f, 0)
@@ -20167,7 +21022,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 798)
+    call dtf_begin(f, 840)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_text(f, 0, out)
@@ -20185,7 +21040,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 799)
+    call dtf_begin(f, 841)
     if (present(precision)) call give(f, 0, precision)
     if (present(threshold)) call give(f, 1, threshold)
     if (present(edge_items)) call give(f, 2, edge_items)
@@ -20203,7 +21058,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 800)
+    call dtf_begin(f, 842)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -20217,7 +21072,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 801)
+    call dtf_begin(f, 843)
     call give(f, 0, input)
     if (present(requires_grad)) call give(f, 1, requires_grad)
     call finish(f, stat, errmsg)
@@ -20231,7 +21086,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 802)
+    call dtf_begin(f, 844)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -20246,7 +21101,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 803)
+    call dtf_begin(f, 845)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -20260,7 +21115,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 804)
+    call dtf_begin(f, 846)
     call give(f, 0, input)
     if (present(grad)) call give(f, 1, grad)
     call finish(f, stat, errmsg)
@@ -20273,7 +21128,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 805)
+    call dtf_begin(f, 847)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -20286,7 +21141,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 806)
+    call dtf_begin(f, 848)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -20301,7 +21156,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_node) :: out
     type(frame) :: f
-    call dtf_begin(f, 807)
+    call dtf_begin(f, 849)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -20315,7 +21170,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 808)
+    call dtf_begin(f, 850)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -20329,7 +21184,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 809)
+    call dtf_begin(f, 851)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_text(f, 0, out)
@@ -20344,7 +21199,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(c_ptr) :: out
     type(frame) :: f
-    call dtf_begin(f, 810)
+    call dtf_begin(f, 852)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = transfer(f%results(0), out)
@@ -20358,7 +21213,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 811)
+    call dtf_begin(f, 853)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -20374,7 +21229,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 812)
+    call dtf_begin(f, 854)
     call give(f, 0, self)
     call give(f, 1, index)
     call finish(f, stat, errmsg)
@@ -20390,7 +21245,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_node) :: out
     type(frame) :: f
-    call dtf_begin(f, 813)
+    call dtf_begin(f, 855)
     call give(f, 0, self)
     call give(f, 1, index)
     call finish(f, stat, errmsg)
@@ -20406,7 +21261,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 814)
+    call dtf_begin(f, 856)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_text(f, 0, out)
@@ -20421,7 +21276,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 815)
+    call dtf_begin(f, 857)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -20436,7 +21291,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 816)
+    call dtf_begin(f, 858)
     call give(f, 0, input)
     call give(f, 1, data)
     call finish(f, stat, errmsg)
@@ -20450,7 +21305,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 817)
+    call dtf_begin(f, 859)
     call finish(f, stat, errmsg)
     call take_text(f, 0, out)
     call dtf_end(f)
@@ -20463,7 +21318,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 818)
+    call dtf_begin(f, 860)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -20477,7 +21332,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor_list) :: out
     type(frame) :: f
-    call dtf_begin(f, 819)
+    call dtf_begin(f, 861)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -20491,7 +21346,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 820)
+    call dtf_begin(f, 862)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -20506,7 +21361,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 821)
+    call dtf_begin(f, 863)
     call give(f, 0, self)
     call give(f, 1, index)
     call finish(f, stat, errmsg)
@@ -20520,7 +21375,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 822)
+    call dtf_begin(f, 864)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
     call dtf_end(f)
@@ -20532,7 +21387,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 823)
+    call dtf_begin(f, 865)
     call give(f, 0, mode)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -20544,7 +21399,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 824)
+    call dtf_begin(f, 866)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
     call dtf_end(f)
@@ -20557,7 +21412,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 825)
+    call dtf_begin(f, 867)
     call give(f, 0, mode)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -20569,7 +21424,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer :: out
     type(frame) :: f
-    call dtf_begin(f, 826)
+    call dtf_begin(f, 868)
     call finish(f, stat, errmsg)
     out = int(f%results(0))
     call dtf_end(f)
@@ -20581,7 +21436,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 827)
+    call dtf_begin(f, 869)
     call give(f, 0, d)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -20593,7 +21448,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 828)
+    call dtf_begin(f, 870)
     call finish(f, stat, errmsg)
     call take_device(f, 0, out)
     call dtf_end(f)
@@ -20605,7 +21460,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 829)
+    call dtf_begin(f, 871)
     call give(f, 0, device)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -20618,7 +21473,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 830)
+    call dtf_begin(f, 872)
     call give(f, 0, device)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -20631,7 +21486,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 831)
+    call dtf_begin(f, 873)
     call finish(f, stat, errmsg)
     out = f%results(0)
     call dtf_end(f)
@@ -20643,7 +21498,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 832)
+    call dtf_begin(f, 874)
     call give(f, 0, n)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -20659,7 +21514,7 @@ contains
     integer(int64), intent(out) :: reserved
     integer(int64), intent(out) :: peak
     type(frame) :: f
-    call dtf_begin(f, 833)
+    call dtf_begin(f, 875)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     allocated = f%results(0)
@@ -20674,7 +21529,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 834)
+    call dtf_begin(f, 876)
     if (present(log)) call give_procedure(f, 0, c_funloc(log))
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -20687,7 +21542,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 835)
+    call dtf_begin(f, 877)
     call give_procedure(f, 0, c_funloc(hook))
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -20698,7 +21553,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 836)
+    call dtf_begin(f, 878)
     call finish(f, stat, errmsg)
     call dtf_end(f)
   end subroutine
@@ -20709,7 +21564,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 837)
+    call dtf_begin(f, 879)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -20722,7 +21577,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 838)
+    call dtf_begin(f, 880)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -20736,7 +21591,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 839)
+    call dtf_begin(f, 881)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call finish(f, stat, errmsg)
@@ -20751,7 +21606,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 840)
+    call dtf_begin(f, 882)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -20765,7 +21620,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 841)
+    call dtf_begin(f, 883)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -20779,7 +21634,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 842)
+    call dtf_begin(f, 884)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -20795,7 +21650,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 843)
+    call dtf_begin(f, 885)
     call give(f, 0, input)
     call give_list(f, 1, shape)
     call finish(f, stat, errmsg)
@@ -20811,7 +21666,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 844)
+    call dtf_begin(f, 886)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -20828,7 +21683,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 845)
+    call dtf_begin(f, 887)
     call give(f, 0, input)
     if (present(start_dim)) call give(f, 1, start_dim)
     if (present(end_dim)) call give(f, 2, end_dim)
@@ -20846,7 +21701,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 846)
+    call dtf_begin(f, 888)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give_list(f, 2, sizes)
@@ -20864,7 +21719,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 847)
+    call dtf_begin(f, 889)
     call give(f, 0, input)
     call give(f, 1, dim0)
     call give(f, 2, dim1)
@@ -20881,7 +21736,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 848)
+    call dtf_begin(f, 890)
     call give(f, 0, input)
     call give(f, 1, dim0)
     call give(f, 2, dim1)
@@ -20898,7 +21753,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 849)
+    call dtf_begin(f, 891)
     call give(f, 0, input)
     call give(f, 1, axis0)
     call give(f, 2, axis1)
@@ -20915,7 +21770,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 850)
+    call dtf_begin(f, 892)
     call give(f, 0, input)
     call give(f, 1, axis0)
     call give(f, 2, axis1)
@@ -20931,7 +21786,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 851)
+    call dtf_begin(f, 893)
     call give(f, 0, input)
     call give_list(f, 1, dims)
     call finish(f, stat, errmsg)
@@ -20948,7 +21803,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 852)
+    call dtf_begin(f, 894)
     call give(f, 0, input)
     call give_list(f, 1, source)
     call give_list(f, 2, destination)
@@ -20964,7 +21819,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 853)
+    call dtf_begin(f, 895)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -20977,7 +21832,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 854)
+    call dtf_begin(f, 896)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -20991,7 +21846,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 855)
+    call dtf_begin(f, 897)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -21006,7 +21861,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 856)
+    call dtf_begin(f, 898)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -21021,7 +21876,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 857)
+    call dtf_begin(f, 899)
     call give(f, 0, input)
     call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -21036,7 +21891,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 858)
+    call dtf_begin(f, 900)
     call give(f, 0, input)
     call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -21051,7 +21906,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 859)
+    call dtf_begin(f, 901)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call finish(f, stat, errmsg)
@@ -21067,7 +21922,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 860)
+    call dtf_begin(f, 902)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -21083,7 +21938,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 861)
+    call dtf_begin(f, 903)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call finish(f, stat, errmsg)
@@ -21100,7 +21955,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 862)
+    call dtf_begin(f, 904)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -21119,7 +21974,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 863)
+    call dtf_begin(f, 905)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, start)
@@ -21140,7 +21995,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 864)
+    call dtf_begin(f, 906)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(start)) call give(f, 2, start)
@@ -21161,7 +22016,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 865)
+    call dtf_begin(f, 907)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call give_list(f, 2, stride)
@@ -21180,7 +22035,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 866)
+    call dtf_begin(f, 908)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call give_list(f, 2, stride)
@@ -21198,7 +22053,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 867)
+    call dtf_begin(f, 909)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call finish(f, stat, errmsg)
@@ -21212,7 +22067,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 868)
+    call dtf_begin(f, 910)
     call give(f, 0, input)
     call give(f, 1, the_template)
     call finish(f, stat, errmsg)
@@ -21227,7 +22082,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 869)
+    call dtf_begin(f, 911)
     call give(f, 0, input)
     call give(f, 1, dtype)
     call finish(f, stat, errmsg)
@@ -21246,7 +22101,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 870)
+    call dtf_begin(f, 912)
     call give(f, 0, input)
     call give(f, 1, dimension)
     call give(f, 2, size)
@@ -21266,7 +22121,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 871)
+    call dtf_begin(f, 913)
     call give(f, 0, input)
     if (present(offset)) call give(f, 1, offset)
     if (present(dim1)) call give(f, 2, dim1)
@@ -21285,7 +22140,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 872)
+    call dtf_begin(f, 914)
     call give(f, 0, input)
     call give(f, 1, chunks)
     if (present(dim)) call give(f, 2, dim)
@@ -21303,7 +22158,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 873)
+    call dtf_begin(f, 915)
     call give(f, 0, input)
     call give(f, 1, split_size)
     if (present(dim)) call give(f, 2, dim)
@@ -21321,7 +22176,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 874)
+    call dtf_begin(f, 916)
     call give(f, 0, input)
     call give_list(f, 1, split_sizes)
     if (present(dim)) call give(f, 2, dim)
@@ -21339,7 +22194,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 875)
+    call dtf_begin(f, 917)
     call give(f, 0, input)
     call give(f, 1, sections)
     if (present(dim)) call give(f, 2, dim)
@@ -21357,7 +22212,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 876)
+    call dtf_begin(f, 918)
     call give(f, 0, input)
     call give_list(f, 1, indices)
     if (present(dim)) call give(f, 2, dim)
@@ -21374,7 +22229,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 877)
+    call dtf_begin(f, 919)
     call give(f, 0, input)
     call give(f, 1, sections)
     call finish(f, stat, errmsg)
@@ -21390,7 +22245,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 878)
+    call dtf_begin(f, 920)
     call give(f, 0, input)
     call give(f, 1, sections)
     call finish(f, stat, errmsg)
@@ -21406,7 +22261,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 879)
+    call dtf_begin(f, 921)
     call give(f, 0, input)
     call give(f, 1, sections)
     call finish(f, stat, errmsg)
@@ -21421,7 +22276,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 880)
+    call dtf_begin(f, 922)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -21435,7 +22290,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 881)
+    call dtf_begin(f, 923)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -21450,7 +22305,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 882)
+    call dtf_begin(f, 924)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -21464,7 +22319,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 883)
+    call dtf_begin(f, 925)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -21478,7 +22333,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 884)
+    call dtf_begin(f, 926)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call take_tensors(f, 0, out)
@@ -21494,7 +22349,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 885)
+    call dtf_begin(f, 927)
     call give_list(f, 0, tensors)
     if (present(indexing)) call give(f, 1, indexing)
     call finish(f, stat, errmsg)
@@ -21510,7 +22365,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 886)
+    call dtf_begin(f, 928)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -21526,7 +22381,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 887)
+    call dtf_begin(f, 929)
     call give_list(f, 0, tensors)
     if (present(dim)) call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -21542,7 +22397,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 888)
+    call dtf_begin(f, 930)
     call give_list(f, 0, tensors)
     if (present(dim)) call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -21558,7 +22413,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 889)
+    call dtf_begin(f, 931)
     call give(f, 0, input)
     call give_list(f, 1, repeats)
     call finish(f, stat, errmsg)
@@ -21576,7 +22431,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 890)
+    call dtf_begin(f, 932)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, start)
@@ -21594,7 +22449,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 891)
+    call dtf_begin(f, 933)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call finish(f, stat, errmsg)
@@ -21610,7 +22465,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 892)
+    call dtf_begin(f, 934)
     call give(f, 0, input)
     call give_list(f, 1, dims)
     call finish(f, stat, errmsg)
@@ -21629,7 +22484,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 893)
+    call dtf_begin(f, 935)
     call give(f, 0, input)
     if (present(size)) call give_list(f, 1, size)
     if (present(scale_factor)) call give_list(f, 2, scale_factor)
@@ -21655,7 +22510,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 894)
+    call dtf_begin(f, 936)
     call give(f, 0, input)
     if (present(size)) call give_list(f, 1, size)
     if (present(scale_factor)) call give_list(f, 2, scale_factor)
@@ -21681,7 +22536,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 895)
+    call dtf_begin(f, 937)
     call give(f, 0, input)
     call give(f, 1, grid)
     if (present(mode)) call give(f, 2, mode)
@@ -21702,7 +22557,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 896)
+    call dtf_begin(f, 938)
     call give(f, 0, theta)
     call give_list(f, 1, size)
     if (present(align_corners)) call give(f, 2, align_corners)
@@ -21719,7 +22574,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 897)
+    call dtf_begin(f, 939)
     call give(f, 0, input)
     call give(f, 1, vec2)
     call finish(f, stat, errmsg)
@@ -21734,7 +22589,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 898)
+    call dtf_begin(f, 940)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -21747,7 +22602,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 899)
+    call dtf_begin(f, 941)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -21760,7 +22615,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 900)
+    call dtf_begin(f, 942)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -21773,7 +22628,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 901)
+    call dtf_begin(f, 943)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -21786,7 +22641,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 902)
+    call dtf_begin(f, 944)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -21799,7 +22654,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 903)
+    call dtf_begin(f, 945)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -21812,7 +22667,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 904)
+    call dtf_begin(f, 946)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -21825,7 +22680,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 905)
+    call dtf_begin(f, 947)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -21838,7 +22693,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 906)
+    call dtf_begin(f, 948)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -21851,7 +22706,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 907)
+    call dtf_begin(f, 949)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -21864,7 +22719,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 908)
+    call dtf_begin(f, 950)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -21877,7 +22732,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 909)
+    call dtf_begin(f, 951)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -21890,7 +22745,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 910)
+    call dtf_begin(f, 952)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -21903,7 +22758,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 911)
+    call dtf_begin(f, 953)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -21917,7 +22772,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 912)
+    call dtf_begin(f, 954)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -21932,7 +22787,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 913)
+    call dtf_begin(f, 955)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -21946,7 +22801,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 914)
+    call dtf_begin(f, 956)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -21959,7 +22814,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 915)
+    call dtf_begin(f, 957)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -21972,7 +22827,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 916)
+    call dtf_begin(f, 958)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -21985,7 +22840,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 917)
+    call dtf_begin(f, 959)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -21998,7 +22853,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 918)
+    call dtf_begin(f, 960)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -22011,7 +22866,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 919)
+    call dtf_begin(f, 961)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -22026,7 +22881,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 920)
+    call dtf_begin(f, 962)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
@@ -22043,7 +22898,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 921)
+    call dtf_begin(f, 963)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
@@ -22059,7 +22914,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 922)
+    call dtf_begin(f, 964)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -22074,7 +22929,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 923)
+    call dtf_begin(f, 965)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -22090,7 +22945,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 924)
+    call dtf_begin(f, 966)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(rounding_mode)) call give(f, 2, rounding_mode)
@@ -22107,7 +22962,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 925)
+    call dtf_begin(f, 967)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(rounding_mode)) call give(f, 2, rounding_mode)
@@ -22124,7 +22979,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 926)
+    call dtf_begin(f, 968)
     call give(f, 0, input)
     if (present(min)) call give(f, 1, min)
     if (present(max)) call give(f, 2, max)
@@ -22141,7 +22996,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 927)
+    call dtf_begin(f, 969)
     call give(f, 0, input)
     if (present(min)) call give(f, 1, min)
     if (present(max)) call give(f, 2, max)
@@ -22157,7 +23012,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 928)
+    call dtf_begin(f, 970)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -22172,7 +23027,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 929)
+    call dtf_begin(f, 971)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -22187,7 +23042,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 930)
+    call dtf_begin(f, 972)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -22202,7 +23057,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 931)
+    call dtf_begin(f, 973)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -22217,7 +23072,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 932)
+    call dtf_begin(f, 974)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -22232,7 +23087,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 933)
+    call dtf_begin(f, 975)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -22247,7 +23102,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 934)
+    call dtf_begin(f, 976)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -22262,7 +23117,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 935)
+    call dtf_begin(f, 977)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -22277,7 +23132,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 936)
+    call dtf_begin(f, 978)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -22292,7 +23147,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 937)
+    call dtf_begin(f, 979)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -22309,7 +23164,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 938)
+    call dtf_begin(f, 980)
     call give(f, 0, y)
     if (present(x)) call give(f, 1, x)
     if (present(dx)) call give(f, 2, dx)
@@ -22327,7 +23182,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 939)
+    call dtf_begin(f, 981)
     call give_list(f, 0, tensors)
     if (present(dim)) call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -22343,7 +23198,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 940)
+    call dtf_begin(f, 982)
     call give_list(f, 0, tensors)
     if (present(dim)) call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -22360,7 +23215,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 941)
+    call dtf_begin(f, 983)
     call give(f, 0, input)
     call give(f, 1, dim0)
     call give(f, 2, dim1)
@@ -22377,7 +23232,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 942)
+    call dtf_begin(f, 984)
     call give(f, 0, input)
     call give(f, 1, dim0)
     call give(f, 2, dim1)
@@ -22394,7 +23249,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 943)
+    call dtf_begin(f, 985)
     call give(f, 0, input)
     call give_list(f, 1, source)
     call give_list(f, 2, destination)
@@ -22410,7 +23265,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 944)
+    call dtf_begin(f, 986)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -22424,7 +23279,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 945)
+    call dtf_begin(f, 987)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))

@@ -2739,6 +2739,18 @@ static int32_t py_renorm_(int64_t input, int32_t p_kind, int64_t p_i, double p_f
   return dt_renorm_((dt_tensor *)(intptr_t)input, p_kind, p_i, p_f, dim, maxnorm_kind, maxnorm_i, maxnorm_f);
 }
 
+static int64_t py_vander(int64_t x, int32_t N_given, int64_t N, int32_t increasing) {
+  dt_tensor *out = NULL;
+  (void)!dt_vander((dt_tensor *)(intptr_t)x, N_given ? &N : NULL, increasing, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_linalg_vander(int64_t x, int32_t N_given, int64_t N) {
+  dt_tensor *out = NULL;
+  (void)!dt_linalg_vander((dt_tensor *)(intptr_t)x, N_given ? &N : NULL, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_mse_loss(int64_t input, int64_t target, int32_t reduction, int64_t weight) {
   dt_tensor *out = NULL;
   (void)!dt_mse_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, reduction, (dt_tensor *)(intptr_t)weight, &out);
@@ -4527,6 +4539,46 @@ static int64_t py_bernoulli(int64_t input, int64_t generator) {
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_bernoulli_p(int64_t input, double p, int64_t generator) {
+  dt_tensor *out = NULL;
+  (void)!dt_bernoulli_p((dt_tensor *)(intptr_t)input, p, (dt_generator *)(intptr_t)generator, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_multinomial(int64_t input, int64_t num_samples, int32_t replacement, int64_t generator) {
+  dt_tensor *out = NULL;
+  (void)!dt_multinomial((dt_tensor *)(intptr_t)input, num_samples, replacement, (dt_generator *)(intptr_t)generator, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_poisson(int64_t input, int64_t generator) {
+  dt_tensor *out = NULL;
+  (void)!dt_poisson((dt_tensor *)(intptr_t)input, (dt_generator *)(intptr_t)generator, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_binomial(int64_t count, int64_t prob, int64_t generator) {
+  dt_tensor *out = NULL;
+  (void)!dt_binomial((dt_tensor *)(intptr_t)count, (dt_tensor *)(intptr_t)prob, (dt_generator *)(intptr_t)generator, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_exponential_(int64_t input, double lambd, int64_t generator) {
+  return dt_exponential_((dt_tensor *)(intptr_t)input, lambd, (dt_generator *)(intptr_t)generator);
+}
+
+static int32_t py_geometric_(int64_t input, double p, int64_t generator) {
+  return dt_geometric_((dt_tensor *)(intptr_t)input, p, (dt_generator *)(intptr_t)generator);
+}
+
+static int32_t py_cauchy_(int64_t input, double median, double sigma, int64_t generator) {
+  return dt_cauchy_((dt_tensor *)(intptr_t)input, median, sigma, (dt_generator *)(intptr_t)generator);
+}
+
+static int32_t py_log_normal_(int64_t input, double mean, double std, int64_t generator) {
+  return dt_log_normal_((dt_tensor *)(intptr_t)input, mean, std, (dt_generator *)(intptr_t)generator);
+}
+
 static int32_t py_uniform_(int64_t input, double low, double high, int64_t generator) {
   return dt_uniform_((dt_tensor *)(intptr_t)input, low, high, (dt_generator *)(intptr_t)generator);
 }
@@ -4537,6 +4589,14 @@ static int32_t py_normal_(int64_t input, double mean, double std, int64_t genera
 
 static int32_t py_bernoulli_(int64_t input, double p, int64_t generator) {
   return dt_bernoulli_((dt_tensor *)(intptr_t)input, p, (dt_generator *)(intptr_t)generator);
+}
+
+static int32_t py_bernoulli_tensor_(int64_t input, int64_t probabilities, int64_t generator) {
+  return dt_bernoulli_tensor_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)probabilities, (dt_generator *)(intptr_t)generator);
+}
+
+static int32_t py_random_from_(int64_t input, int64_t low, int64_t generator) {
+  return dt_random_from_((dt_tensor *)(intptr_t)input, low, (dt_generator *)(intptr_t)generator);
 }
 
 static int32_t py_random_(int64_t input, int64_t low, int64_t high, int64_t generator) {
@@ -4871,6 +4931,22 @@ static int64_t py_cumsum(int64_t input, int64_t dim, int32_t dtype) {
 
 static int32_t py_cumsum_(int64_t input, int64_t dim, int32_t dtype) {
   return dt_cumsum_((dt_tensor *)(intptr_t)input, dim, dtype);
+}
+
+static int64_t py_cumprod(int64_t input, int64_t dim, int32_t dtype) {
+  dt_tensor *out = NULL;
+  (void)!dt_cumprod((dt_tensor *)(intptr_t)input, dim, dtype, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_cumprod_(int64_t input, int64_t dim, int32_t dtype) {
+  return dt_cumprod_((dt_tensor *)(intptr_t)input, dim, dtype);
+}
+
+static int64_t py_logcumsumexp(int64_t input, int64_t dim) {
+  dt_tensor *out = NULL;
+  (void)!dt_logcumsumexp((dt_tensor *)(intptr_t)input, dim, &out);
+  return (int64_t)(intptr_t)out;
 }
 
 static int64_t py_diff(int64_t input, int64_t n, int64_t dim, int64_t prepend, int64_t append) {
@@ -5260,6 +5336,155 @@ static int32_t py_histogram(int64_t input, int64_t bins, int32_t bins_kind, int6
   out[0] = (int64_t)(intptr_t)hist;
   out[1] = (int64_t)(intptr_t)bin_edges;
   return status;
+}
+
+static int64_t py_erfc(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_erfc((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_erfc_(int64_t input) {
+  return dt_erfc_((dt_tensor *)(intptr_t)input);
+}
+
+static int64_t py_erfcx(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_erfcx((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_erfinv(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_erfinv((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_erfinv_(int64_t input) {
+  return dt_erfinv_((dt_tensor *)(intptr_t)input);
+}
+
+static int64_t py_ndtri(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_ndtri((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_ndtr(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_ndtr((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_log_ndtr(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_log_ndtr((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_lgamma(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_lgamma((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_lgamma_(int64_t input) {
+  return dt_lgamma_((dt_tensor *)(intptr_t)input);
+}
+
+static int64_t py_digamma(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_digamma((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_digamma_(int64_t input) {
+  return dt_digamma_((dt_tensor *)(intptr_t)input);
+}
+
+static int64_t py_zeta(int64_t input, int32_t input_kind, int64_t input_i, double input_f, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+  dt_tensor *out = NULL;
+  (void)!dt_zeta((dt_tensor *)(intptr_t)input, input_kind, input_i, input_f, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_polygamma(int64_t n, int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_polygamma(n, (dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_polygamma_(int64_t input, int64_t n) {
+  return dt_polygamma_((dt_tensor *)(intptr_t)input, n);
+}
+
+static int64_t py_mvlgamma(int64_t input, int64_t p) {
+  dt_tensor *out = NULL;
+  (void)!dt_mvlgamma((dt_tensor *)(intptr_t)input, p, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_mvlgamma_(int64_t input, int64_t p) {
+  return dt_mvlgamma_((dt_tensor *)(intptr_t)input, p);
+}
+
+static int64_t py_i0(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_i0((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_i0_(int64_t input) {
+  return dt_i0_((dt_tensor *)(intptr_t)input);
+}
+
+static int64_t py_i0e(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_i0e((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_i1(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_i1((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_i1e(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_i1e((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_entr(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_entr((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_xlog1py(int64_t input, int32_t input_kind, int64_t input_i, double input_f, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+  dt_tensor *out = NULL;
+  (void)!dt_xlog1py((dt_tensor *)(intptr_t)input, input_kind, input_i, input_f, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_frexp(int64_t input, int64_t *out) {
+  dt_tensor *mantissa = 0;
+  dt_tensor *exponent = 0;
+  const int32_t status = dt_frexp((dt_tensor *)(intptr_t)input, &mantissa, &exponent);
+  out[0] = (int64_t)(intptr_t)mantissa;
+  out[1] = (int64_t)(intptr_t)exponent;
+  return status;
+}
+
+static int64_t py_nextafter(int64_t input, int64_t other) {
+  dt_tensor *out = NULL;
+  (void)!dt_nextafter((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_nextafter_(int64_t input, int64_t other) {
+  return dt_nextafter_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other);
 }
 
 static int64_t py_tensor_alias(int64_t input) {

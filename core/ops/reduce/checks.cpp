@@ -19,9 +19,9 @@ void check_mean_dtype(DType dtype) {
            type_word(dtype));
 }
 
-void check_cumsum(const Tensor& x) {
-  DT_CHECK(!is_bool(x.dtype()) || x.numel() == 0, kNotImplemented,
-           "\"cumsum_out_cpu\" not implemented for 'Bool'");
+void check_scan(const Tensor& x, const char* name) {
+  DT_CHECK(!is_bool(x.dtype()) || x.numel() == 0, kNotImplemented, "\"", name,
+           "_out_cpu\" not implemented for 'Bool'");
 }
 
 void check_has_extremum(const Tensor& x, Code code) {

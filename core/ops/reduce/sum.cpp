@@ -1,4 +1,4 @@
-// Sums and products: sum, mean, prod, logsumexp, cumsum.
+// Sums and products: sum, mean, prod, logsumexp.
 #include "core/autograd/fused.h"
 #include "core/ops/checks.h"
 #include "core/ops/creation.gen.h"
@@ -95,22 +95,6 @@ Tensor logsumexp(const Tensor& input, IntList dim, bool keepdim) {
         const Tensor share = exp(sub(input, whole));
         b.results[0] = mul(spread(b.grad(), kept, input.sizes()), share);
       });
-}
-
-Tensor cumsum(const Tensor& input, int64_t dim, DType dtype) {
-  const int d = wrap_dim(dim, input.ndim());
-  const Tensor x = to_dtype(input, accumulate_dtype(input, dtype));
-  if (x.ndim() == 0) return clone(x);
-  check_cumsum(x);
-  const Tensor y = make_empty(x.sizes(), x.dtype(), x.device());
-  CumsumCall call;
-  call.y = y;
-  call.x = x;
-  call.compute = info(x.dtype()).compute;
-  call.dim = d;
-  run(op::cumsum, call);
-  return record("CumsumBackward0", y, {x},
-                [d](BackwardCall& b) { b.results[0] = flip(cumsum(flip(b.grad(), {d}), d), {d}); });
 }
 
 }  // namespace dt

@@ -66,6 +66,41 @@ struct BernoulliCall : Operands<1, 1> {
   std::array<double, 1> floats() const { return {{p}}; }
 };
 
+// y[r, i] = the first j with p[r, 0] + ... + p[r, j] > u[r, i] (1 - 2^-52) times the sum of p[r];
+// -1 throughout a row whose weights are no distribution. A backend need not have it.
+struct ChooseCall : Operands<1, 2> {
+  View& y = outputs[0];
+  View& p = inputs[0];
+  View& u = inputs[1];
+
+  std::array<int64_t, 0> ints() const { return {}; }
+  std::array<double, 0> floats() const { return {}; }
+};
+
+// Counts and rates are float64. Element i has the stream of blocks with the counter offset +
+// advance + i and the upper counter 0, 1, ...; see random_counts.h.
+struct PoissonCall : Operands<1, 2> {
+  View& y = outputs[0];
+  View& rate = inputs[0];
+  View& state = inputs[1];
+  int64_t advance = 0;
+
+  std::array<int64_t, 1> ints() const { return {{advance}}; }
+  std::array<double, 0> floats() const { return {}; }
+};
+
+// As poisson.
+struct BinomialCall : Operands<1, 3> {
+  View& y = outputs[0];
+  View& count = inputs[0];
+  View& prob = inputs[1];
+  View& state = inputs[2];
+  int64_t advance = 0;
+
+  std::array<int64_t, 1> ints() const { return {{advance}}; }
+  std::array<double, 0> floats() const { return {}; }
+};
+
 namespace op {
 
 extern const Op<UniformCall> uniform;
@@ -73,6 +108,9 @@ extern const Op<NormalCall> normal;
 extern const Op<RandintCall> randint;
 extern const Op<RandomKeysCall> random_keys;
 extern const Op<BernoulliCall> bernoulli;
+extern const Op<ChooseCall> choose;
+extern const Op<PoissonCall> poisson;
+extern const Op<BinomialCall> binomial;
 
 }  // namespace op
 

@@ -29,6 +29,18 @@ struct ReductionAlongCall : Operands<2, 1> {
   std::array<double, 0> floats() const { return {}; }
 };
 
+// What elements of x up to each one along dim give together, in the dtype `compute` or one as wide
+// as any, becomes one of y.
+struct ScanCall : Operands<1, 1> {
+  View& y = outputs[0];
+  View& x = inputs[0];
+  DType compute = DType::kDefault;
+  int64_t dim = 0;
+
+  std::array<int64_t, 2> ints() const { return {{static_cast<int64_t>(compute), dim}}; }
+  std::array<double, 0> floats() const { return {}; }
+};
+
 // Sum of squared deviations from the mean divided by max(0, n - correction), in two passes or by
 // Welford's update; with root the square root of that, taken before the result is rounded to its
 // dtype.
@@ -53,17 +65,6 @@ struct NormCall : Operands<1, 1> {
   std::array<double, 1> floats() const { return {{p}}; }
 };
 
-// y[..., i, ...] = sum of x[..., 0..i, ...] along dim.
-struct CumsumCall : Operands<1, 1> {
-  View& y = outputs[0];
-  View& x = inputs[0];
-  DType compute = DType::kDefault;
-  int64_t dim = 0;
-
-  std::array<int64_t, 2> ints() const { return {{static_cast<int64_t>(compute), dim}}; }
-  std::array<double, 0> floats() const { return {}; }
-};
-
 namespace op {
 
 extern const Op<ReductionCall> sum;
@@ -77,7 +78,9 @@ extern const Op<VarCall> var;
 extern const Op<NormCall> norm;
 extern const Op<ReductionCall> any;
 extern const Op<ReductionCall> all;
-extern const Op<CumsumCall> cumsum;
+extern const Op<ScanCall> cumsum;
+extern const Op<ScanCall> cumprod;
+extern const Op<ScanCall> logcumsumexp;
 
 }  // namespace op
 

@@ -4,11 +4,11 @@ from rows_arrange import ROWS as ARRANGE_ROWS
 from rows_attention import ROWS as ATTENTION_ROWS
 from rows_linalg import ROWS as LINALG_ROWS
 from rows_loss import ROWS as LOSS_ROWS
-from rows_math import ROWS as POINTWISE_ROWS
 from rows_nn import ROWS as NN_ROWS
 from rows_recurrent import ROWS as RECURRENT_ROWS
 from rows_shape import ROWS as SHAPE_ROWS
 from rows_sorting import ROWS as SORTING_ROWS
+from rows_special import ROWS as POINTWISE_ROWS
 from rows_vision import ROWS as VISION_ROWS
 
 ROWS = [

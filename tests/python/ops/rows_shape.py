@@ -1,6 +1,6 @@
 """Creation from tensors, views, joins, indexing, reductions."""
 
-from table import ALL, FLOATS, INTEGERS, NUMBERS, Row, fixed, index, mask, value
+from table import ALL, FLOATS, INTEGERS, NUMBERS, Row, fixed, index, mask, value, whole, widened
 
 ROWS: list[Row] = []
 
@@ -320,6 +320,42 @@ row("logsumexp", lambda t, x: x.logsumexp((0, 2), keepdim=True), V, dtypes=FLOAT
 for dim in (0, 1, -1):
     row("cumsum", lambda t, x, d=dim: x.cumsum(d), value(3, 4), dtypes=ALL)
 row("cumsum", lambda t, x: x.cumsum(0), value(), dtypes=FLOATS + INTEGERS)
+for sizes, dim in (((3, 4), 0), ((3, 4), 1), ((2, 3, 5), -2), ((9,), 0), ((), 0), ((0, 3), 1)):
+    X, ZEROS = value(*sizes, low=0.5), whole(*sizes, low=0, high=2)
+    row(
+        "cumprod",
+        lambda t, x, d=dim: x.cumprod(d),
+        X,
+        dtypes=ALL,
+        inplace=lambda t, x, d=dim: x.cumprod_(d),
+    )
+    row("cumprod", lambda t, x, d=dim: x.cumprod(d), ZEROS, dtypes=ALL, orders=2)
+    row("cumprod", lambda t, x, d=dim: t.cumprod(x, d, dtype=t.float64), X, dtypes=ALL)
+    row("logcumsumexp", lambda t, x, d=dim: t.logcumsumexp(x, d), value(*sizes, low=-9, high=9), dtypes=FLOATS,
+        torch_orders=2)  # fmt: skip
+    row(
+        "logcumsumexp", lambda t, x, d=dim: (-1 / x).logcumsumexp(d), ZEROS, dtypes=FLOATS, orders=0
+    )
+for columns in (None, 1, 2, 5):
+    for increasing in (True, False):
+        row(
+            "vander",
+            lambda t, x, n=columns, i=increasing: t.vander(x, n, i),
+            value(4),
+            dtypes=ALL,
+            orders=0,
+        )
+row(
+    "vander", lambda t, x: t.vander(x), value(1), dtypes=ALL, orders=0
+)  # PyTorch's backward is an error
+for sizes in ((3,), (2, 4), (2, 1, 3)):
+    row("linalg_vander", lambda t, x: widened(t, t.linalg.vander, x), value(*sizes), dtypes=NUMBERS)
+    row(
+        "linalg_vander",
+        lambda t, x: widened(t, lambda x: t.linalg.vander(x, N=5), x),
+        value(*sizes),
+        dtypes=NUMBERS,
+    )
 row(
     "isclose",
     lambda t, x, y: t.isclose(x, y, rtol=0.5),

@@ -23,6 +23,7 @@ DIFFERENTIABLE = [r for r in ROWS if r.orders and elements(r) <= MANY]
 
 # What an op keeps for its gradient and PyTorch does not: (op, number of the input). docs/differences.md has them.
 KEEPS_MORE = {
+    ("i0", 1),  # one formula serves i1 too, whose result it keeps
     ("kron", 0),
     ("kron", 1),
     ("cdist", 0),

@@ -68,6 +68,7 @@ from . import (  # noqa: E402
     optim,
     random,
     safetensors,
+    special,
     storage,
     utils,
     version,

@@ -6151,6 +6151,40 @@ def renorm_(input, p, dim, maxnorm):
     return input
 
 
+def vander(x, N=None, increasing=False, *, out=None):
+    """Vandermonde's matrix: each row has the powers of an element, the highest one first
+    unless `increasing`.
+
+    Args:
+        x: A tensor of one dimension.
+        N: How many columns; absent: as many as rows.
+        increasing: Whether powers increase from column to column.
+    """
+    if out is not None:
+        return into(out, vander, x, N, increasing)
+    try:
+        out = lib.py_vander(x._h, N is not None, 0 if N is None else N, increasing)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "vander", "x:tensor N:i64? increasing:bool", x, N, increasing) from None
+    return wrap(out)
+
+
+def linalg_vander(x, *, N=None, out=None):
+    """Vandermonde's matrices [..., n, N]: each row has the powers 0, 1, ... of an element.
+
+    Args:
+        x: A tensor [..., n].
+        N: How many columns; absent: n.
+    """
+    if out is not None:
+        return into(out, linalg_vander, x, N=N)
+    try:
+        out = lib.py_linalg_vander(x._h, N is not None, 0 if N is None else N)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "vander", "x:tensor N:i64?", x, N) from None
+    return wrap(out)
+
+
 def mse_loss(input, target, *, reduction='mean', weight=None):
     """(input - target) squared.
 
@@ -10613,6 +10647,136 @@ def bernoulli(input, *, generator=None, out=None):
     return wrap(out)
 
 
+def bernoulli_p(input, p, *, generator=None):
+    """1 with probability p, else 0, in the input's shape and dtype.
+
+    Args:
+        p: The probability of 1.
+        generator: The source; absent means the default one.
+    """
+    try:
+        out = lib.py_bernoulli_p(input._h, p, 0 if generator is None else generator._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "bernoulli", "input:tensor p:f64 generator:handle?", input, p, generator) from None
+    return wrap(out)
+
+
+def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
+    """Positions drawn with the probabilities that the weights say, as int64 [num_samples] or
+    [rows, num_samples].
+
+    Args:
+        num_samples: How many are drawn of each row.
+        replacement: Whether one may be drawn more than once.
+        generator: The source; absent means the default one.
+    """
+    if out is not None:
+        return into(out, multinomial, input, num_samples, replacement, generator=generator)
+    try:
+        out = lib.py_multinomial(input._h, num_samples, replacement, 0 if generator is None else generator._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "multinomial", "input:tensor num_samples:i64 replacement:bool generator:handle?", input, num_samples, replacement, generator) from None
+    return wrap(out)
+
+
+def poisson(input, generator=None, *, out=None):
+    """Random counts of Poisson's distribution.
+
+    Args:
+        generator: The source; absent means the default one.
+    """
+    if out is not None:
+        return into(out, poisson, input, generator)
+    try:
+        out = lib.py_poisson(input._h, 0 if generator is None else generator._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "poisson", "input:tensor generator:handle?", input, generator) from None
+    return wrap(out)
+
+
+def binomial(count, prob, generator=None, *, out=None):
+    """Random counts of successes.
+
+    Args:
+        count: How many trials: floating-point.
+        prob: The probability of success in each; it broadcasts with count.
+        generator: The source; absent means the default one.
+    """
+    if out is not None:
+        return into(out, binomial, count, prob, generator)
+    try:
+        out = lib.py_binomial(count._h, prob._h, 0 if generator is None else generator._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "binomial", "count:tensor prob:tensor generator:handle?", count, prob, generator) from None
+    return wrap(out)
+
+
+def exponential_(input, lambd=1.0, *, generator=None):
+    """Fills the tensor with numbers of the exponential distribution, which are not 0.
+
+    Args:
+        lambd: The rate: 1 / the mean.
+        generator: The source; absent means the default one.
+    """
+    try:
+        status = lib.py_exponential_(input._h, lambd, 0 if generator is None else generator._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "exponential_", "input:tensor lambd:f64 generator:handle?", input, lambd, generator) from None
+    if status:
+        raise fail()
+    return input
+
+
+def geometric_(input, p, *, generator=None):
+    """Fills the tensor with the number of trials up to the first success: 1, 2, ...
+
+    Args:
+        p: The probability of success.
+        generator: The source; absent means the default one.
+    """
+    try:
+        status = lib.py_geometric_(input._h, p, 0 if generator is None else generator._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "geometric_", "input:tensor p:f64 generator:handle?", input, p, generator) from None
+    if status:
+        raise fail()
+    return input
+
+
+def cauchy_(input, median=0.0, sigma=1.0, *, generator=None):
+    """Fills the tensor with numbers of Cauchy's distribution.
+
+    Args:
+        median: The median.
+        sigma: Half of the distance of the quartiles.
+        generator: The source; absent means the default one.
+    """
+    try:
+        status = lib.py_cauchy_(input._h, median, sigma, 0 if generator is None else generator._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "cauchy_", "input:tensor median:f64 sigma:f64 generator:handle?", input, median, sigma, generator) from None
+    if status:
+        raise fail()
+    return input
+
+
+def log_normal_(input, mean=1.0, std=2.0, *, generator=None):
+    """Fills the tensor with exp of normal numbers.
+
+    Args:
+        mean: The mean of the logarithm.
+        std: Its standard deviation.
+        generator: The source; absent means the default one.
+    """
+    try:
+        status = lib.py_log_normal_(input._h, mean, std, 0 if generator is None else generator._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "log_normal_", "input:tensor mean:f64 std:f64 generator:handle?", input, mean, std, generator) from None
+    if status:
+        raise fail()
+    return input
+
+
 def uniform_(input, low=0.0, high=1.0, *, generator=None):
     """Fills the tensor with uniform numbers in [low, high).
 
@@ -10658,6 +10822,39 @@ def bernoulli_(input, p=0.5, *, generator=None):
         status = lib.py_bernoulli_(input._h, p, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         raise complain(error, "bernoulli_", "input:tensor p:f64 generator:handle?", input, p, generator) from None
+    if status:
+        raise fail()
+    return input
+
+
+def bernoulli_tensor_(input, probabilities, *, generator=None):
+    """Fills the tensor with 1 with these probabilities, else 0.
+
+    Args:
+        probabilities: Those of 1; they broadcast to the tensor.
+        generator: The source; absent means the default one.
+    """
+    try:
+        status = lib.py_bernoulli_tensor_(input._h, probabilities._h, 0 if generator is None else generator._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "bernoulli_", "input:tensor probabilities:tensor generator:handle?", input, probabilities, generator) from None
+    if status:
+        raise fail()
+    return input
+
+
+def random_from_(input, low=0, *, generator=None):
+    """Fills the tensor with uniform integers from low to the largest up to which its dtype has
+    all; without 2^63 - 1.
+
+    Args:
+        low: The smallest integer.
+        generator: The source; absent means the default one.
+    """
+    try:
+        status = lib.py_random_from_(input._h, low, 0 if generator is None else generator._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "random_", "input:tensor low:i64 generator:handle?", input, low, generator) from None
     if status:
         raise fail()
     return input
@@ -11709,6 +11906,60 @@ def cumsum_(input, dim=None, *, dtype=None, axis=None):
     if status:
         raise fail()
     return input
+
+
+def cumprod(input, dim=None, *, dtype=None, axis=None, out=None):
+    """Running product along a dimension: result[i] = input[0] * ... * input[i].
+
+    Args:
+        dim: The dimension.
+        dtype: The dtype to convert to first; absent: integers add up in int64.
+    """
+    if axis is not None:
+        dim = axis
+    if out is not None:
+        return into(out, cumprod, input, dim, dtype=dtype)
+    try:
+        out = lib.py_cumprod(input._h, dim, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "cumprod", "input:tensor dim:i64 dtype:enum?", input, dim, dtype) from None
+    return wrap(out)
+
+
+def cumprod_(input, dim=None, *, dtype=None, axis=None):
+    """In-place version of `cumprod`.
+
+    Args:
+        dim: The dimension.
+        dtype: The tensor's own, or absent.
+    """
+    if axis is not None:
+        dim = axis
+    try:
+        status = lib.py_cumprod_(input._h, dim, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "cumprod_", "input:tensor dim:i64 dtype:enum?", input, dim, dtype) from None
+    if status:
+        raise fail()
+    return input
+
+
+def logcumsumexp(input, dim=None, *, axis=None, out=None):
+    """Running logsumexp along a dimension: result[i] = log(exp(input[0]) + ... +
+    exp(input[i])), without overflow.
+
+    Args:
+        dim: The dimension.
+    """
+    if axis is not None:
+        dim = axis
+    if out is not None:
+        return into(out, logcumsumexp, input, dim)
+    try:
+        out = lib.py_logcumsumexp(input._h, dim)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "logcumsumexp", "input:tensor dim:i64", input, dim) from None
+    return wrap(out)
 
 
 def diff(input, n=1, dim=-1, prepend=None, append=None, *, axis=None, out=None):
@@ -12847,6 +13098,347 @@ def histogram(input, bins=100, *, range=None, weight=None, density=False, out=No
     if status:
         raise fail()
     return histogram_result((wrap(out[0]), wrap(out[1])))
+
+
+def erfc(input, *, out=None):
+    """1 - erf(input), with all its digits where erf is near 1."""
+    if out is not None:
+        return into(out, erfc, input)
+    try:
+        out = lib.py_erfc(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "erfc", "input:tensor", input) from None
+    return wrap(out)
+
+
+def erfc_(input):
+    """In-place version of `erfc`."""
+    try:
+        status = lib.py_erfc_(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "erfc_", "input:tensor", input) from None
+    if status:
+        raise fail()
+    return input
+
+
+def erfcx(input, *, out=None):
+    """exp(input^2) erfc(input)."""
+    if out is not None:
+        return into(out, erfcx, input)
+    try:
+        out = lib.py_erfcx(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "erfcx", "input:tensor", input) from None
+    return wrap(out)
+
+
+def erfinv(input, *, out=None):
+    """The inverse of erf: infinite at -1 and 1, NaN beyond."""
+    if out is not None:
+        return into(out, erfinv, input)
+    try:
+        out = lib.py_erfinv(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "erfinv", "input:tensor", input) from None
+    return wrap(out)
+
+
+def erfinv_(input):
+    """In-place version of `erfinv`."""
+    try:
+        status = lib.py_erfinv_(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "erfinv_", "input:tensor", input) from None
+    if status:
+        raise fail()
+    return input
+
+
+def ndtri(input, *, out=None):
+    """The inverse of ndtr: what a normal number is below with the probability input."""
+    if out is not None:
+        return into(out, ndtri, input)
+    try:
+        out = lib.py_ndtri(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "ndtri", "input:tensor", input) from None
+    return wrap(out)
+
+
+def ndtr(input, *, out=None):
+    """The normal distribution function: erfc(-input / sqrt(2)) / 2."""
+    if out is not None:
+        return into(out, ndtr, input)
+    try:
+        out = lib.py_ndtr(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "ndtr", "input:tensor", input) from None
+    return wrap(out)
+
+
+def log_ndtr(input, *, out=None):
+    """log(ndtr(input)), also where ndtr is too small for the dtype."""
+    if out is not None:
+        return into(out, log_ndtr, input)
+    try:
+        out = lib.py_log_ndtr(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "log_ndtr", "input:tensor", input) from None
+    return wrap(out)
+
+
+def lgamma(input, *, out=None):
+    """log(abs(Gamma(input))); infinite at 0 and the negative integers."""
+    if out is not None:
+        return into(out, lgamma, input)
+    try:
+        out = lib.py_lgamma(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "lgamma", "input:tensor", input) from None
+    return wrap(out)
+
+
+def lgamma_(input):
+    """In-place version of `lgamma`."""
+    try:
+        status = lib.py_lgamma_(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "lgamma_", "input:tensor", input) from None
+    if status:
+        raise fail()
+    return input
+
+
+def digamma(input, *, out=None):
+    """The derivative of lgamma: infinite at 0, NaN at the negative integers."""
+    if out is not None:
+        return into(out, digamma, input)
+    try:
+        out = lib.py_digamma(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "digamma", "input:tensor", input) from None
+    return wrap(out)
+
+
+def digamma_(input):
+    """In-place version of `digamma`."""
+    try:
+        status = lib.py_digamma_(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "digamma_", "input:tensor", input) from None
+    if status:
+        raise fail()
+    return input
+
+
+def zeta(input, other, *, out=None):
+    """Hurwitz's zeta function, the sum of (k + other)^-input over k = 0, 1, ...; NaN where
+    input is below 1. It is differentiable by other alone.
+
+    Args:
+        other: Where the sum begins: a tensor or a number.
+    """
+    if out is not None:
+        return into(out, zeta, input, other)
+    try:
+        input_h, input_kind, input_i, input_f = read_operand(input)
+        other_h, other_kind, other_i, other_f = read_operand(other)
+        out = lib.py_zeta(input_h, input_kind, input_i, input_f, other_h, other_kind, other_i, other_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "zeta", "input:operand other:operand", input, other) from None
+    return wrap(out)
+
+
+def polygamma(n, input, *, out=None):
+    """The derivative of order n of digamma: (-1)^(n + 1) n! zeta(n + 1, input) for n > 0.
+
+    Args:
+        n: The order of the derivative of digamma.
+    """
+    if out is not None:
+        return into(out, polygamma, n, input)
+    try:
+        out = lib.py_polygamma(n, input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "polygamma", "n:i64 input:tensor", n, input) from None
+    return wrap(out)
+
+
+def polygamma_(input, n):
+    """In-place version of `polygamma`.
+
+    Args:
+        n: The order of the derivative of digamma.
+    """
+    try:
+        status = lib.py_polygamma_(input._h, n)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "polygamma_", "input:tensor n:i64", input, n) from None
+    if status:
+        raise fail()
+    return input
+
+
+def mvlgamma(input, p, *, out=None):
+    """log of the multivariate Gamma function: p (p - 1) / 4 log(pi) + the sum of lgamma(input
+    - j / 2) over j = 0 ... p - 1.
+
+    Args:
+        p: The dimension.
+    """
+    if out is not None:
+        return into(out, mvlgamma, input, p)
+    try:
+        out = lib.py_mvlgamma(input._h, p)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "mvlgamma", "input:tensor p:i64", input, p) from None
+    return wrap(out)
+
+
+def mvlgamma_(input, p):
+    """In-place version of `mvlgamma`.
+
+    Args:
+        p: The dimension.
+    """
+    try:
+        status = lib.py_mvlgamma_(input._h, p)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "mvlgamma_", "input:tensor p:i64", input, p) from None
+    if status:
+        raise fail()
+    return input
+
+
+def i0(input, *, out=None):
+    """The modified Bessel function of the first kind, of order 0."""
+    if out is not None:
+        return into(out, i0, input)
+    try:
+        out = lib.py_i0(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "i0", "input:tensor", input) from None
+    return wrap(out)
+
+
+def i0_(input):
+    """In-place version of `i0`."""
+    try:
+        status = lib.py_i0_(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "i0_", "input:tensor", input) from None
+    if status:
+        raise fail()
+    return input
+
+
+def i0e(input, *, out=None):
+    """i0(input) exp(-abs(input)), which does not overflow."""
+    if out is not None:
+        return into(out, i0e, input)
+    try:
+        out = lib.py_i0e(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "i0e", "input:tensor", input) from None
+    return wrap(out)
+
+
+def i1(input, *, out=None):
+    """The modified Bessel function of the first kind, of order 1."""
+    if out is not None:
+        return into(out, i1, input)
+    try:
+        out = lib.py_i1(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "i1", "input:tensor", input) from None
+    return wrap(out)
+
+
+def i1e(input, *, out=None):
+    """i1(input) exp(-abs(input)), which does not overflow."""
+    if out is not None:
+        return into(out, i1e, input)
+    try:
+        out = lib.py_i1e(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "i1e", "input:tensor", input) from None
+    return wrap(out)
+
+
+def entr(input, *, out=None):
+    """-input log(input); 0 at 0, -infinity below."""
+    if out is not None:
+        return into(out, entr, input)
+    try:
+        out = lib.py_entr(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "entr", "input:tensor", input) from None
+    return wrap(out)
+
+
+def xlog1py(input, other, *, out=None):
+    """input * log1p(other), and 0 where input is 0.
+
+    Args:
+        other: A tensor or a number.
+    """
+    if out is not None:
+        return into(out, xlog1py, input, other)
+    try:
+        input_h, input_kind, input_i, input_f = read_operand(input)
+        other_h, other_kind, other_i, other_f = read_operand(other)
+        out = lib.py_xlog1py(input_h, input_kind, input_i, input_f, other_h, other_kind, other_i, other_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "xlog1py", "input:operand other:operand", input, other) from None
+    return wrap(out)
+
+
+def frexp(input, *, out=None):
+    """input = mantissa * 2^exponent with 1/2 <= abs(mantissa) < 1, the exponent as int32; of
+    0, infinities and NaN they are the element and 0.
+    """
+    if out is not None:
+        return into(out, frexp, input)
+    try:
+        out = ffi_new("int64_t[2]")
+        status = lib.py_frexp(input._h, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "frexp", "input:tensor", input) from None
+    if status:
+        raise fail()
+    return frexp_result((wrap(out[0]), wrap(out[1])))
+
+
+def nextafter(input, other, *, out=None):
+    """The next number of the dtype after input in the direction of other. Its derivatives are
+    1 by input, where the two differ, and else 0.
+
+    Args:
+        other: Where to: it broadcasts with the first.
+    """
+    if out is not None:
+        return into(out, nextafter, input, other)
+    try:
+        out = lib.py_nextafter(input._h, other._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "nextafter", "input:tensor other:tensor", input, other) from None
+    return wrap(out)
+
+
+def nextafter_(input, other):
+    """In-place version of `nextafter`.
+
+    Args:
+        other: Where to: it broadcasts with the first.
+    """
+    try:
+        status = lib.py_nextafter_(input._h, other._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "nextafter_", "input:tensor other:tensor", input, other) from None
+    if status:
+        raise fail()
+    return input
 
 
 def tensor_alias(input):
@@ -16067,6 +16659,7 @@ cummin_result = result_type("cummin", "values indices")
 unique_result = result_type("unique", "output inverse_indices counts")
 unique_consecutive_result = result_type("unique_consecutive", "output inverse_indices counts")
 histogram_result = result_type("histogram", "hist bin_edges")
+frexp_result = result_type("frexp", "mantissa exponent")
 memory_stats_result = result_type("memory_stats", "allocated reserved peak")
 METHODS = {
     "backward": tensor_backward,
@@ -16324,6 +16917,12 @@ METHODS = {
     "addcdiv": addcdiv,
     "addcdiv_": addcdiv_,
     "bernoulli": bernoulli,
+    "multinomial": multinomial,
+    "poisson": poisson,
+    "exponential_": exponential_,
+    "geometric_": geometric_,
+    "cauchy_": cauchy_,
+    "log_normal_": log_normal_,
     "uniform_": uniform_,
     "normal_": normal_,
     "bernoulli_": bernoulli_,
@@ -16351,6 +16950,9 @@ METHODS = {
     "logsumexp": logsumexp,
     "cumsum": cumsum,
     "cumsum_": cumsum_,
+    "cumprod": cumprod,
+    "cumprod_": cumprod_,
+    "logcumsumexp": logcumsumexp,
     "diff": diff,
     "equal": equal,
     "isclose": isclose,
@@ -16386,6 +16988,22 @@ METHODS = {
     "bincount": bincount,
     "histc": histc,
     "histogram": histogram,
+    "erfc": erfc,
+    "erfc_": erfc_,
+    "erfinv": erfinv,
+    "erfinv_": erfinv_,
+    "lgamma": lgamma,
+    "lgamma_": lgamma_,
+    "digamma": digamma,
+    "digamma_": digamma_,
+    "polygamma_": polygamma_,
+    "mvlgamma": mvlgamma,
+    "mvlgamma_": mvlgamma_,
+    "i0": i0,
+    "i0_": i0_,
+    "frexp": frexp,
+    "nextafter": nextafter,
+    "nextafter_": nextafter_,
     "dim": tensor_dim,
     "size": tensor_size,
     "stride": tensor_stride,
@@ -16667,6 +17285,7 @@ NAMESPACES = {
         "vector_norm": linalg_vector_norm,
         "matrix_norm": linalg_matrix_norm,
         "norm": linalg_norm,
+        "vander": linalg_vander,
     },
     "nn": {
         "Linear": nn_linear,
@@ -16828,6 +17447,34 @@ NAMESPACES = {
         "PolynomialLR": optim_polynomial_lr,
         "CosineAnnealingLR": optim_cosine_annealing_lr,
     },
+    "special": {
+        "softmax": softmax,
+        "log_softmax": log_softmax,
+        "round": round,
+        "log1p": log1p,
+        "erf": erf,
+        "sinc": sinc,
+        "expm1": expm1,
+        "exp2": exp2,
+        "logit": logit,
+        "xlogy": xlogy,
+        "logsumexp": logsumexp,
+        "erfc": erfc,
+        "erfcx": erfcx,
+        "erfinv": erfinv,
+        "ndtri": ndtri,
+        "ndtr": ndtr,
+        "log_ndtr": log_ndtr,
+        "digamma": digamma,
+        "zeta": zeta,
+        "polygamma": polygamma,
+        "i0": i0,
+        "i0e": i0e,
+        "i1": i1,
+        "i1e": i1e,
+        "entr": entr,
+        "xlog1py": xlog1py,
+    },
     "torch": {
         "conv1d": conv1d,
         "conv_transpose1d": conv_transpose1d,
@@ -16918,6 +17565,7 @@ NAMESPACES = {
         "pdist": pdist,
         "renorm": renorm,
         "renorm_": renorm_,
+        "vander": vander,
         "layer_norm": layer_norm,
         "rms_norm": rms_norm,
         "group_norm": group_norm,
@@ -17121,6 +17769,13 @@ NAMESPACES = {
         "randn_like": randn_like,
         "randint_like": randint_like,
         "bernoulli": bernoulli,
+        "multinomial": multinomial,
+        "poisson": poisson,
+        "binomial": binomial,
+        "exponential_": exponential_,
+        "geometric_": geometric_,
+        "cauchy_": cauchy_,
+        "log_normal_": log_normal_,
         "uniform_": uniform_,
         "normal_": normal_,
         "bernoulli_": bernoulli_,
@@ -17166,6 +17821,9 @@ NAMESPACES = {
         "logsumexp": logsumexp,
         "cumsum": cumsum,
         "cumsum_": cumsum_,
+        "cumprod": cumprod,
+        "cumprod_": cumprod_,
+        "logcumsumexp": logcumsumexp,
         "diff": diff,
         "gradient": gradient,
         "trapezoid": trapezoid,
@@ -17219,6 +17877,23 @@ NAMESPACES = {
         "bincount": bincount,
         "histc": histc,
         "histogram": histogram,
+        "erfc": erfc,
+        "erfc_": erfc_,
+        "erfinv": erfinv,
+        "erfinv_": erfinv_,
+        "lgamma": lgamma,
+        "lgamma_": lgamma_,
+        "digamma": digamma,
+        "digamma_": digamma_,
+        "polygamma": polygamma,
+        "polygamma_": polygamma_,
+        "mvlgamma": mvlgamma,
+        "mvlgamma_": mvlgamma_,
+        "i0": i0,
+        "i0_": i0_,
+        "frexp": frexp,
+        "nextafter": nextafter,
+        "nextafter_": nextafter_,
         "build_info": build_info,
         "is_grad_enabled": is_grad_enabled,
         "set_grad_enabled": set_grad_enabled,

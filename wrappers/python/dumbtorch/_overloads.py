@@ -54,11 +54,42 @@ def normal(mean, std=1.0, size=None, *, generator=None, out=None, **options):
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     if size is not None:
         return _ops.randn(size, generator=generator, **options) * std + mean
+    if isinstance(std, TensorBase) and std.device.type == "cpu" and (std < 0).any():
+        raise RuntimeError("normal expects all elements of std >= 0.0")
     like = mean if isinstance(mean, TensorBase) else std
     shape = _ops.add(like, std if like is mean else mean).shape
     noise = _ops.empty(shape, dtype=like.dtype, device=like.device)
     _ops.normal_(noise, generator=generator)
     return _ops.to(noise * std + mean, dtype=like.dtype)
+
+
+def bernoulli(input, p=None, *, generator=None, out=None):
+    """1 with the probability that the input says, or with probability p; else 0."""
+    if out is not None:
+        return into(out, bernoulli, input, p, generator=generator)
+    if p is None:
+        return _ops.bernoulli(input, generator=generator)
+    return _ops.bernoulli_p(input, p, generator=generator)
+
+
+def bernoulli_(input, p=0.5, *, generator=None):
+    """In place: 1 with probability p, a number or a tensor; else 0."""
+    of_tensor = isinstance(p, TensorBase)
+    fill = _ops.bernoulli_tensor_ if of_tensor else _ops.bernoulli_
+    return fill(input, p, generator=generator)
+
+
+def random_(input, *bounds, generator=None, **named):
+    """random_(), random_(to) and random_(from, to), where to may be None: the dtype's largest."""
+    if bounds or named:
+        *low, high = _by_signature("random_", bounds, named, ("to",), ("from", "to"))
+    else:
+        low, high = [], None
+    if named:
+        raise TypeError(f"random_() got an unexpected keyword argument '{next(iter(named))}'")
+    if high is None:
+        return _ops.random_from_(input, *low, generator=generator)
+    return _ops.random_(input, *(low or [0]), high, generator=generator)
 
 
 def max(input, other=None, keepdim=False, *, dim=None, axis=None, keepdims=None, out=None):
@@ -495,6 +526,11 @@ def _where_method(self, condition, other):
     return _ops.where(condition, self, other)
 
 
+def _polygamma_method(self, n):
+    """The derivative of order n of digamma."""
+    return _ops.polygamma(n, self)
+
+
 def _copying(name: str):
     """NAME_copy of a function or method NAME whose results are views."""
 
@@ -517,6 +553,7 @@ _LISTED = (
     randint,
     randint_like,
     normal,
+    bernoulli,
     max,
     min,
     split,
@@ -554,7 +591,8 @@ _LISTED = (
 _CONVOLUTIONS = (conv1d, conv2d, conv3d)
 _RECURRENT = (lstm, gru, rnn_tanh, rnn_relu)
 FUNCTIONS = {
-    f.__name__: f for f in (*_LISTED, scatter, scatter_, round_, *_CONVOLUTIONS, *_RECURRENT)
+    f.__name__: f
+    for f in (*_LISTED, scatter, scatter_, round_, bernoulli_, random_, *_CONVOLUTIONS, *_RECURRENT)
 }
 FUNCTIONS |= {f"{name}_copy": _copying(name) for name in _COPIES}
 METHODS = {
@@ -563,6 +601,7 @@ METHODS = {
         *(max, min, split, var, std, norm, nonzero, scatter, scatter_, round, round_),
         *(repeat_interleave, tensor_split, hsplit, vsplit, dsplit),
         *(median, nanmedian, unique, unique_consecutive),
+        *(bernoulli, bernoulli_, random_),
     )
 }
-METHODS |= {"where": _where_method, "view": _view_method}
+METHODS |= {"where": _where_method, "view": _view_method, "polygamma": _polygamma_method}

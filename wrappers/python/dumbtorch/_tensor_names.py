@@ -129,29 +129,6 @@ class TensorNames(TensorBase):
         """The tensor: its numbers are real."""
         return self
 
-    # ---- fillings
-
-    def random_(self, *bounds, generator=None, **named):
-        """Uniform integers below `to`, from `from` on, which is 0 if one bound is given; without bounds all that
-        the dtype holds, or counts exactly."""
-        return _fill.random_(self, bounds, named, generator)
-
-    def exponential_(self, lambd=1, *, generator=None):
-        """Numbers of the density lambd * exp(-lambd * x)."""
-        return _fill.exponential_(self, lambd, generator)
-
-    def cauchy_(self, median=0, sigma=1, *, generator=None):
-        """Numbers of the density sigma / (pi * ((x - median)**2 + sigma**2))."""
-        return _fill.cauchy_(self, median, sigma, generator)
-
-    def log_normal_(self, mean=1, std=2, *, generator=None):
-        """Exponentials of normal numbers."""
-        return _fill.log_normal_(self, mean, std, generator)
-
-    def geometric_(self, p, *, generator=None):
-        """How many trials it takes until one succeeds, each with probability p."""
-        return _fill.geometric_(self, p, generator)
-
     def fill_diagonal_(self, fill_value, wrap=False):
         """Fills the diagonal; with wrap, that of a tall matrix begins again, a row after it has ended."""
         return _fill.fill_diagonal_(self, fill_value, wrap)

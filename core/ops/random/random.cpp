@@ -8,7 +8,8 @@
 #include "core/ops/creation.gen.h"
 #include "core/ops/pointwise_logic.gen.h"
 #include "core/ops/random.gen.h"
-#include "core/ops/random_checks.h"
+#include "core/ops/random/checks.h"
+#include "core/ops/random/fill.h"
 #include "core/ops/reduce.gen.h"
 #include "core/runtime/backend.h"
 #include "core/runtime/calls/random.gen.h"
@@ -18,10 +19,6 @@
 
 namespace dt {
 namespace {
-
-Generator::Draw reserve(const Ref<Generator>& generator, const Tensor& x) {
-  return generator_or_default(generator, x.device())->reserve(x.numel());
-}
 
 // Runs draw(y) on a contiguous y of `dtype` and makes its elements x's.
 template <class DrawInto>
@@ -33,21 +30,14 @@ void fill(const Tensor& x, DType dtype, DrawInto draw) {
   copy_elements(x, y);
 }
 
-// Runs a kernel that writes y with the numbers at a place of the sequence.
-template <class Call>
-void run_draw(Op<Call> op, Call& call, const Tensor& y, const Generator::Draw& at) {
-  call.y = y;
-  call.state = at.state;
-  call.advance = at.advance;
-  run(op, call);
-}
-
 // Rounding to few digits reaches the upper bound, which is not among the numbers.
 void exclude(const Tensor& x, double bound, double instead) {
   const GradMode no_grad(false);
   const Tensor numbers = make_alias(x, x.sizes(), x.strides(), x.offset());
   copy_elements(numbers, masked_fill(numbers, ge(numbers, bound), instead));
 }
+
+}  // namespace
 
 void fill_uniform(const Tensor& x, double low, double high, const Ref<Generator>& generator) {
   check_floating(x, "check_uniform_bounds");
@@ -71,6 +61,8 @@ void fill_normal(const Tensor& x, double mean, double std, const Ref<Generator>&
     run_draw(op::normal, call, y, at);
   });
 }
+
+namespace {
 
 void fill_integers(const Tensor& x, int64_t low, int64_t high, const Ref<Generator>& generator) {
   check_integers(x.dtype(), low, high);
@@ -96,14 +88,6 @@ void fill_bernoulli(const Tensor& x, double p, const Ref<Generator>& generator) 
 Tensor finish(const Tensor& x, bool requires_grad) {
   if (requires_grad) x.set_requires_grad(true);
   return x;
-}
-
-// Overwriting at random cuts the tensor's past off: its gradient is 0.
-template <class Write>
-const Tensor& overwrite(const char* node_name, const Tensor& self, Write write) {
-  inplace(node_name, self, {self}, write,
-          [](BackwardCall& b) { b.results[0] = zeros_like(b.grad()); });
-  return self;
 }
 
 }  // namespace
@@ -185,23 +169,27 @@ Tensor bernoulli(const Tensor& input, const Ref<Generator>& generator) {
 const Tensor& uniform_(const Tensor& self, double low, double high,
                        const Ref<Generator>& generator) {
   check_uniform(self.dtype(), low, high);
-  return overwrite("UniformBackward0", self, [&] { fill_uniform(self, low, high, generator); });
+  return overwrite_at_random("UniformBackward0", self,
+                             [&] { fill_uniform(self, low, high, generator); });
 }
 
 const Tensor& normal_(const Tensor& self, double mean, double std,
                       const Ref<Generator>& generator) {
   check_normal(std);
-  return overwrite("NormalBackward0", self, [&] { fill_normal(self, mean, std, generator); });
+  return overwrite_at_random("NormalBackward0", self,
+                             [&] { fill_normal(self, mean, std, generator); });
 }
 
 const Tensor& bernoulli_(const Tensor& self, double p, const Ref<Generator>& generator) {
   check_probability(p);
-  return overwrite("BernoulliBackward1", self, [&] { fill_bernoulli(self, p, generator); });
+  return overwrite_at_random("BernoulliBackward1", self,
+                             [&] { fill_bernoulli(self, p, generator); });
 }
 
 const Tensor& random_(const Tensor& self, int64_t low, int64_t high,
                       const Ref<Generator>& generator) {
-  return overwrite("RandomBackward0", self, [&] { fill_integers(self, low, high, generator); });
+  return overwrite_at_random("RandomBackward0", self,
+                             [&] { fill_integers(self, low, high, generator); });
 }
 
 }  // namespace dt

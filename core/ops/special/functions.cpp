@@ -1,0 +1,108 @@
+// Special functions that are made of others.
+#include <cmath>
+#include <limits>
+
+#include "core/autograd/inplace.h"
+#include "core/autograd/record.h"
+#include "core/ops/checks.h"
+#include "core/ops/creation.gen.h"
+#include "core/ops/overwrite.h"
+#include "core/ops/pointwise.gen.h"
+#include "core/ops/pointwise_logic.gen.h"
+#include "core/ops/pointwise_math.gen.h"
+#include "core/ops/promotion.h"
+#include "core/ops/reduce.gen.h"
+#include "core/ops/special.gen.h"
+#include "core/ops/views.gen.h"
+#include "core/runtime/context.h"
+
+namespace dt {
+namespace {
+
+constexpr double kLogOfPi = 1.1447298858494002, kRootOfHalf = 0.7071067811865476;
+
+// formula(x) in the dtype that x is calculated in, so that the result alone is rounded.
+template <class Formula>
+Tensor in_steps(const Tensor& x, Formula formula) {
+  const DType t = is_floating(x.dtype()) ? x.dtype() : context().default_dtype;
+  return to_dtype(formula(to_dtype(x, info(t).compute)), t);
+}
+
+void check_mvlgamma(const Tensor& input, int64_t p) {
+  DT_CHECK(p >= 1, kRuntimeError, "p has to be greater than or equal to 1");
+  DT_CHECK(!is_bool(input.dtype()), kRuntimeError, "The input tensor may not be a boolean tensor.");
+}
+
+}  // namespace
+
+Tensor ndtr(const Tensor& input) {
+  return in_steps(input, [](const Tensor& x) { return mul(erfc(mul(x, -kRootOfHalf)), 0.5); });
+}
+
+// Each formula sees only what it is chosen for, so that neither overflows, in a gradient either.
+Tensor log_ndtr(const Tensor& input) {
+  return in_steps(input, [](const Tensor& x) {
+    const Tensor low = clamp_max(x, -1), high = clamp_min(x, -1);
+    const Tensor tail = sub(log(mul(erfcx(mul(low, -kRootOfHalf)), 0.5)), mul(square(low), 0.5));
+    return where(lt(x, -1), tail, log1p(mul(erfc(mul(high, kRootOfHalf)), -0.5)));
+  });
+}
+
+Tensor polygamma(int64_t n, const Tensor& input) {
+  DT_CHECK(n >= 0, kRuntimeError, "polygamma(n, x) does not support negative n.");
+  if (n == 0) return digamma(input);
+  const double order = static_cast<double>(n), factorial = std::tgamma(order + 1);
+  return in_steps(input, [=](const Tensor& x) {
+    return mul(zeta(order + 1, x), n % 2 == 1 ? factorial : -factorial);
+  });
+}
+
+const Tensor& polygamma_(const Tensor& self, int64_t n) {
+  check_output_dtype(self.dtype());
+  return overwrite(self, polygamma(n, needs_graph(self) ? history_clone(self) : self));
+}
+
+Tensor mvlgamma(const Tensor& input, int64_t p) {
+  check_mvlgamma(input, p);
+  const double n = static_cast<double>(p);
+  return in_steps(input, [=](const Tensor& x) {
+    const Tensor halves = arange(0, -n / 2, -0.5, x.dtype(), x.device());
+    const Tensor parts = lgamma(add(unsqueeze(x, -1), halves));
+    return add(sum(parts, {{-1}}), n * (n - 1) / 4 * kLogOfPi);
+  });
+}
+
+const Tensor& mvlgamma_(const Tensor& self, int64_t p) {
+  check_mvlgamma(self, p);
+  check_output_dtype(self.dtype());
+  return overwrite(self, mvlgamma(self, p));
+}
+
+Tensor entr(const Tensor& input) {
+  return in_steps(input, [](const Tensor& x) {
+    Tensor y;
+    {
+      const GradMode no_grad(false);
+      y = where(lt(x, 0), -std::numeric_limits<double>::infinity(), neg(xlogy(x, x)));
+    }
+    return record("SpecialEntrBackward0", y, {x}, [x = Saved::input(x)](BackwardCall& b) {
+      b.results[0] = mul(neg(b.grad()), add(log(x.get(b.node)), 1));
+    });
+  });
+}
+
+// Where the logarithm has no number to be multiplied by 0, it is not taken.
+Tensor xlog1py(const Operand& input, const Operand& other) {
+  const DType t = result_type({input, other});
+  const DType wide = info(is_floating(t) ? t : context().default_dtype).compute;
+  const Device device = (input.is_number() ? other : input).tensor().device();
+  const auto widened = [=](const Operand& x) {
+    return x.is_number() ? scalar_tensor(x.number(), wide, device) : to_dtype(x.tensor(), wide);
+  };
+  const Tensor x = widened(input), y = widened(other);
+  const Tensor unbounded = logical_or(le(y, -1), isinf(y));
+  const Tensor one_less = where(logical_and(eq(x, 0), unbounded), 0, y);
+  return to_dtype(mul(x, log1p(one_less)), is_floating(t) ? t : wide);
+}
+
+}  // namespace dt

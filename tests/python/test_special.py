@@ -1,0 +1,128 @@
+"""torch.special: its names, closed forms where PyTorch has fewer digits, and what sits at the ends of the numbers."""
+
+from __future__ import annotations
+
+import math
+
+import dumbtorch as dt
+import pytest
+
+np = pytest.importorskip("numpy")
+
+# Of PyTorch's torch.special: airy functions, Bessel functions of other kinds, polynomials, incomplete Gammas.
+MISSING = {
+    "airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "gammainc", "gammaincc",
+    "modified_bessel_k0", "modified_bessel_k1", "scaled_modified_bessel_k0", "scaled_modified_bessel_k1",
+    "spherical_bessel_j0", "hermite_polynomial_h", "hermite_polynomial_he", "laguerre_polynomial_l",
+    "legendre_polynomial_p", "chebyshev_polynomial_t", "chebyshev_polynomial_u", "chebyshev_polynomial_v",
+    "chebyshev_polynomial_w", "shifted_chebyshev_polynomial_t", "shifted_chebyshev_polynomial_u",
+    "shifted_chebyshev_polynomial_v", "shifted_chebyshev_polynomial_w",
+}  # fmt: skip
+
+
+def real(*numbers):
+    return dt.tensor(numbers, dtype=dt.float64)
+
+
+def test_names():
+    torch = pytest.importorskip("torch")
+    theirs = set(torch.special.__all__)
+    assert theirs - set(dt.special.__all__) == MISSING & theirs
+    assert set(dt.special.__all__) <= theirs
+    x = dt.rand(5) * 0.8 + 0.1
+    for name, of_torch in {"expit": "sigmoid", "gammaln": "lgamma", "psi": "digamma"}.items():
+        assert getattr(dt.special, name)(x).eq(getattr(dt, of_torch)(x)).all().item()
+    for name in ("erf", "erfinv", "exp2", "expm1", "log1p", "logit", "round", "sinc", "digamma"):
+        assert getattr(dt.special, name)(x).eq(getattr(dt, name)(x)).all().item()
+    assert dt.special.multigammaln(x + 3, 2).eq(dt.mvlgamma(x + 3, 2)).all().item()
+    assert dt.special.round(x, decimals=1).eq(x.round(decimals=1)).all().item()
+
+
+def close(ours, *expected):
+    np.testing.assert_allclose(ours.numpy(), expected, rtol=1e-14)
+
+
+def test_closed_forms():
+    """Abramowitz and Stegun, chapters 6 and 7; zeta(3) is Apery's number."""
+    pi, euler, apery = math.pi, 0.5772156649015329, 1.2020569031595942
+    close(dt.digamma(real(1, 0.5, 2)), -euler, -euler - 2 * math.log(2), 1 - euler)
+    close(
+        dt.polygamma(1, real(1, 0.5, 0.25 - 1)),
+        pi**2 / 6,
+        pi**2 / 2,
+        pi**2 + 8 * 0.915965594177219 + 16 / 9,
+    )
+    close(dt.polygamma(2, real(1, 0.5)), -2 * apery, -14 * apery)
+    close(dt.polygamma(3, real(1, 0.5)), pi**4 / 15, pi**4)
+    close(dt.special.zeta(real(2, 4, 3), real(1, 1, 2)), pi**2 / 6, pi**4 / 90, apery - 1)
+    close(
+        dt.lgamma(real(0.5, -0.5, 171)),
+        math.log(pi) / 2,
+        math.log(2 * math.sqrt(pi)),
+        math.lgamma(171),
+    )
+    close(dt.erfc(real(0.5, 5, 26)), math.erfc(0.5), math.erfc(5), math.erfc(26))
+    x = dt.linspace(-5, 5, 1001, dtype=dt.float64)
+    close(dt.erfinv(dt.erf(x * 0.2)), *(x * 0.2).numpy())
+    close(dt.special.ndtri(dt.special.ndtr(x - 5)), *(x - 5).numpy())
+
+
+def test_digits_near_the_zeros_of_lgamma():
+    """lgamma(1 + x) = -euler x + pi^2 / 12 x^2 - ..., and lgamma(2 + x) is log(1 + x) more."""
+    x = dt.tensor([2.0**-k for k in range(20, 50)], dtype=dt.float64)
+    first = -0.5772156649015329 * x + 0.8224670334241132 * x * x - 0.40068563438653143 * x**3
+    close(dt.lgamma(1 + x), *first.numpy())
+    close(dt.lgamma(2 + x), *(first + dt.log1p(x)).numpy())
+
+
+def test_ends_of_the_numbers():
+    inf, nan = math.inf, math.nan
+    x = real(0, -0.0, -1, -2, inf, -inf, nan)
+    for function, expected in {
+        dt.lgamma: (inf, inf, inf, inf, inf, inf, nan),
+        dt.digamma: (-inf, inf, nan, nan, inf, nan, nan),
+        dt.erfc: (1, 1, math.erfc(-1), math.erfc(-2), 0, 2, nan),
+        dt.erfinv: (0, 0, -inf, nan, nan, nan, nan),
+        dt.special.erfcx: (1, 1, math.e * math.erfc(-1), math.e**4 * math.erfc(-2), 0, inf, nan),
+        dt.special.ndtri: (-inf, -inf, nan, nan, nan, nan, nan),
+        dt.special.entr: (0, 0, -inf, -inf, -inf, -inf, nan),
+    }.items():
+        np.testing.assert_allclose(function(x).numpy(), expected, rtol=1e-14)
+    np.testing.assert_array_equal(dt.i0(real(inf, -inf, 800, nan)).numpy(), (inf, inf, inf, nan))
+    np.testing.assert_array_equal(dt.special.i1e(real(inf, -inf, nan)).numpy(), (0, 0, nan))
+    assert dt.special.log_ndtr(real(-1e15)).item() == -5e29
+    np.testing.assert_array_equal(dt.polygamma(1, real(0, -1, -7)).numpy(), (inf, inf, inf))
+
+
+def test_a_far_negative_number_is_no_longer_way():
+    x = real(-1e9 + 0.25)
+    assert dt.polygamma(2, x).isfinite().item() and dt.digamma(x).isfinite().item()
+
+
+def test_gradient_of_vander():
+    x = dt.tensor([2.0, 3.0], requires_grad=True)
+    (g,) = dt.autograd.grad((dt.vander(x, 3) * dt.tensor([1.0, 10.0, 100.0])).sum(), x)
+    assert g.tolist() == [14.0, 16.0]
+
+
+def test_what_is_refused():
+    for call, message in (
+        (lambda: dt.polygamma(-1, real(1)), "polygamma(n, x) does not support negative n."),
+        (lambda: dt.mvlgamma(real(1), 0), "p has to be greater than or equal to 1"),
+        (
+            lambda: dt.mvlgamma(dt.tensor([True]), 1),
+            "The input tensor may not be a boolean tensor.",
+        ),
+        (lambda: dt.frexp(dt.tensor([1])), "torch.frexp() only supports floating-point dtypes"),
+        (lambda: dt.vander(dt.ones(2, 2)), "x must be a one-dimensional tensor."),
+        (lambda: dt.vander(dt.ones(2), -1), "N must be non-negative."),
+        (lambda: dt.linalg.vander(dt.ones(2), N=1), "N must be greater than 1."),
+    ):
+        with pytest.raises(
+            RuntimeError, match="(?s).*" + message.replace("(", r"\(").replace(")", r"\)")
+        ):
+            call()
+    with pytest.raises(NotImplementedError, match="nextafter_cpu"):
+        dt.nextafter(dt.tensor([1]), dt.tensor([2]))
+    with pytest.raises(NotImplementedError, match="logcumsumexp_out_cpu"):
+        dt.logcumsumexp(dt.tensor([1]), 0)
