@@ -144,7 +144,7 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     return (
         c.aspect == "strides"
-        and re.search(r"nonzero|argwhere|logsigmoid|LogSigmoid", c.called) is not None
+        and re.search(r"nonzero|argwhere|logsigmoid|LogSigmoid|rrelu|RReLU", c.called) is not None
     )
 
 
