@@ -144,7 +144,7 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     return (
         c.aspect == "strides"
-        and re.search(r"nonzero|argwhere|logsigmoid|LogSigmoid", c.called) is not None
+        and re.search(r"nonzero|argwhere|logsigmoid|LogSigmoid|rrelu|RReLU", c.called) is not None
     )
 
 
@@ -368,7 +368,7 @@ def has_constant_channel(x: torch.Tensor) -> bool:
 @documented("**`batch_norm`** of infinities")
 def _(c: Case) -> bool:
     normalises = re.search(r"batch_norm\(|BatchNorm", c.called) or c.derives("NativeBatchNorm")
-    huge = any(largest(x) ** 2 > torch.finfo(x.dtype).max for x in c.floats)
+    huge = any(largest(x) > math.sqrt(torch.finfo(x.dtype).max) for x in c.floats)
     return c.aspect == "values" and bool(normalises) and huge
 
 

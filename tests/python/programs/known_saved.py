@@ -28,6 +28,7 @@ KEPT_BY_PYTORCH_ALONE = {
     "AminmaxBackward0": "min|max",
     "AvgPool2DBackward0": "self",
     "CdistBackward0": "x1|x2|result",
+    "CopysignBackward0": "result",
     "DivBackward2": "self|other",
     "EluBackward1": "result",
     "GatherBackward0": "self",
