@@ -31,7 +31,8 @@ std::vector<RecurrentWeights> sort_weights(const Settings& s, TensorList params)
   const int64_t each = params.size() / s.passes();
   std::vector<RecurrentWeights> sorted;
   for (int64_t i = 0; i < params.size(); i += each) {
-    RecurrentWeights w{params[i], params[i + 1]};
+    RecurrentWeights w;
+    w.input = params[i], w.hidden = params[i + 1];
     if (s.has_biases) {
       w.input_bias = params[i + 2];
       w.hidden_bias = params[i + 3];
