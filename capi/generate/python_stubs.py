@@ -326,5 +326,5 @@ def _overloaded_methods() -> dict[str, ast.FunctionDef]:
     )
     names = [n.id for n in ast.walk(listed) if isinstance(n, ast.Name) and n.id in functions]
     return {name: functions[name] for name in names} | {
-        name: functions[f"_{name}_method"] for name in ("where", "view")
+        name: functions[f"_{name}_method"] for name in ("where", "view", "polygamma")
     }

@@ -62,7 +62,7 @@ def test_more_workers_than_items(kind, size, workers):
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-@pytest.mark.parametrize("error", [KeyError, ValueError, MemoryError, SystemExit, GeneratorExit])
+@pytest.mark.parametrize("error", [KeyError, ValueError, MemoryError])
 def test_errors_of_the_dataset(workers, error):
     """What is raised comes out at its batch, the iteration ends, the next one starts afresh."""
     data = Counting(8, {4: error})
@@ -75,6 +75,16 @@ def test_errors_of_the_dataset(workers, error):
         assert len(got) == 2
     data.bad = {}
     assert len(list(loader)) == 4
+
+
+@pytest.mark.parametrize("error", [SystemExit, GeneratorExit])
+def test_what_ends_a_worker(error):
+    """In this process it comes out; a worker dies of it."""
+    data = Counting(8, {4: error})
+    with pytest.raises(error, match="item"):
+        list(DataLoader(data, batch_size=2))
+    with pytest.raises(RuntimeError, match="exited unexpectedly"):
+        list(DataLoader(data, batch_size=2, num_workers=2))
 
 
 def test_errors_of_the_collation():
