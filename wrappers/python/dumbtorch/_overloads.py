@@ -551,51 +551,13 @@ _COPIES = (
     "split_with_sizes", "squeeze", "t", "transpose", "unbind", "unfold", "unsqueeze", "view",
 )  # fmt: skip
 _LISTED = (
-    arange,
-    randint,
-    randint_like,
-    normal,
-    bernoulli,
-    max,
-    min,
-    split,
-    var,
-    std,
-    norm,
-    var_mean,
-    std_mean,
-    einsum,
-    tensordot,
-    chain_matmul,
-    cdist,
-    gradient,
-    where,
-    nonzero,
-    round,
-    repeat_interleave,
-    tensor_split,
-    hsplit,
-    vsplit,
-    dsplit,
-    meshgrid,
-    broadcast_tensors,
-    broadcast_shapes,
-    block_diag,
-    cartesian_prod,
-    atleast_1d,
-    atleast_2d,
-    atleast_3d,
-    median,
-    nanmedian,
-    unique,
-    unique_consecutive,
-)
-_CONVOLUTIONS = (conv1d, conv2d, conv3d)
-_RECURRENT = (lstm, gru, rnn_tanh, rnn_relu)
-FUNCTIONS = {
-    f.__name__: f
-    for f in (*_LISTED, scatter, scatter_, round_, bernoulli_, random_, *_CONVOLUTIONS, *_RECURRENT)
-}
+    arange, randint, randint_like, normal, bernoulli, max, min, split, var, std, norm, var_mean, std_mean,
+    einsum, tensordot, chain_matmul, cdist, gradient, where, nonzero, round, repeat_interleave, tensor_split,
+    hsplit, vsplit, dsplit, meshgrid, broadcast_tensors, broadcast_shapes, block_diag, cartesian_prod,
+    atleast_1d, atleast_2d, atleast_3d, median, nanmedian, unique, unique_consecutive, scatter, scatter_,
+    round_, bernoulli_, random_, conv1d, conv2d, conv3d, lstm, gru, rnn_tanh, rnn_relu,
+)  # fmt: skip
+FUNCTIONS = {f.__name__: f for f in _LISTED}
 FUNCTIONS |= {f"{name}_copy": _copying(name) for name in _COPIES}
 METHODS = {
     f.__name__: f
