@@ -424,11 +424,11 @@ for sizes, how in (
 ):
     dims = len(sizes) - 2
     samples = fixed(*sizes[:2], dims, low=0.0, high=1.0)
-    pool, pool_with_indices = FRACTIONAL[dims]
-    row(pool, lambda t, x, u, f=pool, h=how: fractional(t, f, x, u, **h), value(*sizes), samples,
+    op, op_with_indices = FRACTIONAL[dims]
+    row(op, lambda t, x, u, f=op, h=how: fractional(t, f, x, u, **h), value(*sizes), samples,
         layouts=False)  # fmt: skip
-    row(pool_with_indices,
-        lambda t, x, u, f=pool, h=how: fractional(t, f, x, u, return_indices=True, **h),
+    row(op_with_indices,
+        lambda t, x, u, f=op, h=how: fractional(t, f, x, u, return_indices=True, **h),
         value(*sizes), samples, layouts=False)  # fmt: skip
 row("dropout", lambda t, x: F(t).dropout(x, 0.3, training=False), value(3, 4))
 row("dropout", lambda t, x: F(t).dropout(x, 1.0), value(3, 4), orders=0,
