@@ -57,8 +57,8 @@ BROKEN = {
     ),
     "an enum value goes": (
         "types.toml",
-        [('nearest-exact = [2, "The nearest one, for an element\'s place is its middle."]\n', "")],
-        "DT_INTERPOLATION_NEAREST_EXACT = 2",
+        [('internal = [11, "A fault of the library\'s."]\n', "")],
+        "DT_STATUS_INTERNAL = 11",
     ),
     "a field comes before others": (
         "data.toml",
