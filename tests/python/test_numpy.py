@@ -183,3 +183,9 @@ def test_import_does_not_load_numpy():
     code = "import dumbtorch, sys; print('numpy' in sys.modules)"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "False"
+
+
+def test_an_exception_passes_tensors_that_end_on_its_way(np):
+    """A list that is not finished drops what is in it while the exception is on its way."""
+    with pytest.raises(ZeroDivisionError):
+        list(dt.from_numpy(np.ones(3)) if i < 2 else 1 / 0 for i in range(3))

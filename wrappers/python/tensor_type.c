@@ -73,14 +73,19 @@ static int base_clear(PyObject* self) {
   return 0;
 }
 
+/* An exception may be on its way through here: what owns the memory, an array say, is dropped by
+ * Python code, which must not see it. */
 static void base_dealloc(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
+  PyObject *error, *value, *traceback;
+  PyErr_Fetch(&error, &value, &traceback);
   PyObject_GC_UnTrack(self);
   if (((TensorBase*)self)->weak_references) PyObject_ClearWeakRefs(self);
   Py_CLEAR(((TensorBase*)self)->callbacks);
   dt_tensor_release(handle_of(self));
   ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
   Py_DECREF(type);
+  PyErr_Restore(error, value, traceback);
 }
 
 /* Equality compares elements, so the hash is that of the object. */
