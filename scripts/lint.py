@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -288,6 +288,12 @@ def check_plugin() -> Complaints:
         yield f"build/libdumbtorch_cuda.so has {size} bytes; the limit is {MAX_PLUGIN_BYTES}"
 
 
+def check_test_names(paths: Iterable[Path]) -> Complaints:
+    """Pytest cannot collect two files of one name."""
+    names = Counter(path.name for path in paths if path.match("test_*.py"))
+    yield from (f"tests: {n} files are called {name}" for name, n in names.items() if n > 1)
+
+
 def print_lines(texts: dict[Path, str]) -> None:
     written, generated = Counter(), Counter()
     for path, text in texts.items():
@@ -309,6 +315,7 @@ def lint(texts: dict[Path, str]) -> Complaints:
             for complaint in check(path, text):
                 yield f"{path.relative_to(ROOT)}:{complaint}"
     yield from clang_format(cpp_files(by_hand), apply=False)
+    yield from check_test_names(texts)
     yield from check_library()
     yield from check_plugin()
 
