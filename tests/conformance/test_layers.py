@@ -133,7 +133,15 @@ dt.manual_seed(7)
 dt.nn.{layer}:save("state.safetensors")
 """
 
-DRAWN = ("Linear", "Conv2d", "Embedding", "BatchNorm2d", "LSTM", "Transformer", "MultiheadAttention")
+DRAWN = (
+    "Linear",
+    "Conv2d",
+    "Embedding",
+    "BatchNorm2d",
+    "LSTM",
+    "Transformer",
+    "MultiheadAttention",
+)
 SEEDED = [row for row in LAYERS if row[0] in DRAWN]
 
 

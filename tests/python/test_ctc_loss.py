@@ -59,9 +59,7 @@ def test_lengths_of_any_kind():
         values = []
         for t in (torch, dumbtorch):
             for make in (list, tuple, t.tensor):
-                loss = t.nn.functional.ctc_loss(
-                    steps(t), t.tensor(y), make([5, 4]), make(lengths)
-                )
+                loss = t.nn.functional.ctc_loss(steps(t), t.tensor(y), make([5, 4]), make(lengths))
                 values.append(loss.item())
         assert values == pytest.approx([values[0]] * 6)
     values = []

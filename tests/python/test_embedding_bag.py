@@ -22,7 +22,9 @@ def test_many_bags():
         mode = draw.choice(("sum", "mean", "max"))
         how = {"mode": mode, "include_last_offset": draw.random() < 0.3}
         if how["include_last_offset"]:
-            bags.append(entries)  # what lies behind is in no bag, or, of PyTorch's maxima, in the last
+            bags.append(
+                entries
+            )  # what lies behind is in no bag, or, of PyTorch's maxima, in the last
         how["padding_idx"] = draw.choice((None, 0, -1))
         how["max_norm"] = draw.choice((None, 3.0))
         found = []
@@ -77,9 +79,7 @@ def test_max_norm_writes_the_table():
         lambda t, f: f(t.tensor([0, 1]), table(t), t.tensor([0]), mode="foo"),
         lambda t, f: f(t.tensor([0, 1]), table(t), t.tensor([0]), padding_idx=5),
         lambda t, f: f(t.tensor([0]), table(t), t.tensor([0]), per_sample_weights=t.ones(1)),
-        lambda t, f: f(
-            t.tensor([0]), table(t), t.tensor([0]), mode="max", scale_grad_by_freq=True
-        ),
+        lambda t, f: f(t.tensor([0]), table(t), t.tensor([0]), mode="max", scale_grad_by_freq=True),
         lambda t, f: f(
             t.tensor([0]), table(t), t.zeros(0, dtype=t.int64), include_last_offset=True
         ),
@@ -90,7 +90,9 @@ def test_refusals(make):
     for t in (torch, dumbtorch):
         with pytest.raises((ValueError, RuntimeError, NotImplementedError)) as refused:
             make(t, t.nn.functional.embedding_bag)
-        said.append((refused.type, str(refused.value).split("\n")[0].removeprefix("embedding_bag: ")))
+        said.append(
+            (refused.type, str(refused.value).split("\n")[0].removeprefix("embedding_bag: "))
+        )
     assert said[1][0] is said[0][0]
     assert said[1][1] == said[0][1]
 

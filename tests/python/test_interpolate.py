@@ -160,7 +160,11 @@ def weighted_cases(count: int, seed: int):
     for _ in range(count):
         mode = draw.choice(list(OF_DIMS))
         dims = OF_DIMS[mode] or draw.randint(1, 3)
-        shape = (draw.randint(1, 2), draw.randint(1, 3), *(draw.randint(1, 40) for _ in range(dims)))
+        shape = (
+            draw.randint(1, 2),
+            draw.randint(1, 3),
+            *(draw.randint(1, 40) for _ in range(dims)),
+        )
         how = {"mode": mode}
         if draw.random() < 0.5:
             how["size"] = tuple(draw.randint(1, 60) for _ in range(dims))

@@ -384,6 +384,8 @@ row(
 row("embedding", lambda t, i, w: F(t).embedding(i, w), index(2, 3, below=5), value(5, 4))
 row("embedding", lambda t, i, w: F(t).embedding(i, w, padding_idx=1), index(6, below=5), value(5, 4),
     differentiable=False)  # fmt: skip
+
+
 def bags(t, i, w, offsets=None, **how):
     offsets = None if offsets is None else t.tensor(offsets)
     return F(t).embedding_bag(i, w, offsets, **how)
@@ -402,6 +404,7 @@ row("embedding_bag", lambda t, i, w, f: bags(t, i, w, (0, 2, 5), mode="sum", per
     index(7, below=5), value(5, 3), value(7), torch_orders=1)  # fmt: skip
 row("embedding_bag", lambda t, i, w: bags(t, i, w, (0, 2, 5), include_last_offset=True), index(5, below=5),
     value(5, 3), torch_orders=1)  # fmt: skip
+
 
 def fractional(t, pool, x, u, **how):
     """PyTorch rounds the places of windows to narrow floats."""

@@ -100,4 +100,8 @@ for size, align in (((2, 3, 4, 5), False), ((2, 1, 3, 2), True), ((1, 1, 1, 3), 
     row("affine_grid",
         lambda t, x, s=size, a=align: widened(t, lambda y: F(t).affine_grid(y, s, align_corners=a), x),
         value(size[0], 2, 3))  # fmt: skip
-row("affine_grid", lambda t, x: F(t).affine_grid(x, (2, 1, 2, 3, 4), align_corners=False), value(2, 3, 4))
+row(
+    "affine_grid",
+    lambda t, x: F(t).affine_grid(x, (2, 1, 2, 3, 4), align_corners=False),
+    value(2, 3, 4),
+)

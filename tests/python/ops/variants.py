@@ -104,7 +104,7 @@ def is_documented(row: Row, dtype: str) -> bool:
             return 0 in sizes[0]
         case "block_diag":  # PyTorch's gradients are those of other elements
             return (0,) in sizes
-        case "scaled_dot_product_attention":  # of nothing PyTorch takes integers, and broadcasts less
+        case "scaled_dot_product_attention":  # of nothing PyTorch takes integers
             return whole or any(0 in s for s in sizes)
         case "multi_head_attention_forward":  # and cannot reshape masks of nothing
             return whole or 0 in sizes[0]
