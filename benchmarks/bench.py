@@ -42,6 +42,11 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help="groups or parts of names; all rows by default")
     parser.add_argument("--list", action="store_true", help="only list the rows")
+    parser.add_argument(
+        "--sweep",
+        action="store_true",
+        help="sizes instead of points: see sweep.py, which takes the rest",
+    )
     parser.add_argument("--full", action="store_true", help="also torch.compile, and build times")
     parser.add_argument("--save", action="store_true", help="write results/<date>-cpu.md")
     parser.add_argument("--turns", type=int, default=9, help="turns of each variant (9)")
@@ -81,4 +86,9 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    if "--sweep" in sys.argv:
+        import sweep
+
+        sys.argv.remove("--sweep")
+        sys.exit(sweep.main())
     sys.exit(main())
