@@ -1,0 +1,30 @@
+/* Pictures of the examples: PGM files, which every viewer of pictures opens. */
+#ifndef PICTURES_H
+#define PICTURES_H
+
+#include <dt.h>
+
+/* Writes images [N, 1, height, width] with numbers from 0 to 1, `columns` of them in a row. */
+static inline void save_grid(dt_tensor* images, int64_t columns, const char* path) {
+  T_SCOPE {
+    const int64_t height = T_size(images, 2), width = T_size(images, 3);
+    const int64_t rows = T_size(images, 0) / columns, bytes = T_numel(images);
+    dt_tensor* sheet = T_reshape(images, T_DIMS(rows, columns, height, width));
+    sheet = T_contiguous(T_transpose(sheet, 1, 2));
+    sheet = T_mul(T_clamp(sheet, .min = T_OP(0), .max = T_OP(1)), 255);
+    unsigned char* values = malloc((size_t)bytes + 1);
+    const int good = values && !T_read(T_to(sheet, .dtype = DT_DTYPE_UINT8), values, bytes);
+    FILE* file = good ? fopen(path, "wb") : NULL;
+    if (file) {
+      fprintf(file, "P5\n%d %d\n255\n", (int)(columns * width), (int)(rows * height));
+      const int whole = fwrite(values, 1, (size_t)bytes, file) == (size_t)bytes;
+      if (fclose(file) || !whole)
+        T_check(dt_error_set(DT_STATUS_IO, "the picture cannot be written"));
+    } else {
+      T_check(dt_error_set(DT_STATUS_IO, "the picture cannot be written"));
+    }
+    free(values);
+  }
+}
+
+#endif

@@ -1,0 +1,23 @@
+"""The progress bar of the examples: one line on a terminal, nothing elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+
+class ProgressBar:
+    """A line on the error stream that is rewritten a few times a second and gone at the end."""
+
+    def __init__(self, total: int):
+        self.total, self.shown = total, 0.0
+        self.live = sys.stderr.isatty()
+
+    def update(self, done: int, text: str = "") -> None:
+        now = time.perf_counter()
+        if not self.live or (done < self.total and now - self.shown < 0.1):
+            return
+        self.shown = now
+        filled = 30 * done // self.total
+        line = f"{'█' * filled}{'░' * (30 - filled)} {done}/{self.total} {text}"
+        print(f"\r\033[K{line if done < self.total else ''}", end="", file=sys.stderr, flush=True)
