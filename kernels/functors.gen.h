@@ -2504,7 +2504,7 @@ struct zeta_backward {
   }
 };
 
-// bessel_i: bessel_i(input, order, scaled)
+// bessel_i: value
 struct bessel_i {
   static constexpr int n_in = 1, n_out = 1;
   static constexpr unsigned bool_in = 0;
@@ -2512,21 +2512,25 @@ struct bessel_i {
   template <class T> static DT_FN T y(const T* p, T input) {
     const T order = p[0];
     const T scaled = p[1];
-    return math::bessel_i(input, order, scaled);
+    const T value = math::bessel_i(input, order, scaled);
+    return value;
   }
 };
 
 // Gradients of bessel_i by input.
 struct bessel_i_backward {
-  static constexpr int n_in = 3, n_out = 1;
+  static constexpr int n_in = 2, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T* p, T grad, T input, T result) {
+  template <class T> static DT_FN T y0(const T* p, T grad, T input) {
     const T order = p[0];
     const T scaled = p[1];
+    const T value = math::bessel_i(input, order, scaled);
     const T safe = math::where(math::eq(input, T(0)), T(1), input);
-    const T slope = math::where(math::eq(input, T(0)), T(0.5), result / safe);
-    return grad * (math::bessel_i(input, T(1) - order, scaled) - order * slope - scaled * math::sign(input) * result);
+    const T slope = math::where(math::eq(input, T(0)), T(0.5), value / safe);
+    const T falling = math::where(math::eq(order, T(1)), slope, T(0));
+    const T scaling = math::where(math::eq(scaled, T(1)), math::sign(input) * value, T(0));
+    return grad * (math::bessel_i(input, T(1) - order, scaled) - falling - scaling);
   }
 };
 

@@ -1,7 +1,7 @@
 // Two number-like types that a formula of functors.gen.h can be evaluated over besides float and
 // double:
-// - Probe counts what a formula does, at compile time: its cost, and whether it calls sin, cos or
-// tan;
+// - Probe counts what a formula does, at compile time: its cost, whether it calls sin, cos or tan,
+// and whether it calls what no vector code is made of;
 // - Exact<T> is T with the slow, exact sin, cos and tan (see math_host_trig.h).
 // Formulas call dt::math functions by qualified name, so the overloads must be declared before
 // functors.gen.h.
@@ -13,16 +13,20 @@ namespace dt::math {
 
 struct Probe {
   int operations = 0;
-  bool trigonometric = false;
+  bool trigonometric = false, scalar = false;
   constexpr Probe() = default;
   constexpr explicit Probe(double) {}
-  constexpr Probe(int operations, bool trigonometric)
-      : operations(operations), trigonometric(trigonometric) {}
+  constexpr Probe(int operations, bool trigonometric, bool scalar)
+      : operations(operations), trigonometric(trigonometric), scalar(scalar) {}
 };
+
+// Functions of this cost are scalar loops.
+constexpr int kScalarLoop = 100;
 
 constexpr Probe cost(int operations, Probe a, Probe b = {}, Probe c = {}) {
   return {operations + a.operations + b.operations + c.operations,
-          a.trigonometric || b.trigonometric || c.trigonometric};
+          a.trigonometric || b.trigonometric || c.trigonometric,
+          operations >= kScalarLoop || a.scalar || b.scalar || c.scalar};
 }
 
 template <class T>
@@ -32,8 +36,7 @@ struct Exact {
   DT_FN Exact(T value) : value(value) {}
 };
 
-// Functions and operators, with their cost in instructions of vector code; 100s stand for scalar
-// loops.
+// Functions and operators, with their cost in instructions of vector code, or of a scalar loop.
 // clang-format off
 #define DT_UNARY_FUNCTIONS(X)                                                     \
   X(abs, 1) X(sign, 3) X(floor, 1) X(ceil, 1) X(trunc, 1) X(round, 1)             \
@@ -122,14 +125,14 @@ constexpr Probe bessel_i(Probe a, Probe b, Probe c) {
   return cost(800, a, b, c);
 }
 constexpr Probe sin(Probe a) {
-  return {a.operations + 40, true};
+  return {a.operations + 40, true, a.scalar};
 }
 constexpr Probe cos(Probe a) {
-  return {a.operations + 40, true};
+  return {a.operations + 40, true, a.scalar};
 }
 
 constexpr Probe tan(Probe a) {
-  return {a.operations + 60, true};
+  return {a.operations + 60, true, a.scalar};
 }
 // A predicate's answer is no number that costs anything more: the loop is a few instructions.
 constexpr bool isfinite(Probe) {

@@ -312,6 +312,70 @@ void run_gemm(const dt_stream* stream, const Gemm<T>& g, void* workspace) {
   });
 }
 
+namespace {
+
+// The tile of rows [i, i + rows) and of columns from j on.
+template <class T>
+void multiply_tile(const BlockProduct<T>& p, int64_t i, int64_t rows, int64_t j) {
+  const int64_t cols = min<int64_t>(kTileCols<T>, p.n - j);
+  const int64_t reach = i + rows + p.diagonal;  // behind what the last row has below the diagonal
+  int64_t k0 = 0, k1 = p.k;
+  if (p.above == Above::kUnused && j >= reach) return;
+  if (p.above == Above::kZero) k1 = max<int64_t>(0, min(p.k, reach));
+  if (p.above == Above::kZeroFlipped) k0 = max<int64_t>(0, min(p.k, i - p.diagonal));
+  T* const y = p.y + i * p.y_row + j;
+  const TileOutput<T> out = {y, p.y_row, p.adds ? y : nullptr, p.y_row, nullptr, p.alpha, T(1)};
+  const T* const a = p.a + i * p.a_row + k0 * p.a_k;
+  const T* const b = p.b + j * p.k + k0 * kTileCols<T>;
+  const EvenRows b_rows = {kTileCols<T>};
+  if (cols <= kLanes<T>) {
+    outer_tile<T, 1>(rows, k1 - k0, a, p.a_row, p.a_k, b, b_rows, cols, out, Ahead<T>{b, 0});
+  } else {
+    outer_tile<T, 2>(rows, k1 - k0, a, p.a_row, p.a_k, b, b_rows, cols, out, Ahead<T>{b, 0});
+  }
+}
+
+}  // namespace
+
+template <class T>
+void multiply_block(const BlockProduct<T>& p) {
+  if (p.m == 0) return;
+  const int64_t height = ceil_div(p.m, ceil_div(p.m, kTileRows));
+  for (int64_t j = 0; j < p.n; j += kTileCols<T>) {
+    for (int64_t i = 0; i < p.m; i += height) multiply_tile(p, i, min(height, p.m - i), j);
+  }
+}
+
+template <class T>
+int64_t panel_elements(int64_t k, int64_t n) {
+  return k * ceil_div(n, kTileCols<T>) * kTileCols<T>;
+}
+
+template <class T>
+void pack_panels(T* panels, const T* x, int64_t row, int64_t k, int64_t n) {
+  for (int64_t j = 0; j < n; j += kTileCols<T>)
+    pack_panel(panels + j * k, kTileCols<T>, x + j, 1, min<int64_t>(kTileCols<T>, n - j), row, k);
+}
+
+template <class T>
+void pack_transposed(T* panels, const T* x, int64_t row, int64_t k, int64_t n) {
+  for (int64_t j = 0; j < n; j += kTileCols<T>) {
+    pack_panel(panels + j * k, kTileCols<T>, x + j * row, row, min<int64_t>(kTileCols<T>, n - j), 1,
+               k);
+  }
+}
+
+#define DT_BLOCKS(T)                                                  \
+  template void multiply_block(const BlockProduct<T>&);               \
+  template int64_t panel_elements<T>(int64_t, int64_t);               \
+  template void pack_panels(T*, const T*, int64_t, int64_t, int64_t); \
+  template void pack_transposed(T*, const T*, int64_t, int64_t, int64_t);
+#if defined(__AVX__)  // attention has no kernels elsewhere
+DT_BLOCKS(float)
+DT_BLOCKS(double)
+#endif
+#undef DT_BLOCKS
+
 template int64_t gemm_workspace(const dt_stream*, const Gemm<float>&);
 template int64_t gemm_workspace(const dt_stream*, const Gemm<double>&);
 template void run_gemm(const dt_stream*, const Gemm<float>&, void*);

@@ -32,6 +32,41 @@ int64_t gemm_workspace(const dt_stream* stream, const Gemm<T>& g);
 template <class T>
 void run_gemm(const dt_stream* stream, const Gemm<T>& g, void* workspace);
 
+// Where a block of a product has nothing to compute, counted from a diagonal (i, i + diagonal).
+enum class Above {
+  kCounts,       // it is like the rest
+  kUnused,       // elements of y above the diagonal are not asked for
+  kZero,         // elements of a above it are 0
+  kZeroFlipped,  // elements of a's transpose, (k, i), above it are 0
+};
+
+// A block of a product that stays in the caches: y (+)= alpha * a @ b. b lies in panels of
+// the tile's width, as pack_panels and pack_transposed make them.
+template <class T>
+struct BlockProduct {
+  int64_t m, n, k;
+  const T* a;
+  int64_t a_row, a_k;
+  const T* b;
+  T* y;
+  int64_t y_row;
+  T alpha;
+  bool adds;
+  Above above = Above::kCounts;
+  int64_t diagonal = 0;
+};
+template <class T>
+void multiply_block(const BlockProduct<T>& product);
+
+// How many elements the panels of a matrix of k x n elements have.
+template <class T>
+int64_t panel_elements(int64_t k, int64_t n);
+// Panels of x [k, n], whose rows lie `row` apart, and of its transpose [n, k].
+template <class T>
+void pack_panels(T* panels, const T* x, int64_t row, int64_t k, int64_t n);
+template <class T>
+void pack_transposed(T* panels, const T* x, int64_t row, int64_t k, int64_t n);
+
 namespace {
 
 template <class F, class T>

@@ -3,6 +3,8 @@
 // itself is left to run_elementwise.
 #pragma once
 
+#include <string.h>
+
 #include "kernels/calls/pointwise.gen.h"
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/formula_types.h"
@@ -70,7 +72,7 @@ constexpr math::Probe probe_output(Indices<kInput...>) {
 template <class F, int kOutput, class T>
 constexpr math::Probe probe() {
   if constexpr (F::bool_out || !kIsFloating<T>) {
-    return math::Probe(8, false);
+    return math::Probe(8, false, false);
   } else {
     return probe_output<F, kOutput>(typename IndicesTo<F::n_in>::type());
   }
@@ -90,8 +92,10 @@ DT_MATH auto element(const void* row, int64_t i) {
 template <class F, int kInput, class T, bool kScalar>
 struct Argument {
   static constexpr bool kBool = is_bool_input<F, kInput>();
+  using Element = std::conditional_t<kBool, uint8_t, T>;
   const void* row;
   DT_MATH auto at(int64_t i) const { return element<kBool, T>(row, i); }
+  DT_MATH const Element* from(int64_t i) const { return static_cast<const Element*>(row) + i; }
 };
 
 template <class F, int kInput, class T>
@@ -116,6 +120,40 @@ DT_MATH bool exact(bool value) {
   return value;
 }
 
+// What a costly formula computes at a time: the loop over a block has one length, so that the
+// compiler writes the formula once, as vector code, and not again for what remains.
+template <class T>
+constexpr int64_t kBlock = 64 / sizeof(T);
+
+// Room for the block that a row ends with.
+template <class Element, int64_t n>
+struct LastBlock {
+  LastBlock() {}  // leaves the elements as they are
+
+  // The block at `row`, of which there are m elements. What is missing is the last of them again.
+  DT_MATH const Element* at(const Element* row, int64_t m) { return m < n ? fill(row, m) : row; }
+
+  __attribute__((noinline)) const Element* fill(const Element* row, int64_t m) {
+    for (int64_t i = 0; i < n; ++i) elements[i] = row[min(i, m - 1)];
+    return elements;
+  }
+
+  Element elements[n];
+};
+
+// As run_row, in blocks.
+template <class F, int kOutput, class T, class Out, class... Arguments>
+DT_MATH void run_row_in_blocks(Out* out, const T* parameters, int64_t n, Arguments... arguments) {
+  Out last[kBlock<T>];
+  for (int64_t i = 0; i < n; i += kBlock<T>) {
+    const int64_t m = min(kBlock<T>, n - i);
+    run_row<F, kOutput, T>(
+        m < kBlock<T> ? last : out + i, parameters, kBlock<T>,
+        Arguments{LastBlock<typename Arguments::Element, kBlock<T>>().at(arguments.from(i), m)}...);
+    if (m < kBlock<T>) return static_cast<void>(memcpy(out + i, last, m * sizeof(Out)));
+  }
+}
+
 // As run_row, but elements that came out as NaN, perhaps because the fast sine does not reach so
 // far, are computed again exactly. Results wait in a buffer because the row may be written over an
 // input.
@@ -126,11 +164,9 @@ inline void run_trigonometric_row(T* out, const T* parameters, int64_t n, Argume
   const auto* exact_parameters = reinterpret_cast<const math::Exact<T>*>(parameters);
   for (int64_t start = 0; start < n; start += kChunk) {
     const int64_t m = min(kChunk, n - start);
+    run_row_in_blocks<F, kOutput, T>(result, parameters, m, Arguments{arguments.from(start)}...);
     int32_t undefined = 0;
-    for (int64_t i = 0; i < m; ++i) {
-      result[i] = evaluate<F, kOutput, T>(parameters, arguments.at(start + i)...);
-      undefined |= result[i] != result[i];
-    }
+    for (int64_t i = 0; i < m; ++i) undefined |= result[i] != result[i];
     for (int64_t i = 0; i < m && undefined; ++i) {
       if (result[i] != result[i]) {
         result[i] = evaluate<F, kOutput, math::Exact<T>>(exact_parameters,
@@ -138,30 +174,49 @@ inline void run_trigonometric_row(T* out, const T* parameters, int64_t n, Argume
                         .value;
       }
     }
-    for (int64_t i = 0; i < m; ++i) out[start + i] = result[i];
+    memcpy(out + start, result, m * sizeof(T));
   }
 }
+
+// Formulas that cost more are compiled for rows alone: a number among their inputs fills a row
+// first, which does not show beside them.
+constexpr int kMostScalarFormOperations = 12;
+
+template <class F, int kOutput, class T>
+constexpr bool is_costly() {
+  return probe<F, kOutput, T>().operations > kMostScalarFormOperations;
+}
+
+// Where the compiler writes no vector code, a block would only be a longer row.
+#ifdef __OPTIMIZE_SIZE__
+constexpr bool kVectorCode = false;
+#else
+constexpr bool kVectorCode = true;
+#endif
 
 template <class F, int kOutput, class T, int kForm, int... kInput>
 DT_MATH void run_tile_inputs(const Tile& tile, Indices<kInput...>) {
   const T* parameters = static_cast<const T*>(tile.parameters);
+  constexpr math::Probe formula = probe<F, kOutput, T>();
   for (int64_t r = 0; r < tile.rows; ++r) {
     const auto row = [&tile, r](int input, bool is_bool) {
       const int64_t bytes = is_bool ? 1 : static_cast<int64_t>(sizeof(T));
       return static_cast<const char*>(tile.in[input]) + r * tile.in_row[input] * bytes;
     };
     constexpr int kScalar = kForm == kFirstScalar ? 0 : kForm == kSecondScalar ? 1 : -1;
-    if constexpr (F::bool_out) {
-      run_row<F, kOutput, T>(
-          static_cast<uint8_t*>(tile.out) + r * tile.out_row, parameters, tile.n,
-          Argument<F, kInput, T, kInput == kScalar>{row(kInput, is_bool_input<F, kInput>())}...);
-    } else if constexpr (probe<F, kOutput, T>().trigonometric) {
+    using Out = std::conditional_t<F::bool_out, uint8_t, T>;
+    Out* out = static_cast<Out*>(tile.out) + r * tile.out_row;
+    if constexpr (formula.trigonometric) {
       run_trigonometric_row<F, kOutput, T>(
-          static_cast<T*>(tile.out) + r * tile.out_row, parameters, tile.n,
-          Argument<F, kInput, T, kInput == kScalar>{row(kInput, is_bool_input<F, kInput>())}...);
+          out, parameters, tile.n,
+          Argument<F, kInput, T, false>{row(kInput, is_bool_input<F, kInput>())}...);
+    } else if constexpr (kVectorCode && is_costly<F, kOutput, T>() && !formula.scalar) {
+      run_row_in_blocks<F, kOutput, T>(
+          out, parameters, tile.n,
+          Argument<F, kInput, T, false>{row(kInput, is_bool_input<F, kInput>())}...);
     } else {
       run_row<F, kOutput, T>(
-          static_cast<T*>(tile.out) + r * tile.out_row, parameters, tile.n,
+          out, parameters, tile.n,
           Argument<F, kInput, T, kInput == kScalar>{row(kInput, is_bool_input<F, kInput>())}...);
     }
   }
@@ -172,15 +227,10 @@ void run_tile(const Tile& tile) {
   run_tile_inputs<F, kOutput, T, kForm>(tile, typename IndicesTo<F::n_in>::type());
 }
 
-// Formulas that cost more are compiled for rows alone: a number among their inputs fills a row
-// first, which does not show beside them.
-constexpr int kMostScalarFormOperations = 12;
-
 template <class F, int kOutput, class T>
 inline void add_output(Elementwise& op) {
   op.function[kOutput][kVectors] = run_tile<F, kOutput, T, kVectors>;
-  if constexpr (F::n_in == 2 && !IsGradient<F, T>::value &&
-                probe<F, kOutput, T>().operations <= kMostScalarFormOperations) {
+  if constexpr (F::n_in == 2 && !IsGradient<F, T>::value && !is_costly<F, kOutput, T>()) {
     op.function[kOutput][kSecondScalar] = run_tile<F, kOutput, T, kSecondScalar>;
     op.function[kOutput][kFirstScalar] = run_tile<F, kOutput, T, kFirstScalar>;
   } else {

@@ -17,7 +17,7 @@ struct Batch {
   T* log_alpha;
   const int64_t *targets, *starts, *input_lengths, *target_lengths;
   int64_t strides[3];
-  int64_t time, size, classes, room, blank;
+  int64_t time, size, classes, room, entries, blank;
   Complaint complaint;
 
   template <class Call>
@@ -33,23 +33,27 @@ struct Batch {
         size(call.log_probs.sizes[1]),
         classes(call.log_probs.sizes[2]),
         room(call.log_alpha.sizes[2]),
+        entries(numel(call.targets)),
         blank(call.blank),
         complaint(stream, call) {}
 
-  static __device__ __forceinline__ int64_t limited(int64_t n, int64_t most) {
-    return n < 0 ? 0 : n < most ? n : most;
+  // The host has not looked at the lengths, for it would have to wait for them.
+  __device__ __forceinline__ bool has_target(int64_t start, int64_t length) const {
+    if (!complaint.accepts(length, room / 2 + 1)) return false;
+    return length == 0 ||
+           (complaint.accepts(start, entries) && complaint.accepts(start + length - 1, entries));
   }
 
-  // Of this block. A target with a bad class counts as empty.
+  // Of this block. A target that is not all there, or has a bad class, counts as empty.
   __device__ __forceinline__ ctc::Sequence<T> sequence() const {
-    const int64_t n = blockIdx.x;
+    const int64_t n = blockIdx.x, steps = input_lengths[n], length = target_lengths[n];
     ctc::Sequence<T> x = {log_probs + n * strides[1],
                           strides[0],
                           strides[2],
                           targets + starts[n],
                           blank,
-                          limited(input_lengths[n], time),
-                          limited(target_lengths[n], room / 2)};
+                          complaint.accepts(steps, time + 1) ? steps : 0,
+                          has_target(starts[n], length) ? length : 0};
     for (int64_t i = 0; i < x.length; ++i) {
       if (!complaint.accepts(x.target[i], classes)) x.length = 0;
     }

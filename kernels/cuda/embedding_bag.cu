@@ -19,11 +19,11 @@ struct Bags {
   bool mean;
   Complaint complaint;
 
-  // Offsets are not looked at before: what is out of range is cut off.
+  // The host has not looked at the offsets, for it would have to wait for them.
   __device__ __forceinline__ int64_t place(int64_t b) const {
     if (b >= offset_count) return entries;
     const int64_t at = offsets[b];
-    return at < 0 ? 0 : at < entries ? at : entries;
+    return complaint.accepts(at, entries + 1) ? at : at < 0 ? 0 : entries;
   }
 };
 
@@ -45,8 +45,8 @@ __global__ void __launch_bounds__(kThreads) fill_bags(const __grid_constant__ Ba
   for (int64_t i = call.place(b); i < call.place(b + 1); ++i) {
     const int64_t row = call.rows[i];
     if (row == call.padding_row) continue;
-    const T x =
-        call.table[(call.complaint.accepts(row, call.table_rows) ? row : 0) * call.size + d];
+    if (!call.complaint.accepts(row, call.table_rows)) continue;  // the table may have no rows
+    const T x = call.table[row * call.size + d];
     if (keeps_books) call.bag[i] = b;
     if (!call.chosen) {
       y += call.factors ? call.factors[i] * x : x;

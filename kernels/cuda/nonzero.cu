@@ -11,6 +11,8 @@ namespace dt::cuda {
 namespace {
 
 constexpr int kThreads = 256, kWarps = kThreads / kWarp;
+constexpr int kItems = 8;  // elements of a thread that are in flight together
+constexpr int64_t kRound = kThreads * kItems;
 constexpr int64_t kMaxChunks = 1024;      // few enough for one block to add up
 constexpr int64_t kChunkElements = 4096;  // enough to be worth a block
 
@@ -61,7 +63,7 @@ __global__ void __launch_bounds__(kThreads)
   const int64_t begin = blockIdx.x * call.per_chunk;
   const int64_t end = min(call.n, begin + call.per_chunk);
   int64_t count = 0;
-#pragma unroll 4
+#pragma unroll kItems
   for (int64_t i = begin + threadIdx.x; i < end; i += kThreads) count += call.is_nonzero(i);
   count = block_sum(count);
   if (threadIdx.x == 0) call.counts[blockIdx.x] = count;
@@ -94,7 +96,8 @@ __global__ void __launch_bounds__(kMaxChunks) sum_counts(int64_t* counts, int32_
   if (threadIdx.x < chunks) counts[threadIdx.x] = sum - mine;
 }
 
-// Every round handles an element per thread; ballots say how many before it are nonzero.
+// Every round handles kItems elements per thread, in flight together: a warp takes kItems times
+// kWarp neighbours, and ballots say how many before each are nonzero.
 template <class Index>
 __global__ void __launch_bounds__(kThreads)
     write_chunks(const __grid_constant__ NonzeroCall<Index> call) {
@@ -105,19 +108,35 @@ __global__ void __launch_bounds__(kThreads)
   const int64_t end = min(call.n, begin + call.per_chunk);
   int64_t place = call.counts[blockIdx.x];
   int buffer = 0;
-  for (int64_t round = begin; round < end; round += kThreads, buffer ^= 1) {
-    const int64_t i = round + threadIdx.x;
-    const bool found = i < end && call.is_nonzero(i);
-    const uint32_t ballot = __ballot_sync(0xffffffffu, found);
-    if (lane == 0) of_warp[buffer][warp] = __popc(ballot);
+  for (int64_t round = begin; round < end; round += kThreads * kItems, buffer ^= 1) {
+    const int64_t first = round + warp * (kWarp * kItems) + lane;
+    bool found[kItems];
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {
+      const int64_t i = first + k * kWarp;
+      found[k] = i < end && call.is_nonzero(i);
+    }
+    uint32_t ballot[kItems];
+    int32_t of_mine = 0;
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {
+      ballot[k] = __ballot_sync(0xffffffffu, found[k]);
+      of_mine += __popc(ballot[k]);
+    }
+    if (lane == 0) of_warp[buffer][warp] = of_mine;
     __syncthreads();
-    int32_t before = __popc(ballot & ((1u << lane) - 1)), all = 0;
+    int32_t before = 0, all = 0;
 #pragma unroll
     for (int w = 0; w < kWarps; ++w) {
       if (w < warp) before += of_warp[buffer][w];
       all += of_warp[buffer][w];
     }
-    if (found) call.write_coordinates(call.y + (place + before) * call.ndim, i);
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {
+      const int32_t here = before + __popc(ballot[k] & ((1u << lane) - 1));
+      if (found[k]) call.write_coordinates(call.y + (place + here) * call.ndim, first + k * kWarp);
+      before += __popc(ballot[k]);
+    }
     place += all;
   }
 }
@@ -129,7 +148,7 @@ struct Chunks {
 
   explicit Chunks(const dt_view& x) : n(numel(x)) {
     const int64_t least = divide_up(n, kMaxChunks);
-    per_chunk = least > kChunkElements ? divide_up(least, kThreads) * kThreads : kChunkElements;
+    per_chunk = least > kChunkElements ? divide_up(least, kRound) * kRound : kChunkElements;
     chunks = divide_up(n, per_chunk);
   }
 };

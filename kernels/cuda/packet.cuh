@@ -20,6 +20,10 @@ struct alignas(sizeof(T) * kWidth < kPacketBytes ? sizeof(T) * kWidth : kPacketB
 template <class T>
 constexpr int kPacketWidth = kPacketBytes / static_cast<int>(sizeof(T));
 
+// Stands for T where elements are moved one by one, because lines begin at no packet's boundary.
+template <class T>
+struct Single {};
+
 // What one access moves of `bytes` that lie together.
 template <int kBytes>
 using AccessUnit = std::conditional_t<

@@ -19,25 +19,38 @@
 namespace dt::cuda {
 namespace {
 
-// ---- loading. A source is a C++ type or AnyNarrow, a narrow float, both read in packets, or Any:
-// any dtype, one by one.
+// ---- loading. A source is a C++ type or AnyNarrow, a narrow float, both read in packets; or
+// Single, a C++ type read one by one, for rows that begin anywhere; or Any: any dtype, one by one.
 
 struct Any {};
 struct AnyNarrow {};
 
+// kUnroll: loads in flight.
 template <class Source>
 struct SourceTraits {
-  static constexpr int kWidth = kPacketWidth<Source>;
+  static constexpr int kWidth = kPacketWidth<Source>, kUnroll = 4;
+  static constexpr bool kIsSingle = false;
 };
 template <>
 struct SourceTraits<Any> {
-  static constexpr int kWidth = 1;
+  static constexpr int kWidth = 1, kUnroll = 4;
+  static constexpr bool kIsSingle = false;
 };
-
+template <class T>
+struct SourceTraits<Single<T>> {
+  static constexpr int kWidth = 1, kUnroll = 8;
+  static constexpr bool kIsSingle = true;
+};
 template <>
 struct SourceTraits<AnyNarrow> {
-  static constexpr int kWidth = kPacketBytes / 2;
+  static constexpr int kWidth = kPacketBytes / 2, kUnroll = 4;
+  static constexpr bool kIsSingle = false;
 };
+
+template <class T>
+__device__ __forceinline__ T load_single(Single<T>, const void* x, int64_t offset) {
+  return static_cast<const T*>(x)[offset];
+}
 
 template <class Source, class Value>
 struct Elements {
@@ -47,6 +60,8 @@ struct Elements {
   __device__ __forceinline__ void load(const ReduceCall& call, int64_t offset) {
     if constexpr (std::is_same_v<Source, Any>) {
       value[0] = load_as<Value>(call.x, call.x_dtype, offset);
+    } else if constexpr (SourceTraits<Source>::kIsSingle) {
+      value[0] = static_cast<Value>(load_single(Source(), call.x, offset));
     } else if constexpr (std::is_same_v<Source, AnyNarrow>) {
       float wide[kWidth];
       load_narrow(wide, call.x, call.x_dtype, offset);
@@ -140,15 +155,13 @@ __device__ __forceinline__ void put(const ReduceCall& call, const Op& op, uint32
 
 // ---- rows: neighbouring threads read neighbouring elements of one output
 
-constexpr int kUnroll = 4;  // loads in flight
-
 // Reduces elements [begin, end) of an output, of which this thread takes every lanes-th packet.
 template <class Op, class Source>
 __device__ __forceinline__ typename Op::Partial reduce_row(const ReduceCall& call, const Op& op,
                                                            int64_t x, uint32_t begin,
                                                            uint32_t end) {
   using Packet = Elements<Source, typename Op::Value>;
-  constexpr int kChains = Op::kChains;
+  constexpr int kChains = Op::kChains, kUnroll = SourceTraits<Source>::kUnroll;
   const uint32_t step = call.lanes * Packet::kWidth;
   typename Op::Accumulator accumulator[kChains];
 #pragma unroll
@@ -171,10 +184,23 @@ __device__ __forceinline__ typename Op::Partial reduce_row(const ReduceCall& cal
 #pragma unroll
     for (int u = 0; u < kUnroll; ++u) add(packet[u], r + u * step, u % kChains);
   }
-  for (; r < end; r += step) {
-    Packet packet;
-    load(packet, r);
-    add(packet, r, 0);
+  // Of single elements the rest may be most of a row: its loads, too, are in flight together.
+  if constexpr (SourceTraits<Source>::kIsSingle) {
+    Packet packet[kUnroll];
+#pragma unroll
+    for (int u = 0; u < kUnroll; ++u) {
+      if (r + u * step < end) load(packet[u], r + u * step);
+    }
+#pragma unroll
+    for (int u = 0; u < kUnroll; ++u) {
+      if (r + u * step < end) add(packet[u], r + u * step, u % kChains);
+    }
+  } else {
+    for (; r < end; r += step) {
+      Packet packet;
+      load(packet, r);
+      add(packet, r, 0);
+    }
   }
   return close(op, accumulator);
 }
@@ -204,7 +230,7 @@ __global__ void __launch_bounds__(kReduceThreads)
     column_kernel(const __grid_constant__ ReduceCall call, const __grid_constant__ Op op) {
   begin_kernel();
   using Packet = Elements<Source, typename Op::Value>;
-  constexpr int kWidth = Packet::kWidth;
+  constexpr int kWidth = Packet::kWidth, kUnroll = SourceTraits<Source>::kUnroll;
   const uint32_t column = threadIdx.x % call.lanes, row = threadIdx.x / call.lanes;
   const uint32_t rows = kReduceThreads / call.lanes;
   const uint32_t output = (blockIdx.x * call.lanes + column) * kWidth;
@@ -286,13 +312,17 @@ int32_t reduce_any(const dt_stream* stream, const ReduceOperands& on, const Op& 
   return run_plan(stream, on, op, kernels_of<Op, Any>(), bytes);
 }
 
-// The same with a fast way for `Source`, the type that elements have in most calls, and for narrow
+// The same with fast ways for `Source`, the type that elements have in most calls, and for narrow
 // floats beside float.
 template <class Source, class Op>
 int32_t reduce_from(const dt_stream* stream, const ReduceOperands& on, const Op& op,
                     int64_t* bytes) {
-  if (holds<Source>(on.x.dtype) && is_packable(on, kPacketWidth<Source>))
-    return run_plan(stream, on, op, kernels_of<Op, Source>(), bytes);
+  if (holds<Source>(on.x.dtype)) {
+    const bool packable = is_packable(on, kPacketWidth<Source>);
+    const ReduceKernels<Op> kernels =
+        packable ? kernels_of<Op, Source>() : kernels_of<Op, Single<Source>>();
+    return run_plan(stream, on, op, kernels, bytes);
+  }
   if constexpr (std::is_same_v<Source, float>) {
     if (is_narrow_float(on.x.dtype) && is_packable(on, SourceTraits<AnyNarrow>::kWidth))
       return run_plan(stream, on, op, kernels_of<Op, AnyNarrow>(), bytes);

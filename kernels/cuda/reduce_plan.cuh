@@ -147,8 +147,9 @@ inline ReducePlan plan_rows(int64_t outputs, int64_t length, int64_t width) {
   plan.columns = false;
   // A warp reads a row in a few rounds; longer rows, and rows that are few, get a block each.
   const int64_t lanes = power_of_two_above(divide_up(length, 4 * width), kWarp);
+  const int64_t of_lane = width > 1 ? width : 4;  // single elements, too, come several at a time
   const bool is_long =
-      length > 16 * kWarp * width || (outputs <= 256 && length > 2 * kWarp * width);
+      length > 16 * kWarp * of_lane || (outputs <= 256 && length > 2 * kWarp * of_lane);
   plan.lanes = static_cast<uint32_t>(is_long ? kReduceThreads : lanes);
   plan.blocks = divide_up(outputs * plan.lanes, kReduceThreads);
   const int64_t round = kReduceThreads * width;
@@ -164,7 +165,11 @@ inline ReducePlan plan_rows(int64_t outputs, int64_t length, int64_t width) {
 inline ReducePlan plan_columns(int64_t outputs, int64_t length, int64_t width) {
   ReducePlan plan;
   plan.columns = true;
-  plan.lanes = static_cast<uint32_t>(power_of_two_above(divide_up(outputs, width), kWarp));
+  // Short columns, where there are many, leave no work for more rows of threads.
+  const bool are_many = outputs >= kManyBlocks * kReduceThreads * width;
+  const int64_t rows_with_work = power_of_two_above(divide_up(length, 16), kReduceThreads / kWarp);
+  const int64_t most_lanes = are_many ? kReduceThreads / rows_with_work : kWarp;
+  plan.lanes = static_cast<uint32_t>(power_of_two_above(divide_up(outputs, width), most_lanes));
   plan.blocks = divide_up(outputs, plan.lanes * width);
   const int64_t rows = kReduceThreads / plan.lanes;
   cut_into_chunks(&plan, length, 8 * rows, 4 * rows, rows * kLongestChain / 4);

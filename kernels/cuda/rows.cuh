@@ -228,4 +228,17 @@ int32_t visit_row_shape(int64_t packets, const F& f, const LongRows& long_rows) 
   return long_rows();
 }
 
+// The same in finer steps, so that fewer threads have nothing to do: for kernels of few registers,
+// whose teams have nothing to do with each other.
+template <int kPackets, int kMost, class F, class LongRows>
+int32_t visit_fine_row_shape(int64_t packets, const F& f, const LongRows& long_rows) {
+  if (packets <= 1) return f(RowShape<1, 1>());
+  if (packets <= 2 * 2) return f(RowShape<2, 2>());
+  if (packets > 4 * 2 && packets <= 8 * 2) return f(RowShape<8, 2>());
+  if (packets > 8 * 2 && packets <= 16 * 2) return f(RowShape<16, 2>());
+  if (packets > 32 * kPackets && packets <= 128 * kPackets / 2)
+    return f(RowShape<128, kPackets / 2>());
+  return visit_row_shape<kPackets, kMost>(packets, f, long_rows);
+}
+
 }  // namespace dt::cuda

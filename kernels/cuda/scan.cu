@@ -60,9 +60,25 @@ struct ScanCall {
   void* totals;  // [lines][chunks] or, side by side, [chunks][lines]: those of chunks; or null
 };
 
-// ---- elements: of a C++ type in packets, or of any dtype (Any) one by one
+// ---- elements: of a C++ type in packets or one by one (Single), or of any dtype (Any) one by one
 
 struct Any {};
+
+template <class Source>
+struct SourceTraits {
+  using Element = Source;
+  static constexpr bool kPackets = true;
+};
+template <class T>
+struct SourceTraits<Single<T>> {
+  using Element = T;
+  static constexpr bool kPackets = false;
+};
+template <>
+struct SourceTraits<Any> {
+  using Element = void;
+  static constexpr bool kPackets = false;
+};
 
 // Loads in flight of a thread that has a line to itself.
 template <class Source>
@@ -71,29 +87,32 @@ constexpr int kBatch = std::is_same_v<Source, Any> ? 4 : 8;
 template <class Fold, class Source>
 struct Elements {
   using Sum = typename Fold::Value;
+  using Element = typename SourceTraits<Source>::Element;
+  static constexpr bool kPackets = SourceTraits<Source>::kPackets;
+
   static __device__ __forceinline__ Sum load(const ScanCall& call, int64_t offset) {
-    if constexpr (std::is_same_v<Source, Any>)
+    if constexpr (std::is_void_v<Element>)
       return load_as<Sum>(call.x, call.x_dtype, offset);
     else
-      return static_cast<Sum>(static_cast<const Source*>(call.x)[offset]);
+      return static_cast<Sum>(static_cast<const Element*>(call.x)[offset]);
   }
   static __device__ __forceinline__ void store(const ScanCall& call, int64_t offset, Sum value) {
-    if constexpr (std::is_same_v<Source, Any>)
+    if constexpr (std::is_void_v<Element>)
       store_as(call.y, call.y_dtype, offset, value);
     else
-      static_cast<Source*>(call.y)[offset] = static_cast<Source>(value);
+      static_cast<Element*>(call.y)[offset] = static_cast<Element>(value);
   }
 
   // Elements [at, at + kWidth) of a line at x; those from `end` on count as nothing.
   static __device__ __forceinline__ void load_four(const ScanCall& call, int64_t x, int64_t at,
                                                    int64_t end, Sum (&value)[kWidth]) {
-    if constexpr (std::is_same_v<Source, Any>) {
+    if constexpr (!kPackets) {
 #pragma unroll
       for (int i = 0; i < kWidth; ++i)
         value[i] = at + i < end ? load(call, x + (at + i) * call.x_stride) : Fold::nothing();
     } else {
-      Packet<Source, kWidth> packet = {};
-      if (at < end) packet = load_packet<kWidth>(static_cast<const Source*>(call.x) + x + at);
+      Packet<Element, kWidth> packet = {};
+      if (at < end) packet = load_packet<kWidth>(static_cast<const Element*>(call.x) + x + at);
 #pragma unroll
       for (int i = 0; i < kWidth; ++i)
         value[i] = at < end ? static_cast<Sum>(packet.value[i]) : Fold::nothing();
@@ -101,16 +120,16 @@ struct Elements {
   }
   static __device__ __forceinline__ void store_four(const ScanCall& call, int64_t y, int64_t at,
                                                     int64_t end, const Sum (&value)[kWidth]) {
-    if constexpr (std::is_same_v<Source, Any>) {
+    if constexpr (!kPackets) {
 #pragma unroll
       for (int i = 0; i < kWidth; ++i) {
         if (at + i < end) store(call, y + (at + i) * call.y_stride, value[i]);
       }
     } else {
-      Packet<Source, kWidth> packet;
+      Packet<Element, kWidth> packet;
 #pragma unroll
-      for (int i = 0; i < kWidth; ++i) packet.value[i] = static_cast<Source>(value[i]);
-      if (at < end) store_packet(static_cast<Source*>(call.y) + y + at, packet);
+      for (int i = 0; i < kWidth; ++i) packet.value[i] = static_cast<Element>(value[i]);
+      if (at < end) store_packet(static_cast<Element*>(call.y) + y + at, packet);
     }
   }
 };
@@ -419,14 +438,16 @@ int32_t run(const dt_stream* stream, const calls::Scan& call, const ScanPlan& pl
   });
 }
 
-// Whether lines can be read and written in packets of kWidth elements, or, side by side, whether
-// their type alone is what a kernel expects.
 template <class T>
-bool is_fast(const calls::Scan& call, const ScanPlan& plan) {
+bool is_all(const calls::Scan& call) {
+  return holds<T>(call.y.dtype) && holds<T>(call.x.dtype);
+}
+
+// Whether lines can be read and written in packets of kWidth elements. Side by side they are not.
+bool is_packable(const calls::Scan& call, const ScanPlan& plan) {
   const dt_view &y = call.y, &x = call.x;
-  if (!holds<T>(y.dtype) || !holds<T>(x.dtype)) return false;
-  if (!plan.rows) return true;
-  if (plan.y_stride != 1 || plan.x_stride != 1 || plan.length % kWidth != 0) return false;
+  if (!plan.rows || plan.y_stride != 1 || plan.x_stride != 1 || plan.length % kWidth != 0)
+    return false;
   for (int d = 0; d < plan.lines.n; ++d) {
     if (plan.lines.stride[d][0] % kWidth != 0 || plan.lines.stride[d][1] % kWidth != 0)
       return false;
@@ -434,12 +455,18 @@ bool is_fast(const calls::Scan& call, const ScanPlan& plan) {
   return is_aligned(y.data, kPacketBytes) && is_aligned(x.data, kPacketBytes);
 }
 
+template <class Fold, class T>
+int32_t run_typed(const dt_stream* stream, const calls::Scan& call, const ScanPlan& plan) {
+  if (is_packable(call, plan)) return run<Fold, T>(stream, call, plan);
+  return run<Fold, Single<T>>(stream, call, plan);
+}
+
 template <class Fold>
 int32_t scan_floats(const dt_stream* stream, const calls::Scan& call) {
   if (numel(call.x) == 0) return DT_KERNEL_OK;
   const ScanPlan plan(call);
-  if (is_fast<float>(call, plan)) return run<Fold, float>(stream, call, plan);
-  if (is_fast<double>(call, plan)) return run<Fold, double>(stream, call, plan);
+  if (is_all<float>(call)) return run_typed<Fold, float>(stream, call, plan);
+  if (is_all<double>(call)) return run_typed<Fold, double>(stream, call, plan);
   return run<Fold, Any>(stream, call, plan);
 }
 
@@ -447,7 +474,7 @@ template <class Fold>
 int32_t scan_integers(const dt_stream* stream, const calls::Scan& call) {
   if (numel(call.x) == 0) return DT_KERNEL_OK;
   const ScanPlan plan(call);
-  if (is_fast<uint64_t>(call, plan)) return run<Fold, uint64_t>(stream, call, plan);
+  if (is_all<uint64_t>(call)) return run_typed<Fold, uint64_t>(stream, call, plan);
   return run<Fold, Any>(stream, call, plan);
 }
 

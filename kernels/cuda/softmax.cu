@@ -305,7 +305,7 @@ int32_t run(const dt_stream* stream, const calls::Softmax& call) {
       return launch(stream, softmax_columns<T, kLog>, column_grid(lines), column_block(lines), 0, y,
                     x, lines);
     }
-    return visit_row_shape<kMostPackets<T>, kMostPackets<T>>(
+    return visit_fine_row_shape<kMostPackets<T>, kMostPackets<T>>(
         most_packets<T>(lines.length, lines_are_aligned<T>(lines, call.y, call.x)),
         [&](auto shape) {
           using Shape = decltype(shape);
@@ -335,7 +335,7 @@ int32_t run_backward(const dt_stream* stream, const calls::SoftmaxBackward& call
       return launch(stream, softmax_backward_columns<T, Gradient>, column_grid(lines),
                     column_block(lines), 0, gx, g, y, lines);
     }
-    return visit_row_shape<4, kMostBackwardPackets<T>>(
+    return visit_fine_row_shape<4, kMostBackwardPackets<T>>(
         most_packets<T>(lines.length, lines_are_aligned<T>(lines, call.gx, call.g, call.y)),
         [&](auto shape) {
           using Shape = decltype(shape);

@@ -1,0 +1,195 @@
+// What attention's kernels share: operands, blocks of rows in shared memory, the scores of a block.
+#pragma once
+
+#include "kernels/calls/attention.gen.h"
+#include "kernels/cuda/async_copy.cuh"
+#include "kernels/cuda/shared.cuh"
+#include "kernels/cuda/tensor_core.cuh"
+
+namespace dt::cuda {
+
+constexpr int kAttentionWarps = 4, kAttentionThreads = 32 * kAttentionWarps;
+constexpr int kBlockRows = 16 * kAttentionWarps;  // a warp has 16 rows
+constexpr float kLog2E = 1.44269504f;
+
+// Matrices [batch, head] of rows whose elements are dense.
+template <class T>
+struct HeadMatrices {
+  T* data;
+  int64_t batch, head, row;
+  int rows, features;
+  bool has_packets;  // rows are made of aligned packets
+
+  explicit HeadMatrices(const dt_view& v)
+      : data(static_cast<T*>(v.data)),
+        batch(v.strides[0]),
+        head(v.strides[1]),
+        row(v.strides[2]),
+        rows(static_cast<int>(v.sizes[2])),
+        features(static_cast<int>(v.sizes[3])) {
+    constexpr int64_t kWidth = kPacketWidth<std::remove_const_t<T>>;
+    has_packets = features % kWidth == 0 && batch % kWidth == 0 && head % kWidth == 0 &&
+                  row % kWidth == 0 && is_aligned(data, kPacketBytes);
+  }
+  __device__ T* at(int b, int h, int i) const { return data + b * batch + h * head + i * row; }
+};
+
+// What the scores of a call are made with.
+struct Scoring {
+  const void* mask;  // null: none
+  int32_t mask_dtype;
+  int64_t mask_stride[4];
+  float scale;
+  bool is_causal;
+  int queries, keys;
+
+  Scoring(const dt_view* m, double factor, bool causal, const dt_view& query, const dt_view& key)
+      : mask(m ? m->data : nullptr),
+        mask_dtype(m ? m->dtype : 0),
+        mask_stride{},
+        scale(static_cast<float>(factor)),
+        is_causal(causal),
+        queries(static_cast<int>(query.sizes[2])),
+        keys(static_cast<int>(key.sizes[2])) {
+    for (int d = 0; d < 4 && m; ++d) mask_stride[d] = m->strides[d];
+  }
+
+  // The score of a query and a key, in units of log2(e), from their product.
+  __device__ __forceinline__ float of(float product, int b, int h, int query, int key) const {
+    if (query >= queries || key >= keys || (is_causal && key > query)) return -INFINITY;
+    float score = product * scale;
+    if (mask != nullptr) {
+      const int64_t at =
+          b * mask_stride[0] + h * mask_stride[1] + query * mask_stride[2] + key * mask_stride[3];
+      const float m = load_as<float>(mask, mask_dtype, at);
+      if (mask_dtype == dtype_of<bool>) {
+        score += m != 0 ? 0.0f : -INFINITY;
+      } else {
+        score += m;
+      }
+    }
+    return score * kLog2E;
+  }
+  // Whether all queries from `query` on see the keys [key, end), and nothing is added.
+  __device__ __forceinline__ bool is_plain(int query, int key, int end) const {
+    return mask == nullptr && end <= keys && (!is_causal || end <= query + 1);
+  }
+  // Behind the last key that one of the queries before `end` sees.
+  __device__ __forceinline__ int last_key(int end) const {
+    return is_causal ? min(keys, end) : keys;
+  }
+};
+
+// Starts to copy rows [first, first + kRows) to shared memory, with zeros in the place of what is
+// not there.
+template <class Products, int kLength, int kRows, class T>
+__device__ __forceinline__ void fetch_rows(typename Products::Element* to, const HeadMatrices<T>& x,
+                                           int b, int h, int first) {
+  constexpr int kPitch = kLength + Products::kPadding;
+  constexpr int kWidth = kPacketWidth<typename Products::Element>, kPackets = kLength / kWidth;
+  for (int i = threadIdx.x; i < kRows * kPackets; i += kAttentionThreads) {
+    const int row = i / kPackets, column = i % kPackets * kWidth;
+    const bool inside = first + row < x.rows;
+    const T* const from = x.at(b, h, inside ? first + row : 0) + column;
+    typename Products::Element* const target = to + row * kPitch + column;
+    if (x.has_packets) {
+      copy_async<kPacketBytes>(target, from, inside && column < x.features);
+    } else {
+#pragma unroll
+      for (int k = 0; k < kWidth; ++k)
+        target[k] = inside && column + k < x.features ? from[k] : typename Products::Element(0.0f);
+    }
+  }
+}
+
+// Makes scores of a warp's products of rows, queries from `query` on, with columns, keys from `key`
+// on, or the other way round.
+template <bool kOfKeys, int kTiles>
+__device__ __forceinline__ void score(float (&products)[kTiles][4], const Scoring& scoring, int b,
+                                      int h, int query, int key) {
+  const int queries = kOfKeys ? 8 * kTiles : 16, keys = kOfKeys ? 16 : 8 * kTiles;
+  const bool plain = query + queries <= scoring.queries && scoring.is_plain(query, key, key + keys);
+#pragma unroll
+  for (int j = 0; j < kTiles; ++j) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int row = lane_group() + i / 2 * 8, column = 8 * j + lane_pair() + i % 2;
+      products[j][i] = plain ? products[j][i] * (scoring.scale * kLog2E)
+                             : scoring.of(products[j][i], b, h, query + (kOfKeys ? column : row),
+                                          key + (kOfKeys ? row : column));
+    }
+  }
+}
+
+template <int kTiles>
+__device__ __forceinline__ void clear(float (&sums)[kTiles][4]) {
+#pragma unroll
+  for (int j = 0; j < kTiles; ++j) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) sums[j][i] = 0;
+  }
+}
+
+// Writes a warp's sums [16, kLength], times `factor` of the lane's two rows.
+template <int kLength, class T>
+__device__ __forceinline__ void store_sums(const HeadMatrices<T>& y, int b, int h, int first,
+                                           const float (&sums)[kLength / 8][4],
+                                           const float (&factor)[2]) {
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int row = first + lane_group() + 8 * half;
+    if (row >= y.rows) continue;
+    T* const to = y.at(b, h, row);
+#pragma unroll
+    for (int j = 0; j < kLength / 8; ++j) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const int column = 8 * j + lane_pair() + i;
+        if (column < y.features) to[column] = T(sums[j][2 * half + i] * factor[half]);
+      }
+    }
+  }
+}
+
+inline bool has_dense_rows(const dt_view& v) {
+  return v.sizes[3] == 1 || v.strides[3] == 1;
+}
+
+// Whether these kernels can do it: one floating type that tensor cores take, dense rows of up to
+// 128 elements, and as many blocks as a grid may have.
+inline bool has_kernel(const dt_view& query, const dt_view& key, const dt_view& value) {
+  constexpr int64_t kMostFeatures = 128, kMostBlocks = 65535, kMostRows = int64_t{1} << 30;
+  for (const dt_view* v : {&query, &key, &value}) {
+    if (!has_dense_rows(*v) || v->sizes[3] > kMostFeatures || v->sizes[2] > kMostRows) return false;
+  }
+  return query.dtype != dtype_of<double> && query.sizes[0] <= kMostBlocks &&
+         query.sizes[1] <= kMostBlocks;
+}
+
+// Calls f(Products(), features) for a dtype and the smallest of 64 and 128 that has room for both
+// sizes.
+template <class Products, class F>
+int32_t with_length(const dt_view& query, const dt_view& value, const F& f) {
+  if (query.sizes[3] <= 64 && value.sizes[3] <= 64)
+    return f(Products(), std::integral_constant<int, 64>());
+  return f(Products(), std::integral_constant<int, 128>());
+}
+
+template <class F>
+int32_t with_products(const dt_stream* stream, const dt_view& query, const dt_view& value,
+                      const F& f) {
+  if (query.dtype == dtype_of<BFloat16>)
+    return with_length<NarrowProducts<BFloat16>>(query, value, f);
+  if (query.dtype == dtype_of<Float16>)
+    return with_length<NarrowProducts<Float16>>(query, value, f);
+  if ((stream->flags & DT_FLAG_TF32_MATMUL) != 0)
+    return with_length<FloatProducts<false>>(query, value, f);
+  return with_length<FloatProducts<true>>(query, value, f);
+}
+
+inline dim3 attention_grid(int64_t rows, int64_t heads, int64_t batch) {
+  return dim3(static_cast<unsigned>(divide_up(rows, kBlockRows)), static_cast<unsigned>(heads),
+              static_cast<unsigned>(batch));
+}
+
+}  // namespace dt::cuda

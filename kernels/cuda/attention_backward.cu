@@ -1,0 +1,229 @@
+// Gradients of attention: with p the weights, which are computed again, o the result and g its
+// gradient,
+//   dv = p^T @ g,  ds = p * (g @ v^T - sum(g * o)),  dq = scale * ds @ k,  dk = scale * ds^T @ q.
+// Nothing is added from two blocks: one pass gives 64 keys to a block, which meets all queries, and
+// one 64 queries, which meet all keys. Both have the same shape: rows that stay, and columns that
+// pass by.
+#include "kernels/cuda/attention.cuh"
+
+namespace dt::cuda {
+namespace {
+
+// Columns that are in shared memory at a time.
+template <class Products, int kLength>
+constexpr int kColumns = (sizeof(typename Products::Element) == 2 ? 4096 : 2048) / kLength;
+
+// delta [B,H,M] = the sums of g * y along rows, a warp each.
+template <class T>
+__global__ void __launch_bounds__(kAttentionThreads)
+    attention_delta(float* delta, HeadMatrices<const T> g, HeadMatrices<const T> y) {
+  const int row = blockIdx.x * kAttentionWarps + threadIdx.x / 32, h = blockIdx.y, b = blockIdx.z;
+  begin_kernel();
+  if (row >= g.rows) return;
+  const T *const from_g = g.at(b, h, row), *const from_y = y.at(b, h, row);
+  float sum = 0;
+  for (int j = threadIdx.x % 32; j < g.features; j += 32)
+    sum += static_cast<float>(from_g[j]) * static_cast<float>(from_y[j]);
+#pragma unroll
+  for (int distance = 16; distance > 0; distance /= 2) sum += __shfl_xor_sync(~0u, sum, distance);
+  if (threadIdx.x % 32 == 0) delta[(int64_t{b} * gridDim.y + h) * g.rows + row] = sum;
+}
+
+// What both passes read.
+template <class T>
+struct BackwardOperands {
+  HeadMatrices<const T> query, g, key, value;
+  const float *lse, *delta;  // of each query
+  Scoring scoring;
+  int heads, group;
+};
+
+// Makes weights of scores, and gradients of the scores of those of the weights. lse and delta
+// belong to queries: to columns where rows are keys.
+template <bool kOfKeys, int kTiles>
+__device__ __forceinline__ void differentiate_weights(float (&scores)[kTiles][4],
+                                                      float (&slopes)[kTiles][4], const float* lse,
+                                                      const float* delta) {
+#pragma unroll
+  for (int j = 0; j < kTiles; ++j) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int query = kOfKeys ? 8 * j + lane_pair() + i % 2 : lane_group() + i / 2 * 8;
+      scores[j][i] = exp2f(scores[j][i] - lse[query]);
+      slopes[j][i] = scores[j][i] * (slopes[j][i] - delta[query]);
+    }
+  }
+}
+
+// Starts to copy what a block of queries has of lse, in units of log2(e), and delta.
+template <int kRows, class T>
+__device__ __forceinline__ void load_statistics(float* lse, float* delta,
+                                                const BackwardOperands<T>& in, int b, int h,
+                                                int first) {
+  const int64_t at = (int64_t{b} * in.heads + h) * in.scoring.queries + first;
+  for (int i = threadIdx.x; i < kRows; i += kAttentionThreads) {
+    const bool inside = first + i < in.scoring.queries;
+    lse[i] = inside ? in.lse[at + i] * kLog2E : INFINITY;
+    delta[i] = inside ? in.delta[at + i] : 0.0f;
+  }
+}
+
+// 64 keys, of a head that a group of the queries' heads shares.
+template <class Products, int kLength>
+__global__ void __launch_bounds__(kAttentionThreads)
+    attention_gradient_of_keys(HeadMatrices<typename Products::Element> gkey,
+                               HeadMatrices<typename Products::Element> gvalue,
+                               BackwardOperands<typename Products::Element> in) {
+  using T = typename Products::Element;
+  constexpr int kWide = kColumns<Products, kLength>, kPitch = kLength + Products::kPadding;
+  extern __shared__ __align__(16) unsigned char shared[];
+  T* const keys = reinterpret_cast<T*>(shared);
+  T* const values = keys + kBlockRows * kPitch;
+  T* const queries = values + kBlockRows * kPitch;
+  T* const gs = queries + kWide * kPitch;
+  float* const lse = reinterpret_cast<float*>(gs + kWide * kPitch);
+  float* const delta = lse + kWide;
+  const int first = blockIdx.x * kBlockRows, shared_head = blockIdx.y, b = blockIdx.z;
+  const int warp_row = threadIdx.x / 32 * 16;
+  const int begin = in.scoring.is_causal ? first / kWide * kWide : 0;
+  float key_sums[kLength / 8][4], value_sums[kLength / 8][4];
+  clear(key_sums);
+  clear(value_sums);
+  begin_kernel();
+  fetch_rows<Products, kLength, kBlockRows>(keys, in.key, b, shared_head, first);
+  fetch_rows<Products, kLength, kBlockRows>(values, in.value, b, shared_head, first);
+  for (int h = shared_head * in.group; h < (shared_head + 1) * in.group; ++h) {
+    for (int q = begin; q < in.scoring.queries; q += kWide) {
+      __syncthreads();
+      fetch_rows<Products, kLength, kWide>(queries, in.query, b, h, q);
+      fetch_rows<Products, kLength, kWide>(gs, in.g, b, h, q);
+      close_copies();
+      load_statistics<kWide>(lse, delta, in, b, h, q);
+      wait_copies<0>();
+      __syncthreads();
+      float scores[kWide / 8][4], slopes[kWide / 8][4];
+      clear(scores);
+      clear(slopes);
+      multiply_rows<Products, kLength>(scores, keys + warp_row * kPitch, queries);
+      multiply_rows<Products, kLength>(slopes, values + warp_row * kPitch, gs);
+      score<true>(scores, in.scoring, b, h, q, first + warp_row);
+      differentiate_weights<true>(scores, slopes, lse, delta);
+      multiply_sums<Products, kLength>(value_sums, scores, gs);
+      multiply_sums<Products, kLength>(key_sums, slopes, queries);
+    }
+  }
+  wait_copies<0>();
+  const float scales[2] = {in.scoring.scale, in.scoring.scale}, ones[2] = {1, 1};
+  if (gkey.data) store_sums<kLength>(gkey, b, shared_head, first + warp_row, key_sums, scales);
+  if (gvalue.data) store_sums<kLength>(gvalue, b, shared_head, first + warp_row, value_sums, ones);
+}
+
+// 64 queries of a head.
+template <class Products, int kLength>
+__global__ void __launch_bounds__(kAttentionThreads)
+    attention_gradient_of_queries(HeadMatrices<typename Products::Element> gquery,
+                                  BackwardOperands<typename Products::Element> in) {
+  using T = typename Products::Element;
+  constexpr int kWide = kColumns<Products, kLength>, kPitch = kLength + Products::kPadding;
+  extern __shared__ __align__(16) unsigned char shared[];
+  T* const queries = reinterpret_cast<T*>(shared);
+  T* const gs = queries + kBlockRows * kPitch;
+  T* const keys = gs + kBlockRows * kPitch;
+  T* const values = keys + kWide * kPitch;
+  float* const lse = reinterpret_cast<float*>(values + kWide * kPitch);
+  float* const delta = lse + kBlockRows;
+  const int first = (gridDim.x - 1 - blockIdx.x) * kBlockRows, h = blockIdx.y, b = blockIdx.z;
+  const int warp_row = threadIdx.x / 32 * 16, end = in.scoring.last_key(first + kBlockRows);
+  float sums[kLength / 8][4];
+  clear(sums);
+  begin_kernel();
+  fetch_rows<Products, kLength, kBlockRows>(queries, in.query, b, h, first);
+  fetch_rows<Products, kLength, kBlockRows>(gs, in.g, b, h, first);
+  load_statistics<kBlockRows>(lse, delta, in, b, h, first);
+  for (int k = 0; k < end; k += kWide) {
+    __syncthreads();
+    fetch_rows<Products, kLength, kWide>(keys, in.key, b, h / in.group, k);
+    fetch_rows<Products, kLength, kWide>(values, in.value, b, h / in.group, k);
+    close_copies();
+    wait_copies<0>();
+    __syncthreads();
+    float scores[kWide / 8][4], slopes[kWide / 8][4];
+    clear(scores);
+    clear(slopes);
+    multiply_rows<Products, kLength>(scores, queries + warp_row * kPitch, keys);
+    multiply_rows<Products, kLength>(slopes, gs + warp_row * kPitch, values);
+    score<false>(scores, in.scoring, b, h, first + warp_row, k);
+    differentiate_weights<false>(scores, slopes, lse + warp_row, delta + warp_row);
+    multiply_sums<Products, kLength>(sums, slopes, keys);
+  }
+  wait_copies<0>();
+  const float scales[2] = {in.scoring.scale, in.scoring.scale};
+  store_sums<kLength>(gquery, b, h, first + warp_row, sums, scales);
+}
+
+template <class T>
+HeadMatrices<T> matrices_or_none(const dt_view* v, const dt_view& like) {
+  HeadMatrices<T> matrices(v ? *v : like);
+  if (!v) matrices.data = nullptr;
+  return matrices;
+}
+
+template <class Products, int kLength>
+int32_t run_backward(const dt_stream* stream, const calls::AttentionBackward& call) {
+  using T = typename Products::Element;
+  constexpr int kWide = kColumns<Products, kLength>;
+  constexpr int64_t kBytes =
+      2 * (kBlockRows + kWide) * (kLength + Products::kPadding) * int64_t{sizeof(T)} +
+      2 * kBlockRows * int64_t{sizeof(float)};
+  static_assert(kWide <= kBlockRows, "lse and delta have room");
+  if (resident_blocks(stream->device, 1, kBytes) == 0) return DT_KERNEL_UNSUPPORTED;
+  const dt_view &q = call.query, &k = call.key;
+  const int64_t batch = q.sizes[0], heads = q.sizes[1], shared_heads = k.sizes[1];
+  float* const delta = static_cast<float*>(call.workspace);
+  const BackwardOperands<T> in = {HeadMatrices<const T>(q),
+                                  HeadMatrices<const T>(call.g),
+                                  HeadMatrices<const T>(k),
+                                  HeadMatrices<const T>(call.value),
+                                  static_cast<const float*>(call.lse.data),
+                                  delta,
+                                  Scoring(call.mask, call.scale, call.is_causal, q, k),
+                                  static_cast<int>(heads),
+                                  static_cast<int>(heads / shared_heads)};
+  const dim3 rows(static_cast<unsigned>(divide_up(q.sizes[2], kAttentionWarps)),
+                  static_cast<unsigned>(heads), static_cast<unsigned>(batch));
+  int32_t result = launch(stream, attention_delta<T>, rows, kAttentionThreads, 0, delta, in.g,
+                          HeadMatrices<const T>(call.y));
+  if (!result && (call.gkey || call.gvalue)) {
+    constexpr auto kKernel = attention_gradient_of_keys<Products, kLength>;
+    result = allow_shared<kKernel>(stream, kBytes);
+    if (!result)
+      result = launch(stream, kKernel, attention_grid(k.sizes[2], shared_heads, batch),
+                      kAttentionThreads, kBytes, matrices_or_none<T>(call.gkey, k),
+                      matrices_or_none<T>(call.gvalue, call.value), in);
+  }
+  if (!result && call.gquery) {
+    constexpr auto kKernel = attention_gradient_of_queries<Products, kLength>;
+    result = allow_shared<kKernel>(stream, kBytes);
+    if (!result)
+      result = launch(stream, kKernel, attention_grid(q.sizes[2], heads, batch), kAttentionThreads,
+                      kBytes, HeadMatrices<T>(*call.gquery), in);
+  }
+  return result;
+}
+
+}  // namespace
+
+int32_t kernels::attention_backward(const dt_stream* stream, const calls::AttentionBackward& call) {
+  if (!has_kernel(call.query, call.key, call.value) || !has_dense_rows(call.g))
+    return DT_KERNEL_UNSUPPORTED;
+  return with_products(stream, call.query, call.value, [&](auto products, auto length) {
+    return run_backward<decltype(products), decltype(length)::value>(stream, call);
+  });
+}
+
+int64_t kernels::attention_backward_workspace(const dt_stream*,
+                                              const calls::AttentionBackward& call) {
+  return numel(call.lse) * int64_t{sizeof(float)};
+}
+
+}  // namespace dt::cuda
