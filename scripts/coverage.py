@@ -21,7 +21,6 @@ NAMES = ROOT / "scripts" / "pytorch_names.json"
 NOTES = {
     "torch.compile": "gives back what it was given",
     "torch.vmap": "a loop",
-    "torch.autocast": "refused unless `enabled=False`",
     "torch.nn.DataParallel": "on one device",
     "torch.nn.utils.parametrizations": "`orthogonal` is refused",
     "torch.nn.utils.convert_conv3d_weight_memory_format": "refused",

@@ -8,11 +8,14 @@
 #   programs   random programs in dumbtorch on the GPU and in PyTorch, for SECONDS_OF_PROGRAMS
 #              (500) from SEED on
 #   bench      benchmarks/gpu.py against PyTorch; writes a page for benchmarks/results
+#   sweep      benchmarks/sweep.py on the GPU: all classes over sizes, and the cliffs (SEED)
 #   memcheck, racecheck   compute-sanitizer over the plugin's tests and some op rows (SANITIZE_ROWS)
 # Without arguments: build ctest pytest bench. A step that fails does not stop the next; the last
 # lines sum up. Nothing is installed: it takes the machine's cmake, ninja, nvcc and python3 (with
 # cffi, pytest and PyTorch; what is missing may lie as wheels in .whl).
 #   OUT=dir        where each step's output goes (default build-gpu/out)
+#   CMAKE_ARGS     for the step build, for instance the one target of the machine:
+#                  -DDT_CUDA_TARGETS=-gencode=arch=compute_90a,code=sm_90a
 #   PYTEST_ARGS    for the step pytest, for instance "-k softmax"
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -52,7 +55,7 @@ do_build() {
     python3 -m pip install -q --no-index --no-deps --upgrade --target "$site" .whl/*.whl
   fi
   cmake -S . -B "$build" -G Ninja -DDT_CUDA=ON -DDT_BUILD_PYTHON=ON \
-    -DPython_EXECUTABLE="$(command -v python3)"
+    -DPython_EXECUTABLE="$(command -v python3)" ${CMAKE_ARGS:-}
   cmake --build "$build" --target all dt_tests
   ls -l "$build/libdumbtorch_cuda.so"
 }
@@ -64,7 +67,7 @@ do_ctest() {
 # Several processes at once, where pytest can.
 do_pytest() {
   parallel=
-  if python3 -c 'import xdist' 2>/dev/null; then parallel="-n 8"; fi
+  if python3 -c 'import xdist' 2>/dev/null; then parallel="-n 14"; fi
   # The workers must collect in one order.
   export PYTHONHASHSEED=0 DT_TEST_DEVICE=cuda DT_BUILD_DIR="$PWD/$build"
   # shellcheck disable=SC2086
@@ -87,6 +90,10 @@ do_programs() {
 do_bench() {
   gpu=$(nvidia-smi --query-gpu=name --format=csv,noheader | head -n 1 | tr 'A-Z ' 'a-z-')
   python3 benchmarks/gpu.py --save "$out/$(date +%F)-${gpu#nvidia-}.md"
+}
+
+do_sweep() {
+  python3 benchmarks/sweep.py --device cuda --seed "${SEED:-0}" --save "$out"
 }
 
 # Errors that a test provokes and gets back from a call of CUDA are not counted. Backtraces of the
@@ -117,9 +124,10 @@ for name in ${*:-build ctest pytest bench}; do
   case $name in
     build) step build 270 do_build ;;
     ctest) step ctest 120 do_ctest ;;
-    pytest) step pytest 240 do_pytest ;;
+    pytest) step pytest 300 do_pytest ;;
     programs) step programs 580 do_programs ;;
     bench) step bench 240 do_bench ;;
+    sweep) step sweep 300 do_sweep ;;
     memcheck) step memcheck 300 do_memcheck ;;
     racecheck) step racecheck 300 do_racecheck ;;
     *) echo "gpu: there is no step '$name'" >&2 && exit 2 ;;

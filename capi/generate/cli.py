@@ -8,6 +8,7 @@ import sys
 
 from . import (
     abi,
+    autocast,
     c,
     calls,
     check,
@@ -49,6 +50,7 @@ LIBRARY = (
     kernels.generate,
     calls.generate,
     core_ops.generate,
+    autocast.generate,
     modules.generate,
     optimizers.generate,
     optimizer_classes.generate,

@@ -223,6 +223,7 @@ class Function:
     view: str = ""  # whether its results share the first argument's memory: always, sometimes
     blocks: str = ""  # what it waits for: a device's work, a file, a thread of the library
     runs: tuple[str, ...] = ()  # callbacks of earlier calls that it may run
+    autocast: dict[str, str] = field(default_factory=dict)  # the policy of each type of device
 
     @property
     def c_name(self) -> str:

@@ -5,7 +5,7 @@ A generated class keeps the arguments that it needs later, registers its tensors
 
 from __future__ import annotations
 
-from . import coretypes, expr, layers, text
+from . import autocast, coretypes, expr, layers, text
 from .model import Argument, Layer, Schema, Tensor
 
 _HEADER = f"// {text.GENERATED}\n"
@@ -88,6 +88,7 @@ _SOURCE_INTRO = """\
 
 #include "core/nn/layer_support.h"
 #include "core/nn/layers.h"
+#include "core/ops/autocast.gen.h"
 #include "core/ops/ops.h"
 #include "core/runtime/context.h"
 
@@ -101,7 +102,12 @@ using std::sqrt;
 def _class(schema: Schema, layer: Layer) -> str:
     base = _base(layer)
     lines = [f"class {layer.name} final : public {base} {{", " public:"]
-    lines += [*_constructor(schema, layer), "", *_forward(schema, layer), *_activation(layer)]
+    lines += [
+        *_constructor(schema, layer),
+        "",
+        *_forward(schema, layer),
+        *_activation(schema, layer),
+    ]
     members = [f"  {coretypes.field_type(schema, a.kind)} {a.name};" for a in _kept(layer)]
     members += [f"  double {n};" for n in layer.let]
     private = [*_initialize(layer), *members]
@@ -227,13 +233,17 @@ def _forward(schema: Schema, layer: Layer) -> list[str]:
             f"      if ({given}) {_CPP.print(step)};",
             "    }",
         ]
-    # A function may be called like an argument, as threshold is.
-    cpp = _Forward(schema, {a.name: f"dt::{a.name}" for a in layer.args})
-    value = cpp.print(layer.forward)
+    value = _Forward(schema, _functions(schema, layer)).print(layer.forward)
     return [*lines, f"    return {f'list_of({value})' if many else value};", "  }"]
 
 
-def _activation(layer: Layer) -> list[str]:
+def _functions(schema: Schema, layer: Layer) -> dict[str, str]:
+    """What ops are called by: a function may have the name of an argument, as threshold has."""
+    called = {f.name: autocast.call(f) for f in schema.functions.values() if f.autocast}
+    return {**{a.name: f"dt::{a.name}" for a in layer.args}, **called}
+
+
+def _activation(schema: Schema, layer: Layer) -> list[str]:
     lines = []
     if layer.activation:
         value = f"Activation::k{layer.activation.capitalize()}"
@@ -241,5 +251,6 @@ def _activation(layer: Layer) -> list[str]:
     if layer.forward_activated:
         head = "Tensor forward_activated(const Tensor& input, Activation activation)"
         lines += ["", f"  {head} override {{", *_locals(layer, [layer.forward_activated])]
-        lines += [f"    return {_CPP.print(layer.forward_activated)};", "  }"]
+        value = _Forward(schema, _functions(schema, layer)).print(layer.forward_activated)
+        lines += [f"    return {value};", "  }"]
     return lines

@@ -23,7 +23,7 @@ _HEAD = f'''"""{GENERATED}"""
 import math
 
 from ... import _ops
-from ..._runtime import int_list
+from ..._runtime import all_between, int_list
 from ...autograd.grad_mode import no_grad
 from .. import functional
 from ..parameter import Parameter
@@ -52,6 +52,8 @@ class _Printer(expr.Printer):
             return arguments[0]
         if function == "number":
             return f"{arguments[0]}.item()"
+        if function == "all_between":
+            return f"{function}({', '.join(arguments)})"
         name = function if function in self.schema.functions else f"tensor_{function}"
         parameters = self.schema.functions[name].args
         named = [

@@ -7,7 +7,7 @@ import pathlib
 import re
 import tomllib
 
-from . import dtypes, formula, layers, optimizers, schedules, signature
+from . import autocast, dtypes, formula, layers, optimizers, schedules, signature
 from .core_ops import declared_in
 from .model import (
     Argument,
@@ -51,7 +51,7 @@ _FUNCTION_KEYS = {
     "public", "header", "core", "errors", "view", "blocks", "runs",
     "class", "y", "out", "bool", "let", "grad", "inplace", "fits", "refused_by", "bool_error",
     "mixed_bool_error", "scalar_kernel", "counts_bools", "wide_numbers", "flat", "inplace_argument",
-    "activation",
+    "activation", "autocast",
 }  # fmt: skip
 
 
@@ -268,6 +268,7 @@ def _parse_function(schema, names, stem, file, name, row) -> None:
         view=row.get("view", ""),
         blocks=row.get("blocks", ""),
         runs=tuple(row.get("runs", ())),
+        autocast=_autocast(row.get("autocast", {})),
     )
     _add(schema.functions, name, function)
     if row.get("inplace"):
@@ -285,6 +286,14 @@ def _method(schema, name: str, row: dict, args) -> tuple[str, str]:
         raise SchemaError("a method's first argument is the tensor input, or an object called self")
     handle = first.kind.name or "tensor"
     return handle, (row.get("python") or name.removeprefix(handle + "_"))
+
+
+def _autocast(policy: str | dict[str, str]) -> dict[str, str]:
+    """The policy of each type of device; one word is that of all."""
+    policies = policy if isinstance(policy, dict) else dict.fromkeys(autocast.DEVICES, policy)
+    if set(policies) - set(autocast.DEVICES) or set(policies.values()) - set(autocast.POLICIES):
+        raise SchemaError("autocast is a policy, or one for each of cpu and cuda")
+    return policies
 
 
 def object_name(a: Argument) -> str:
@@ -356,6 +365,7 @@ def _inplace_twin(f: Function) -> Function:
         python=f.python + "_" if f.python else "",
         operator="i" + f.operator if f.operator else "",
         core=f.core.replace("(", "_(", 1),
+        autocast={},
     )
 
 
@@ -381,6 +391,7 @@ def _renamed(f: Function, stem: str, name: str) -> Function:
         header=f.header or declared_in(f.file),
         core=f.core or f"{f.name}({arguments})",
         elementwise=None,
+        autocast={},
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from . import cabi, coretypes, text
+from . import autocast, cabi, coretypes, text
 from .core_ops import declared_in, is_declared_here
 from .model import Argument, Callback, Enum, Function, Options, Schema
 
@@ -230,6 +230,7 @@ def _callback_result(schema: Schema, r: Argument) -> tuple[str, str, str]:
 def shim(schema: Schema, functions: list[Function]) -> str:
     headers = {f.header for f in functions if f.header}
     headers |= {declared_in(f.file) for f in functions if is_declared_here(f)}
+    headers |= {"core/ops/autocast.gen.h" for f in functions if _is_cast(schema, f)}
     parts = [_HEADER]
     parts += ['#include "capi/shim/adapters.h"\n#include "capi/shim/guard.h"']
     parts += ['#include "capi/shim/types.gen.h"']
@@ -237,6 +238,10 @@ def shim(schema: Schema, functions: list[Function]) -> str:
     parts.append("\nusing namespace dt;\nusing namespace dt::capi;\n")
     parts += [_function(schema, f) for f in functions]
     return "\n".join(parts)
+
+
+def _is_cast(schema: Schema, f: Function) -> bool:
+    return bool(f.autocast) or autocast.expression(schema, f.core) != f.core
 
 
 def _function(schema: Schema, f: Function) -> str:
@@ -250,7 +255,7 @@ def _function(schema: Schema, f: Function) -> str:
             body.append(f"    const UserData {a.name}_owner({a.name}_data, {a.name}_drop);")
     body += [f"    {_argument(schema, a)}" for a in f.args]
     body += [f'    need({name}, "{name}");' for name in outs]
-    body += [f"    {line}" for line in _call(f)]
+    body += [f"    {line}" for line in _call(schema, f)]
     return "\n".join([head, *body, "  });", "}\n"])
 
 
@@ -329,11 +334,11 @@ def _argument(schema: Schema, a: Argument) -> str:
     raise KeyError(kind.key)
 
 
-def _call(f: Function) -> list[str]:
+def _call(schema: Schema, f: Function) -> list[str]:
     if f.core:
-        call = re.sub(r"\{(\w+)\}", r"\1_", f.core)
+        call = re.sub(r"\{(\w+)\}", r"\1_", autocast.expression(schema, f.core))
     else:
-        call = f"dt::{f.name}({', '.join(a.name + '_' for a in f.args)})"
+        call = f"{autocast.call(f)}({', '.join(a.name + '_' for a in f.args)})"
     if not f.results:
         return [f"{call};"]
     if len(f.results) == 1:

@@ -109,6 +109,7 @@ enum {
   DT_STATUS_CALLBACK = 9, /**< A function of the caller's reported an error. */
   DT_STATUS_CANCELLED = 10, /**< A progress callback asked to stop (dumbtorch.safetensors.CancelledError). */
   DT_STATUS_INTERNAL = 11, /**< A fault of the library's. */
+  DT_STATUS_LINALG_ERROR = 12, /**< A matrix is singular or not positive-definite, or an algorithm did not converge (Python: torch.linalg.LinAlgError). */
 };
 
 /** Element types. */
@@ -260,6 +261,12 @@ DT_API void dt_optimizer_release(dt_optimizer *handle) DT_NOEXCEPT;
 typedef struct dt_lr_scheduler dt_lr_scheduler;
 /** Gives a handle back. NULL is fine; a released one is a warning in the log. */
 DT_API void dt_lr_scheduler_release(dt_lr_scheduler *handle) DT_NOEXCEPT;
+
+/** What ops took while it was on: an activity for each kernel, each node of a backward and each
+ * named range, of all threads. */
+typedef struct dt_profiler dt_profiler;
+/** Gives a handle back. NULL is fine; a released one is a warning in the log. */
+DT_API void dt_profiler_release(dt_profiler *handle) DT_NOEXCEPT;
 
 /** A recorded operation: the graph behind it lives as long as the handle. */
 typedef struct dt_node dt_node;
@@ -2758,7 +2765,8 @@ DT_MUST_CHECK DT_API dt_status dt_nn_max_unpool3d(
  * @return The module.
  * @throws ValueError: FractionalMaxPool2d requires specifying either an output size, or a pooling
  *   ratio.
- * @throws ValueError: only one of output_size and output_ratio may be specified. */
+ * @throws ValueError: only one of output_size and output_ratio may be specified.
+ * @throws ValueError: output_ratio must be between 0 and 1. */
 DT_MUST_CHECK DT_API dt_status dt_nn_fractional_max_pool2d(
     const int64_t *kernel_size, int64_t kernel_size_n,
     const dt_nn_fractional_max_pool2d_options *options, dt_module **out) DT_NOEXCEPT;
@@ -2770,7 +2778,8 @@ DT_MUST_CHECK DT_API dt_status dt_nn_fractional_max_pool2d(
  * @return The module.
  * @throws ValueError: FractionalMaxPool3d requires specifying either an output size, or a pooling
  *   ratio.
- * @throws ValueError: only one of output_size and output_ratio may be specified. */
+ * @throws ValueError: only one of output_size and output_ratio may be specified.
+ * @throws ValueError: output_ratio must be between 0 and 1. */
 DT_MUST_CHECK DT_API dt_status dt_nn_fractional_max_pool3d(
     const int64_t *kernel_size, int64_t kernel_size_n,
     const dt_nn_fractional_max_pool3d_options *options, dt_module **out) DT_NOEXCEPT;
@@ -3343,6 +3352,61 @@ DT_MUST_CHECK DT_API dt_status dt_multi_head_attention_forward(
     dt_tensor *k_proj_weight, dt_tensor *v_proj_weight, dt_tensor *static_k, dt_tensor *static_v,
     int32_t average_attn_weights, int32_t is_causal, dt_tensor **output,
     dt_tensor **weights) DT_NOEXCEPT;
+
+/* ---- autocast */
+
+/** Begins a region of this context in which ops run in the dtype that their policy names: products
+ * in the half precision, what would lose too much in float32. Regions lie in each other;
+ * autocast_end ends the innermost one.
+ * @param device_type The kind of device whose ops are meant.
+ * @param dtype bfloat16 or float16; absent: that of the region around this one, which is bfloat16
+ *   on the CPU and float16 on CUDA at first. PyTorch's default: absent.
+ * @param enabled Whether ops are cast; false for a region within another one where they are not.
+ *   PyTorch's default: true.
+ * @param cache_enabled Whether a weight's cast is kept for the ops after it; absent: as in the
+ *   region around this one, on at first. PyTorch's default: absent.
+ * @throws RuntimeError: the dtype is no half precision. */
+DT_MUST_CHECK DT_API dt_status dt_autocast_begin(
+    dt_device_type device_type, dt_dtype dtype, int32_t enabled,
+    const int32_t *cache_enabled) DT_NOEXCEPT;
+
+/** Ends the region that autocast_begin began last. With the outermost one the casts of weights are
+ * forgotten.
+ * @throws RuntimeError: no region began. */
+DT_MUST_CHECK DT_API dt_status dt_autocast_end(void) DT_NOEXCEPT;
+
+/** Whether ops are cast in this context.
+ * @param device_type The kind of device whose ops are meant. */
+DT_MUST_CHECK DT_API dt_status dt_is_autocast_enabled(
+    dt_device_type device_type, int32_t *out) DT_NOEXCEPT;
+
+/** Turns casting on or off, until the region ends.
+ * @param device_type The kind of device whose ops are meant.
+ * @param enabled Cast or not. */
+DT_MUST_CHECK DT_API dt_status dt_set_autocast_enabled(
+    dt_device_type device_type, int32_t enabled) DT_NOEXCEPT;
+
+/** The half precision of a kind of device.
+ * @param device_type The kind of device whose ops are meant. */
+DT_MUST_CHECK DT_API dt_status dt_get_autocast_dtype(
+    dt_device_type device_type, dt_dtype *out) DT_NOEXCEPT;
+
+/** Sets the half precision of a kind of device, until the region ends.
+ * @param device_type The kind of device whose ops are meant.
+ * @param dtype bfloat16 or float16.
+ * @throws RuntimeError: the dtype is no half precision. */
+DT_MUST_CHECK DT_API dt_status dt_set_autocast_dtype(
+    dt_device_type device_type, dt_dtype dtype) DT_NOEXCEPT;
+
+/** Whether casts of weights are kept. */
+DT_MUST_CHECK DT_API dt_status dt_is_autocast_cache_enabled(int32_t *out) DT_NOEXCEPT;
+
+/** Has casts of weights kept or not, until the region ends.
+ * @param enabled Keep them or not. */
+DT_MUST_CHECK DT_API dt_status dt_set_autocast_cache_enabled(int32_t enabled) DT_NOEXCEPT;
+
+/** Forgets the casts of weights, as after a change that their version does not tell. */
+DT_MUST_CHECK DT_API dt_status dt_clear_autocast_cache(void) DT_NOEXCEPT;
 
 /* ---- autograd */
 
@@ -4391,6 +4455,351 @@ DT_MUST_CHECK DT_API dt_status dt_graph_replay(dt_graph *self) DT_NOEXCEPT;
 /** Whether this thread is capturing a graph. */
 DT_MUST_CHECK DT_API dt_status dt_is_capturing(int32_t *out) DT_NOEXCEPT;
 
+/* ---- factor */
+
+/** The Cholesky factor L of positive-definite matrices, A = L @ L.mT, or its transpose. One triangle
+ * of A is read.
+ * @param A Matrices [..., n, n] of float32 or float64.
+ * @param upper Whether the factor is upper triangular. PyTorch's default: false.
+ * @throws RuntimeError: the matrices are not square.
+ * @throws LinAlgError: a matrix is not positive-definite. */
+DT_MUST_CHECK DT_API dt_status dt_linalg_cholesky(
+    dt_tensor *A, int32_t upper, dt_tensor **out) DT_NOEXCEPT;
+
+/** linalg_cholesky without looking at whether it went well.
+ * @param A Matrices [..., n, n] of float32 or float64.
+ * @param upper Whether the factor is upper triangular. PyTorch's default: false.
+ * @param check_errors Whether a failure is an error, not a code. PyTorch's default: false.
+ * @return The factors, and for each matrix 0 or the order of the first leading minor that is not
+ *   positive (int32).
+ * @throws RuntimeError: the matrices are not square. */
+DT_MUST_CHECK DT_API dt_status dt_linalg_cholesky_ex(
+    dt_tensor *A, int32_t upper, int32_t check_errors, dt_tensor **L, dt_tensor **info) DT_NOEXCEPT;
+
+/** Another name of `linalg_cholesky`.
+ * @param input Matrices [..., n, n] of float32 or float64.
+ * @param upper Whether the factor is upper triangular. PyTorch's default: false.
+ * @throws RuntimeError: the matrices are not square.
+ * @throws LinAlgError: a matrix is not positive-definite. */
+DT_MUST_CHECK DT_API dt_status dt_cholesky(
+    dt_tensor *input, int32_t upper, dt_tensor **out) DT_NOEXCEPT;
+
+/** X of (L @ L.mT) @ X = input.
+ * @param input Right-hand sides [..., n, k].
+ * @param input2 Cholesky factors [..., n, n].
+ * @param upper Whether the factor is upper triangular. PyTorch's default: false.
+ * @throws RuntimeError: shapes do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_cholesky_solve(
+    dt_tensor *input, dt_tensor *input2, int32_t upper, dt_tensor **out) DT_NOEXCEPT;
+
+/** The inverse of L @ L.mT.
+ * @param input Cholesky factors [..., n, n].
+ * @param upper Whether the factor is upper triangular. PyTorch's default: false.
+ * @throws RuntimeError: the matrices are not square. */
+DT_MUST_CHECK DT_API dt_status dt_cholesky_inverse(
+    dt_tensor *input, int32_t upper, dt_tensor **out) DT_NOEXCEPT;
+
+/** LU factors by partial pivoting, in one matrix, and the exchanges of rows (int32, counted from 1).
+ * @param A Matrices [..., m, n].
+ * @param pivot Whether rows are exchanged; on a CPU they always are. PyTorch's default: true.
+ * @throws RuntimeError: U has a zero on its diagonal, or pivot is false on a CPU. */
+DT_MUST_CHECK DT_API dt_status dt_linalg_lu_factor(
+    dt_tensor *A, int32_t pivot, dt_tensor **LU, dt_tensor **pivots) DT_NOEXCEPT;
+
+/** linalg_lu_factor without looking at whether U can be divided by.
+ * @param A Matrices [..., m, n].
+ * @param pivot Whether rows are exchanged; on a CPU they always are. PyTorch's default: true.
+ * @param check_errors Whether a failure is an error, not a code. PyTorch's default: false.
+ * @return The factors, the exchanges, and for each matrix 0 or where the first zero on U's diagonal
+ *   is (int32).
+ * @throws RuntimeError: pivot is false on a CPU. */
+DT_MUST_CHECK DT_API dt_status dt_linalg_lu_factor_ex(
+    dt_tensor *A, int32_t pivot, int32_t check_errors, dt_tensor **LU, dt_tensor **pivots,
+    dt_tensor **info) DT_NOEXCEPT;
+
+/** A = P @ L @ U: a permutation, a unit lower triangular matrix [..., m, k] and an upper triangular
+ * one [..., k, n], with k = min(m, n).
+ * @param A Matrices [..., m, n].
+ * @param pivot Whether rows are exchanged; on a CPU they always are. PyTorch's default: true.
+ * @throws RuntimeError: pivot is false on a CPU. */
+DT_MUST_CHECK DT_API dt_status dt_linalg_lu(
+    dt_tensor *A, int32_t pivot, dt_tensor **P, dt_tensor **L, dt_tensor **U) DT_NOEXCEPT;
+
+/** P, L and U of what linalg_lu_factor gives.
+ * @param LU_data The factors as lu_factor gives them.
+ * @param LU_pivots The exchanges of rows as lu_factor gives them.
+ * @param unpack_data Whether L and U are wanted; if not, they have no elements. PyTorch's default:
+ *   true.
+ * @param unpack_pivots Whether P is wanted; if not, it has no elements. PyTorch's default: true.
+ * @throws RuntimeError: the pivots are not int32. */
+DT_MUST_CHECK DT_API dt_status dt_lu_unpack(
+    dt_tensor *LU_data, dt_tensor *LU_pivots, int32_t unpack_data, int32_t unpack_pivots,
+    dt_tensor **P, dt_tensor **L, dt_tensor **U) DT_NOEXCEPT;
+
+/** X of A @ X = B, with A's factors as linalg_lu_factor gives them.
+ * @param LU The factors as lu_factor gives them: U, and below its diagonal L without its own.
+ * @param pivots The exchanges of rows as lu_factor gives them (int32, counted from 1).
+ * @param B Right-hand sides [..., n, k].
+ * @param left Whether the system is A @ X = B, not X @ A = B. PyTorch's default: true.
+ * @param adjoint Whether the matrix is transposed. PyTorch's default: false.
+ * @throws RuntimeError: shapes or dtypes do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_linalg_lu_solve(
+    dt_tensor *LU, dt_tensor *pivots, dt_tensor *B, int32_t left, int32_t adjoint,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** linalg_lu_solve with the right-hand side first.
+ * @param input Right-hand sides [..., n, k].
+ * @param LU_data The factors as lu_factor gives them.
+ * @param LU_pivots The exchanges of rows as lu_factor gives them.
+ * @throws RuntimeError: shapes or dtypes do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_lu_solve(
+    dt_tensor *input, dt_tensor *LU_data, dt_tensor *LU_pivots, dt_tensor **out) DT_NOEXCEPT;
+
+/** X of A @ X = B. B is a vector if it has one dimension, or A's shape without the last.
+ * @param A Matrices [..., n, n] of float32 or float64.
+ * @param B Right-hand sides [..., n, k], or vectors [..., n] where the shape says so.
+ * @param left Whether the system is A @ X = B, not X @ A = B. PyTorch's default: true.
+ * @throws RuntimeError: shapes or dtypes do not fit.
+ * @throws LinAlgError: a matrix is singular. */
+DT_MUST_CHECK DT_API dt_status dt_linalg_solve(
+    dt_tensor *A, dt_tensor *B, int32_t left, dt_tensor **out) DT_NOEXCEPT;
+
+/** linalg_solve without looking at whether it went well.
+ * @param A Matrices [..., n, n] of float32 or float64.
+ * @param B Right-hand sides [..., n, k], or vectors [..., n] where the shape says so.
+ * @param left Whether the system is A @ X = B, not X @ A = B. PyTorch's default: true.
+ * @param check_errors Whether a failure is an error, not a code. PyTorch's default: false.
+ * @return The solutions, and for each matrix 0 or where the first zero on U's diagonal is (int32).
+ * @throws RuntimeError: shapes or dtypes do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_linalg_solve_ex(
+    dt_tensor *A, dt_tensor *B, int32_t left, int32_t check_errors, dt_tensor **result,
+    dt_tensor **info) DT_NOEXCEPT;
+
+/** X of A @ X = B with a triangular A. Zeros on the diagonal are divided by.
+ * @param A Triangular matrices [..., n, n]; the other triangle is not read.
+ * @param B Right-hand sides [..., n, k].
+ * @param upper Whether A is upper triangular.
+ * @param left Whether the system is A @ X = B, not X @ A = B. PyTorch's default: true.
+ * @param unitriangular Whether A's diagonal counts as ones and is not read. PyTorch's default:
+ *   false.
+ * @throws RuntimeError: shapes or dtypes do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_linalg_solve_triangular(
+    dt_tensor *A, dt_tensor *B, int32_t upper, int32_t left, int32_t unitriangular,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** linalg_solve_triangular with the right-hand side first.
+ * @param input Right-hand sides [..., n, k].
+ * @param A Triangular matrices [..., n, n].
+ * @param upper Whether A is upper triangular. PyTorch's default: true.
+ * @param transpose Whether A is transposed. PyTorch's default: false.
+ * @param unitriangular Whether A's diagonal counts as ones. PyTorch's default: false.
+ * @return X, and a copy of A.
+ * @throws RuntimeError: shapes or dtypes do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_triangular_solve(
+    dt_tensor *input, dt_tensor *A, int32_t upper, int32_t transpose, int32_t unitriangular,
+    dt_tensor **solution, dt_tensor **cloned_coefficient) DT_NOEXCEPT;
+
+/** The inverse of each matrix.
+ * @param A Matrices [..., n, n] of float32 or float64.
+ * @throws RuntimeError: the matrices are not square.
+ * @throws LinAlgError: a matrix is singular. */
+DT_MUST_CHECK DT_API dt_status dt_linalg_inv(dt_tensor *A, dt_tensor **out) DT_NOEXCEPT;
+
+/** Another name of `linalg_inv`.
+ * @param input Matrices [..., n, n] of float32 or float64.
+ * @throws RuntimeError: the matrices are not square.
+ * @throws LinAlgError: a matrix is singular. */
+DT_MUST_CHECK DT_API dt_status dt_inverse(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** linalg_inv without looking at whether it went well.
+ * @param A Matrices [..., n, n] of float32 or float64.
+ * @param check_errors Whether a failure is an error, not a code. PyTorch's default: false.
+ * @return The inverses, and for each matrix 0 or where the first zero on U's diagonal is (int32).
+ * @throws RuntimeError: the matrices are not square. */
+DT_MUST_CHECK DT_API dt_status dt_linalg_inv_ex(
+    dt_tensor *A, int32_t check_errors, dt_tensor **inverse, dt_tensor **info) DT_NOEXCEPT;
+
+/** The determinant of each matrix.
+ * @param A Matrices [..., n, n] of float32 or float64.
+ * @throws RuntimeError: the matrices are not square. */
+DT_MUST_CHECK DT_API dt_status dt_linalg_det(dt_tensor *A, dt_tensor **out) DT_NOEXCEPT;
+
+/** Another name of `linalg_det`.
+ * @param input Matrices [..., n, n] of float32 or float64.
+ * @throws RuntimeError: the matrices are not square. */
+DT_MUST_CHECK DT_API dt_status dt_det(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** The sign of each determinant, and log(abs(it)).
+ * @param A Matrices [..., n, n] of float32 or float64.
+ * @throws RuntimeError: the matrices are not square. */
+DT_MUST_CHECK DT_API dt_status dt_linalg_slogdet(
+    dt_tensor *A, dt_tensor **sign, dt_tensor **logabsdet) DT_NOEXCEPT;
+
+/** Another name of `linalg_slogdet`.
+ * @param input Matrices [..., n, n] of float32 or float64.
+ * @throws RuntimeError: the matrices are not square. */
+DT_MUST_CHECK DT_API dt_status dt_slogdet(
+    dt_tensor *input, dt_tensor **sign, dt_tensor **logabsdet) DT_NOEXCEPT;
+
+/** log of each determinant; NaN where it is negative.
+ * @param input Matrices [..., n, n] of float32 or float64.
+ * @throws RuntimeError: the matrices are not square. */
+DT_MUST_CHECK DT_API dt_status dt_logdet(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** A = Q @ R with orthonormal columns in Q and R upper triangular.
+ * @param A Matrices [..., m, n].
+ * @param mode 'reduced': Q [..., m, k] and R [..., k, n] with k = min(m, n); 'complete': Q [..., m,
+ *   m] and R [..., m, n]; 'r': R alone, of the reduced form. PyTorch's default: reduced.
+ * @throws RuntimeError: the mode is another word. */
+DT_MUST_CHECK DT_API dt_status dt_linalg_qr(
+    dt_tensor *A, const char *mode, dt_tensor **Q, dt_tensor **R) DT_NOEXCEPT;
+
+/** QR by Householder reflectors: R and, below its diagonal, the reflectors; and their factors.
+ * @param input Matrices [..., m, n].
+ * @throws RuntimeError: the input is no matrix. */
+DT_MUST_CHECK DT_API dt_status dt_geqrf(
+    dt_tensor *input, dt_tensor **a, dt_tensor **tau) DT_NOEXCEPT;
+
+/** The first n columns of the product of the reflectors.
+ * @param A Reflectors as geqrf gives them, [..., m, n] with m >= n.
+ * @param tau Their factors [..., k].
+ * @throws RuntimeError: shapes or dtypes do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_linalg_householder_product(
+    dt_tensor *A, dt_tensor *tau, dt_tensor **out) DT_NOEXCEPT;
+
+/** Another name of `linalg_householder_product`.
+ * @param input Reflectors as geqrf gives them, [..., m, n] with m >= n.
+ * @param input2 Their factors [..., k].
+ * @throws RuntimeError: shapes or dtypes do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_orgqr(
+    dt_tensor *input, dt_tensor *input2, dt_tensor **out) DT_NOEXCEPT;
+
+/** Product with the whole Q of the reflectors.
+ * @param input Reflectors as geqrf gives them, [..., m, k].
+ * @param input2 Their factors.
+ * @param input3 What is multiplied.
+ * @param left Whether Q is the first factor. PyTorch's default: true.
+ * @param transpose Whether Q is transposed. PyTorch's default: false.
+ * @throws RuntimeError: shapes do not fit, or an argument requires grad. */
+DT_MUST_CHECK DT_API dt_status dt_ormqr(
+    dt_tensor *input, dt_tensor *input2, dt_tensor *input3, int32_t left, int32_t transpose,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** Eigenvalues of symmetric matrices, from the smallest, and orthonormal eigenvectors as columns.
+ * @param A Matrices [..., n, n] of float32 or float64.
+ * @param UPLO Which triangle of A is read, 'L' or 'U'. PyTorch's default: L.
+ * @throws RuntimeError: the matrices are not square.
+ * @throws LinAlgError: it did not converge. */
+DT_MUST_CHECK DT_API dt_status dt_linalg_eigh(
+    dt_tensor *A, const char *UPLO, dt_tensor **eigenvalues, dt_tensor **eigenvectors) DT_NOEXCEPT;
+
+/** The eigenvalues of linalg_eigh.
+ * @param A Matrices [..., n, n] of float32 or float64.
+ * @param UPLO Which triangle of A is read, 'L' or 'U'. PyTorch's default: L.
+ * @throws RuntimeError: the matrices are not square.
+ * @throws LinAlgError: it did not converge. */
+DT_MUST_CHECK DT_API dt_status dt_linalg_eigvalsh(
+    dt_tensor *A, const char *UPLO, dt_tensor **out) DT_NOEXCEPT;
+
+/** A = U @ diag(S) @ Vh, singular values from the largest.
+ * @param A Matrices [..., m, n].
+ * @param full_matrices Whether U is [..., m, m] and Vh [..., n, n]; if not, they are [..., m, k]
+ *   and [..., k, n] with k = min(m, n). PyTorch's default: true.
+ * @param driver There is one way; to be absent. PyTorch's default: absent.
+ * @throws LinAlgError: a matrix is not finite, or it did not converge. */
+DT_MUST_CHECK DT_API dt_status dt_linalg_svd(
+    dt_tensor *A, int32_t full_matrices, const char *driver, dt_tensor **U, dt_tensor **S,
+    dt_tensor **Vh) DT_NOEXCEPT;
+
+/** The singular values of linalg_svd.
+ * @param A Matrices [..., m, n].
+ * @param driver There is one way; to be absent. PyTorch's default: absent.
+ * @throws LinAlgError: a matrix is not finite, or it did not converge. */
+DT_MUST_CHECK DT_API dt_status dt_linalg_svdvals(
+    dt_tensor *A, const char *driver, dt_tensor **out) DT_NOEXCEPT;
+
+/** input = U @ diag(S) @ V.mT.
+ * @param input Matrices [..., m, n].
+ * @param some Whether U and V have min(m, n) columns. PyTorch's default: true.
+ * @param compute_uv Whether U and V are wanted; if not, they are zeros. PyTorch's default: true.
+ * @throws LinAlgError: a matrix is not finite, or it did not converge. */
+DT_MUST_CHECK DT_API dt_status dt_svd(
+    dt_tensor *input, int32_t some, int32_t compute_uv, dt_tensor **U, dt_tensor **S,
+    dt_tensor **V) DT_NOEXCEPT;
+
+/** Moore and Penrose's pseudo-inverse [..., n, m].
+ * @param A Matrices [..., m, n].
+ * @param atol Singular values up to it count as 0. PyTorch's default: absent.
+ * @param rtol Those up to it times the largest do; absent: max(m, n) times the dtype's epsilon, or
+ *   0 if atol is given. PyTorch's default: absent.
+ * @param hermitian Whether A is symmetric. PyTorch's default: false.
+ * @throws LinAlgError: a matrix is not finite, or it did not converge. */
+DT_MUST_CHECK DT_API dt_status dt_linalg_pinv(
+    dt_tensor *A, dt_tensor *atol, dt_scalar_kind atol_kind, int64_t atol_i, double atol_f,
+    dt_tensor *rtol, dt_scalar_kind rtol_kind, int64_t rtol_i, double rtol_f, int32_t hermitian,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** How many singular values of each matrix are not 0 (int64).
+ * @param A Matrices [..., m, n].
+ * @param atol Singular values up to it count as 0. PyTorch's default: absent.
+ * @param rtol Those up to it times the largest do; absent: max(m, n) times the dtype's epsilon, or
+ *   0 if atol is given. PyTorch's default: absent.
+ * @param hermitian Whether A is symmetric. PyTorch's default: false.
+ * @throws LinAlgError: a matrix is not finite, or it did not converge. */
+DT_MUST_CHECK DT_API dt_status dt_linalg_matrix_rank(
+    dt_tensor *A, dt_tensor *atol, dt_scalar_kind atol_kind, int64_t atol_i, double atol_f,
+    dt_tensor *rtol, dt_scalar_kind rtol_kind, int64_t rtol_i, double rtol_f, int32_t hermitian,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** The X with the least norm of A @ X - B, and the least of its own.
+ * @param A Matrices [..., m, n].
+ * @param B Right-hand sides [..., m, k], or vectors [..., m] where the shape says so.
+ * @param rcond Singular values up to it times the largest count as 0; absent: max(m, n) times the
+ *   dtype's epsilon. PyTorch's default: absent.
+ * @param driver 'gelsy', as absent, 'gelsd', 'gelss' or 'gels': which of rank (all but gels) and
+ *   singular_values (gelsd, gelss) have elements. PyTorch's default: absent.
+ * @return X, the sums of squares that remain if m > n and the rank is n, the rank and the singular
+ *   values.
+ * @throws RuntimeError: shapes or dtypes do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_linalg_lstsq(
+    dt_tensor *A, dt_tensor *B, const double *rcond, const char *driver, dt_tensor **solution,
+    dt_tensor **residuals, dt_tensor **rank, dt_tensor **singular_values) DT_NOEXCEPT;
+
+/** norm(A, p) * norm(inv(A), p); by singular values, for 2 and -2, also of matrices that are not
+ * square.
+ * @param A Matrices [..., n, n] of float32 or float64.
+ * @param p The norm's order, as of linalg_matrix_norm; absent: 2. PyTorch's default: absent.
+ * @throws RuntimeError: the order is no such. */
+DT_MUST_CHECK DT_API dt_status dt_linalg_cond(
+    dt_tensor *A, dt_scalar_kind p_kind, int64_t p_i, double p_f, dt_tensor **out) DT_NOEXCEPT;
+
+/** The exponential of matrices: the sum of A^k / k!.
+ * @param A Matrices [..., n, n] of float32 or float64.
+ * @throws RuntimeError: the matrices are not square. */
+DT_MUST_CHECK DT_API dt_status dt_linalg_matrix_exp(dt_tensor *A, dt_tensor **out) DT_NOEXCEPT;
+
+/** Another name of `linalg_matrix_exp`.
+ * @param input Matrices [..., n, n] of float32 or float64.
+ * @throws RuntimeError: the matrices are not square. */
+DT_MUST_CHECK DT_API dt_status dt_matrix_exp(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** The inverse of tensordot by A: tensordot(tensorinv(A, ind), A, ind) is the identity.
+ * @param A A tensor whose first `ind` sizes have the product of the others.
+ * @param ind How many dimensions are rows. PyTorch's default: 2.
+ * @throws RuntimeError: sizes do not fit.
+ * @throws LinAlgError: the matrix is singular. */
+DT_MUST_CHECK DT_API dt_status dt_linalg_tensorinv(
+    dt_tensor *A, int64_t ind, dt_tensor **out) DT_NOEXCEPT;
+
+/** X of tensordot(A, X, X.ndim) = B.
+ * @param A A tensor whose sizes behind those of B have the product of B's.
+ * @param B The right-hand side.
+ * @param dims Dimensions of A that are moved to its end first. PyTorch's default: absent.
+ * @throws RuntimeError: sizes do not fit.
+ * @throws LinAlgError: the matrix is singular. */
+DT_MUST_CHECK DT_API dt_status dt_linalg_tensorsolve(
+    dt_tensor *A, dt_tensor *B, const int64_t *dims, int64_t dims_n, dt_tensor **out) DT_NOEXCEPT;
+
 /* ---- indexing */
 
 /** Advanced indexing, as in input[indices]: index tensors broadcast, masks stand for their nonzero
@@ -4982,11 +5391,11 @@ DT_MUST_CHECK DT_API dt_status dt_bilinear(
 DT_MUST_CHECK DT_API dt_status dt_linalg_matmul(
     dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT;
 
-/** Products of n equal matrices; the identity for n = 0.
+/** Products of n equal matrices; the identity for n = 0, of inverses for n < 0.
  * @param input Square matrices [..., k, k].
- * @param n The exponent, not negative.
+ * @param n The exponent.
  * @throws RuntimeError: the matrices are not square.
- * @throws NotImplementedError: n is negative. */
+ * @throws LinAlgError: n is negative and a matrix is singular. */
 DT_MUST_CHECK DT_API dt_status dt_matrix_power(
     dt_tensor *input, int64_t n, dt_tensor **out) DT_NOEXCEPT;
 
@@ -5043,18 +5452,27 @@ DT_MUST_CHECK DT_API dt_status dt_linalg_vector_norm(
     dt_tensor *input, dt_scalar_kind ord_kind, int64_t ord_i, double ord_f, const int64_t *dim,
     int64_t dim_n, int32_t keepdim, dt_dtype dtype, dt_tensor **out) DT_NOEXCEPT;
 
-/** Norm of matrices. Those by singular values, 2, -2 and 'nuc', are not supported.
+/** Norm of matrices. Python's 'nuc' is nuclear_norm.
  * @param input Matrices.
  * @param ord Absent ('fro' in Python): the root of the sum of squares; 1 and inf: the largest sum
- *   of |x| of a column, of a row; -1 and -inf: the smallest. PyTorch's default: absent.
+ *   of |x| of a column, of a row; -1 and -inf: the smallest; 2 and -2: the largest and the smallest
+ *   singular value. PyTorch's default: absent.
  * @param dim The two dimensions of the matrices. PyTorch's default: [-2, -1].
  * @param keepdim Whether reduced dimensions stay, with size 1. PyTorch's default: false.
  * @param dtype The dtype to convert to first. PyTorch's default: absent.
- * @throws RuntimeError: the order or the dimensions are no such.
- * @throws NotImplementedError: ord is 2 or -2. */
+ * @throws RuntimeError: the order or the dimensions are no such. */
 DT_MUST_CHECK DT_API dt_status dt_linalg_matrix_norm(
     dt_tensor *input, dt_scalar_kind ord_kind, int64_t ord_i, double ord_f, const int64_t *dim,
     int64_t dim_n, int32_t keepdim, dt_dtype dtype, dt_tensor **out) DT_NOEXCEPT;
+
+/** The sum of the singular values of matrices.
+ * @param input Matrices.
+ * @param dim The two dimensions of the matrices. PyTorch's default: [-2, -1].
+ * @param keepdim Whether reduced dimensions stay, with size 1. PyTorch's default: false.
+ * @throws RuntimeError: the dimensions are no such. */
+DT_MUST_CHECK DT_API dt_status dt_nuclear_norm(
+    dt_tensor *input, const int64_t *dim, int64_t dim_n, int32_t keepdim,
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** vector_norm of vectors, matrix_norm of matrices.
  * @param input Vectors or matrices.
@@ -5063,8 +5481,7 @@ DT_MUST_CHECK DT_API dt_status dt_linalg_matrix_norm(
  *   absent.
  * @param keepdim Whether reduced dimensions stay, with size 1. PyTorch's default: false.
  * @param dtype The dtype to convert to first. PyTorch's default: absent.
- * @throws RuntimeError: the order or the dimensions are no such.
- * @throws NotImplementedError: ord is 2 or -2, of matrices. */
+ * @throws RuntimeError: the order or the dimensions are no such. */
 DT_MUST_CHECK DT_API dt_status dt_linalg_norm(
     dt_tensor *input, dt_scalar_kind ord_kind, int64_t ord_i, double ord_f, const int64_t *dim,
     int64_t dim_n, int32_t keepdim, dt_dtype dtype, dt_tensor **out) DT_NOEXCEPT;
@@ -5373,6 +5790,25 @@ DT_MUST_CHECK DT_API dt_status dt_ctc_loss(
 DT_MUST_CHECK DT_API dt_status dt_cross_entropy(
     dt_tensor *input, dt_tensor *target, dt_tensor *weight, int64_t ignore_index,
     dt_reduction reduction, double label_smoothing, dt_tensor **out) DT_NOEXCEPT;
+
+/** cross_entropy of linear(input, linear_weight, linear_bias). Where there are more classes than
+ * features, rows are computed in chunks, and the logits [batch, classes] never held at once.
+ * @param input What the layer takes: [batch, in_features] or [in_features].
+ * @param linear_weight The layer's weight [classes, ..., in_features].
+ * @param target int64 classes [batch, ...], or probabilities of the logits' shape.
+ * @param linear_bias The layer's bias [classes, ...], or absent. PyTorch's default: absent.
+ * @param weight A factor for each class, or absent. The mean is weighted. PyTorch's default:
+ *   absent.
+ * @param reduction How the elements' losses are joined. PyTorch's default: mean.
+ * @param ignore_index A target class that counts nothing; absent: -100. PyTorch's default: absent.
+ * @param label_smoothing The share of the uniform distribution in the target, in [0, 1]. PyTorch's
+ *   default: 0.0.
+ * @throws IndexError: a target is out of range.
+ * @throws RuntimeError: shapes do not fit, or ignore_index is given for probabilities. */
+DT_MUST_CHECK DT_API dt_status dt_linear_cross_entropy(
+    dt_tensor *input, dt_tensor *linear_weight, dt_tensor *target, dt_tensor *linear_bias,
+    dt_tensor *weight, dt_reduction reduction, const int64_t *ignore_index, double label_smoothing,
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** -(target * log(input) + (1 - target) * log(1 - input)); logarithms are bounded by -100.
  * @param input Probabilities in [0, 1].
@@ -7570,6 +8006,70 @@ DT_MUST_CHECK DT_API dt_status dt_fractional_max_pool3d_with_indices(
     dt_tensor *input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *output_size,
     int64_t output_size_n, const double *output_ratio, int64_t output_ratio_n,
     dt_tensor *random_samples, dt_tensor **values, dt_tensor **indices) DT_NOEXCEPT;
+
+/* ---- profiler */
+
+/** Begins to profile the whole process. One profiler runs at a time.
+ * @param record_shapes Keep the shapes of each kernel's inputs. PyTorch's default: false.
+ * @param profile_memory Keep how much memory is in use after each kernel. PyTorch's default: false.
+ * @param device_times Measure how long a GPU computes, by events around each kernel; the other
+ *   times are those of the threads that send work. PyTorch's default: false.
+ * @throws RuntimeError: a profiler runs, or there is no GPU. */
+DT_MUST_CHECK DT_API dt_status dt_profiler_start(
+    int32_t record_shapes, int32_t profile_memory, int32_t device_times,
+    dt_profiler **out) DT_NOEXCEPT;
+
+/** Ends it; from then on it can be asked for what it found. A second time does nothing.
+ * @param self The profiler. */
+DT_MUST_CHECK DT_API dt_status dt_profiler_stop(dt_profiler *self) DT_NOEXCEPT;
+
+/** Begins a range of this thread, which contains what runs until profiler_range_end; nothing where
+ * no profiler runs.
+ * @param name The name of what comes. */
+DT_MUST_CHECK DT_API dt_status dt_profiler_range_begin(const char *name) DT_NOEXCEPT;
+
+/** Ends the range that this thread began last. */
+DT_MUST_CHECK DT_API dt_status dt_profiler_range_end(void) DT_NOEXCEPT;
+
+/** A table of all activities, a row for each name: time of their own, time with what they contain,
+ * memory, calls.
+ * @param self The profiler.
+ * @param sort_by cpu_time_total, self_cpu_time_total, cpu_time, count, cpu_memory_usage,
+ *   self_cpu_memory_usage, and of a GPU device_time_total, self_device_time_total; empty: in the
+ *   order in which they began. PyTorch's default: .
+ * @param row_limit How many rows at most; -1: all. PyTorch's default: 100.
+ * @param group_by_input_shape Give each combination of shapes a row. PyTorch's default: false.
+ * @throws ValueError: there is no such column.
+ * @throws RuntimeError: the profiler runs. */
+DT_MUST_CHECK DT_API dt_status dt_profiler_table(
+    dt_profiler *self, const char *sort_by, int64_t row_limit, int32_t group_by_input_shape,
+    dt_bytes **out) DT_NOEXCEPT;
+
+/** Where the most memory was in use on each device, and which ops and ranges took it until then.
+ * @param self The profiler.
+ * @param row_limit How many rows at most; -1: all. PyTorch's default: 10.
+ * @throws RuntimeError: the profiler runs, or did not look at memory. */
+DT_MUST_CHECK DT_API dt_status dt_profiler_memory_summary(
+    dt_profiler *self, int64_t row_limit, dt_bytes **out) DT_NOEXCEPT;
+
+/** All activities in the order in which they began.
+ * @param self The profiler.
+ * @return The names, the shapes of inputs, and int64 [activities, 11]: kind (0: kernel, 1: node of
+ *   a backward, 2: range), thread, start, duration, time of its own, a GPU's time, a GPU's time of
+ *   its own (nanoseconds), memory, memory of its own, memory in use afterwards (bytes), the number
+ *   of the activity around it or -1.
+ * @throws RuntimeError: the profiler runs. */
+DT_MUST_CHECK DT_API dt_status dt_profiler_activities(
+    dt_profiler *self, dt_string_list **names, dt_string_list **shapes,
+    dt_tensor **numbers) DT_NOEXCEPT;
+
+/** Writes all activities as JSON that chrome://tracing and ui.perfetto.dev show.
+ * @param self The profiler.
+ * @param path The file.
+ * @throws OSError: it cannot be written.
+ * @throws RuntimeError: the profiler runs. */
+DT_MUST_CHECK DT_API dt_status dt_profiler_export_chrome_trace(
+    dt_profiler *self, const char *path) DT_NOEXCEPT;
 
 /* ---- random */
 

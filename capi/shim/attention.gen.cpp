@@ -5,6 +5,7 @@
 #include "capi/shim/guard.h"
 #include "capi/shim/types.gen.h"
 #include "core/ops/attention.gen.h"
+#include "core/ops/autocast.gen.h"
 
 using namespace dt;
 using namespace dt::capi;
@@ -23,7 +24,7 @@ dt_status dt_scaled_dot_product_attention(
     const auto scale_ = optional_number(scale);
     const bool enable_gqa_ = enable_gqa != 0;
     need(out, "out");
-    put(out, dt::scaled_dot_product_attention(query_, key_, value_, attn_mask_, dropout_p_, is_causal_, scale_, enable_gqa_));
+    put(out, dt::autocast::scaled_dot_product_attention(query_, key_, value_, attn_mask_, dropout_p_, is_causal_, scale_, enable_gqa_));
   });
 }
 

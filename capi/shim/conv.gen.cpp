@@ -4,6 +4,7 @@
 #include "capi/shim/adapters.h"
 #include "capi/shim/guard.h"
 #include "capi/shim/types.gen.h"
+#include "core/ops/autocast.gen.h"
 #include "core/ops/conv.gen.h"
 
 using namespace dt;
@@ -23,7 +24,7 @@ dt_status dt_conv1d(
     const auto dilation_ = list(dilation, dilation_n, "dilation");
     const auto groups_ = groups;
     need(out, "out");
-    put(out, dt::conv1d(input_, weight_, bias_, stride_, padding_, dilation_, groups_));
+    put(out, dt::autocast::conv1d(input_, weight_, bias_, stride_, padding_, dilation_, groups_));
   });
 }
 
@@ -41,7 +42,7 @@ dt_status dt_conv1d_padding(
     const auto dilation_ = list(dilation, dilation_n, "dilation");
     const auto groups_ = groups;
     need(out, "out");
-    put(out, dt::conv1d_padding(input_, weight_, bias_, stride_, padding_, dilation_, groups_));
+    put(out, dt::autocast::conv1d_padding(input_, weight_, bias_, stride_, padding_, dilation_, groups_));
   });
 }
 
@@ -61,7 +62,7 @@ dt_status dt_conv_transpose1d(
     const auto groups_ = groups;
     const auto dilation_ = list(dilation, dilation_n, "dilation");
     need(out, "out");
-    put(out, dt::conv_transpose1d(input_, weight_, bias_, stride_, padding_, output_padding_, groups_, dilation_));
+    put(out, dt::autocast::conv_transpose1d(input_, weight_, bias_, stride_, padding_, output_padding_, groups_, dilation_));
   });
 }
 
@@ -79,7 +80,7 @@ dt_status dt_conv2d(
     const auto dilation_ = list(dilation, dilation_n, "dilation");
     const auto groups_ = groups;
     need(out, "out");
-    put(out, dt::conv2d(input_, weight_, bias_, stride_, padding_, dilation_, groups_));
+    put(out, dt::autocast::conv2d(input_, weight_, bias_, stride_, padding_, dilation_, groups_));
   });
 }
 
@@ -97,7 +98,7 @@ dt_status dt_conv2d_padding(
     const auto dilation_ = list(dilation, dilation_n, "dilation");
     const auto groups_ = groups;
     need(out, "out");
-    put(out, dt::conv2d_padding(input_, weight_, bias_, stride_, padding_, dilation_, groups_));
+    put(out, dt::autocast::conv2d_padding(input_, weight_, bias_, stride_, padding_, dilation_, groups_));
   });
 }
 
@@ -117,7 +118,7 @@ dt_status dt_conv_transpose2d(
     const auto groups_ = groups;
     const auto dilation_ = list(dilation, dilation_n, "dilation");
     need(out, "out");
-    put(out, dt::conv_transpose2d(input_, weight_, bias_, stride_, padding_, output_padding_, groups_, dilation_));
+    put(out, dt::autocast::conv_transpose2d(input_, weight_, bias_, stride_, padding_, output_padding_, groups_, dilation_));
   });
 }
 
@@ -135,7 +136,7 @@ dt_status dt_conv3d(
     const auto dilation_ = list(dilation, dilation_n, "dilation");
     const auto groups_ = groups;
     need(out, "out");
-    put(out, dt::conv3d(input_, weight_, bias_, stride_, padding_, dilation_, groups_));
+    put(out, dt::autocast::conv3d(input_, weight_, bias_, stride_, padding_, dilation_, groups_));
   });
 }
 
@@ -153,7 +154,7 @@ dt_status dt_conv3d_padding(
     const auto dilation_ = list(dilation, dilation_n, "dilation");
     const auto groups_ = groups;
     need(out, "out");
-    put(out, dt::conv3d_padding(input_, weight_, bias_, stride_, padding_, dilation_, groups_));
+    put(out, dt::autocast::conv3d_padding(input_, weight_, bias_, stride_, padding_, dilation_, groups_));
   });
 }
 
@@ -173,6 +174,6 @@ dt_status dt_conv_transpose3d(
     const auto groups_ = groups;
     const auto dilation_ = list(dilation, dilation_n, "dilation");
     need(out, "out");
-    put(out, dt::conv_transpose3d(input_, weight_, bias_, stride_, padding_, output_padding_, groups_, dilation_));
+    put(out, dt::autocast::conv_transpose3d(input_, weight_, bias_, stride_, padding_, output_padding_, groups_, dilation_));
   });
 }

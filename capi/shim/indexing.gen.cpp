@@ -5,6 +5,7 @@
 #include "capi/shim/guard.h"
 #include "capi/shim/types.gen.h"
 #include "capi/shim/subscript.h"
+#include "core/ops/autocast.gen.h"
 #include "core/ops/indexing.gen.h"
 
 using namespace dt;
@@ -31,7 +32,7 @@ dt_status dt_index_put(
     const Pin<dt_tensor> values_pin(values, "values"); auto& values_ = *values_pin;
     const bool accumulate_ = accumulate != 0;
     need(out, "out");
-    put(out, dt::index_put(input_, indices_, values_, accumulate_));
+    put(out, dt::autocast::index_put(input_, indices_, values_, accumulate_));
   });
 }
 
@@ -136,7 +137,7 @@ dt_status dt_scatter_add(
     const Pin<dt_tensor> index_pin(index, "index"); auto& index_ = *index_pin;
     const Pin<dt_tensor> src_pin(src, "src"); auto& src_ = *src_pin;
     need(out, "out");
-    put(out, dt::scatter_add(input_, dim_, index_, src_));
+    put(out, dt::autocast::scatter_add(input_, dim_, index_, src_));
   });
 }
 
@@ -246,7 +247,7 @@ dt_status dt_index_copy(
     const Pin<dt_tensor> index_pin(index, "index"); auto& index_ = *index_pin;
     const Pin<dt_tensor> source_pin(source, "source"); auto& source_ = *source_pin;
     need(out, "out");
-    put(out, dt::index_copy(input_, dim_, index_, source_));
+    put(out, dt::autocast::index_copy(input_, dim_, index_, source_));
   });
 }
 

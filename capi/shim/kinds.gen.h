@@ -17,6 +17,7 @@
 #include "core/runtime/context.h"
 #include "core/runtime/generator.h"
 #include "core/runtime/graph.h"
+#include "core/runtime/profiler.h"
 #include "core/runtime/stream.h"
 #include "core/tensor/tensor.h"
 
@@ -82,64 +83,71 @@ struct HandleKind<dt_lr_scheduler> {
 };
 
 template <>
+struct HandleKind<dt_profiler> {
+  using Object = Ref<Profiler>;
+  static constexpr uint32_t number = 9;
+  static constexpr const char* name = "profiler";
+};
+
+template <>
 struct HandleKind<dt_node> {
   using Object = Ref<Node>;
-  static constexpr uint32_t number = 9;
+  static constexpr uint32_t number = 10;
   static constexpr const char* name = "node";
 };
 
 template <>
 struct HandleKind<dt_tensor> {
   using Object = Tensor;
-  static constexpr uint32_t number = 10;
+  static constexpr uint32_t number = 11;
   static constexpr const char* name = "tensor";
 };
 
 template <>
 struct HandleKind<dt_tensor_list> {
   using Object = std::vector<Tensor>;
-  static constexpr uint32_t number = 11;
+  static constexpr uint32_t number = 12;
   static constexpr const char* name = "tensor_list";
 };
 
 template <>
 struct HandleKind<dt_bytes> {
   using Object = std::string;
-  static constexpr uint32_t number = 12;
+  static constexpr uint32_t number = 13;
   static constexpr const char* name = "bytes";
 };
 
 template <>
 struct HandleKind<dt_string_list> {
   using Object = std::vector<std::string>;
-  static constexpr uint32_t number = 13;
+  static constexpr uint32_t number = 14;
   static constexpr const char* name = "string_list";
 };
 
 template <>
 struct HandleKind<dt_generator> {
   using Object = Ref<Generator>;
-  static constexpr uint32_t number = 14;
+  static constexpr uint32_t number = 15;
   static constexpr const char* name = "generator";
 };
 
 template <>
 struct HandleKind<dt_context> {
   using Object = Ref<Context>;
-  static constexpr uint32_t number = 15;
+  static constexpr uint32_t number = 16;
   static constexpr const char* name = "context";
 };
 
 template <>
 struct HandleKind<dt_hook> {
   using Object = Hook;
-  static constexpr uint32_t number = 16;
+  static constexpr uint32_t number = 17;
   static constexpr const char* name = "hook";
 };
 
-inline constexpr const char* kKindNames[] = {"", "dataset", "data_loader", "stream", "event", "graph", "module", "optimizer", "lr_scheduler", "node", "tensor", "tensor_list", "bytes", "string_list", "generator", "context", "hook"};
-inline constexpr uint32_t kKindCount = 16;
+inline constexpr const char* kKindNames[] = {"", "dataset", "data_loader", "stream", "event", "graph", "module", "optimizer", "lr_scheduler", "profiler", "node", "tensor", "tensor_list", "bytes", "string_list", "generator", "context", "hook"};
+inline constexpr uint32_t kKindCount = 17;
 
-#define DT_HANDLE_KINDS(X) X(dt_dataset) X(dt_data_loader) X(dt_stream) X(dt_event) X(dt_graph) X(dt_module) X(dt_optimizer) X(dt_lr_scheduler) X(dt_node) X(dt_tensor) X(dt_tensor_list) X(dt_bytes) X(dt_string_list) X(dt_generator) X(dt_context) X(dt_hook)
+#define DT_HANDLE_KINDS(X) X(dt_dataset) X(dt_data_loader) X(dt_stream) X(dt_event) X(dt_graph) X(dt_module) X(dt_optimizer) X(dt_lr_scheduler) X(dt_profiler) X(dt_node) X(dt_tensor) X(dt_tensor_list) X(dt_bytes) X(dt_string_list) X(dt_generator) X(dt_context) X(dt_hook)
 
 }  // namespace dt::capi

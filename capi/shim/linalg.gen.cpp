@@ -4,6 +4,7 @@
 #include "capi/shim/adapters.h"
 #include "capi/shim/guard.h"
 #include "capi/shim/types.gen.h"
+#include "core/ops/autocast.gen.h"
 #include "core/ops/linalg.gen.h"
 #include "core/ops/overwrite.h"
 #include "core/ops/reduce.gen.h"
@@ -18,7 +19,7 @@ dt_status dt_matmul(dt_tensor *input, dt_tensor *other, dt_tensor **out) noexcep
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const Pin<dt_tensor> other_pin(other, "other"); auto& other_ = *other_pin;
     need(out, "out");
-    put(out, dt::matmul(input_, other_));
+    put(out, dt::autocast::matmul(input_, other_));
   });
 }
 
@@ -28,7 +29,7 @@ dt_status dt_mm(dt_tensor *input, dt_tensor *mat2, dt_tensor **out) noexcept {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const Pin<dt_tensor> mat2_pin(mat2, "mat2"); auto& mat2_ = *mat2_pin;
     need(out, "out");
-    put(out, dt::mm(input_, mat2_));
+    put(out, dt::autocast::mm(input_, mat2_));
   });
 }
 
@@ -38,7 +39,7 @@ dt_status dt_bmm(dt_tensor *input, dt_tensor *mat2, dt_tensor **out) noexcept {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const Pin<dt_tensor> mat2_pin(mat2, "mat2"); auto& mat2_ = *mat2_pin;
     need(out, "out");
-    put(out, dt::bmm(input_, mat2_));
+    put(out, dt::autocast::bmm(input_, mat2_));
   });
 }
 
@@ -54,7 +55,7 @@ dt_status dt_baddbmm(
     const Scalar beta_ = scalar(beta_kind, beta_i, beta_f, "beta");
     const Scalar alpha_ = scalar(alpha_kind, alpha_i, alpha_f, "alpha");
     need(out, "out");
-    put(out, dt::baddbmm(input_, batch1_, batch2_, beta_, alpha_));
+    put(out, dt::autocast::baddbmm(input_, batch1_, batch2_, beta_, alpha_));
   });
 }
 
@@ -84,7 +85,7 @@ dt_status dt_addbmm(
     const Scalar beta_ = scalar(beta_kind, beta_i, beta_f, "beta");
     const Scalar alpha_ = scalar(alpha_kind, alpha_i, alpha_f, "alpha");
     need(out, "out");
-    put(out, dt::addbmm(input_, batch1_, batch2_, beta_, alpha_));
+    put(out, dt::autocast::addbmm(input_, batch1_, batch2_, beta_, alpha_));
   });
 }
 
@@ -108,7 +109,7 @@ dt_status dt_mv(dt_tensor *input, dt_tensor *vec, dt_tensor **out) noexcept {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const Pin<dt_tensor> vec_pin(vec, "vec"); auto& vec_ = *vec_pin;
     need(out, "out");
-    put(out, dt::mv(input_, vec_));
+    put(out, dt::autocast::mv(input_, vec_));
   });
 }
 
@@ -124,7 +125,7 @@ dt_status dt_addmv(
     const Scalar beta_ = scalar(beta_kind, beta_i, beta_f, "beta");
     const Scalar alpha_ = scalar(alpha_kind, alpha_i, alpha_f, "alpha");
     need(out, "out");
-    put(out, dt::addmv(input_, mat_, vec_, beta_, alpha_));
+    put(out, dt::autocast::addmv(input_, mat_, vec_, beta_, alpha_));
   });
 }
 
@@ -147,7 +148,7 @@ dt_status dt_vdot(dt_tensor *input, dt_tensor *other, dt_tensor **out) noexcept 
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const Pin<dt_tensor> other_pin(other, "other"); auto& other_ = *other_pin;
     need(out, "out");
-    put(out, dot(input_, other_));
+    put(out, dt::autocast::dot(input_, other_));
   });
 }
 
@@ -157,7 +158,7 @@ dt_status dt_dot(dt_tensor *input, dt_tensor *tensor, dt_tensor **out) noexcept 
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const Pin<dt_tensor> tensor_pin(tensor, "tensor"); auto& tensor_ = *tensor_pin;
     need(out, "out");
-    put(out, dt::dot(input_, tensor_));
+    put(out, dt::autocast::dot(input_, tensor_));
   });
 }
 
@@ -173,7 +174,7 @@ dt_status dt_addmm(
     const Scalar beta_ = scalar(beta_kind, beta_i, beta_f, "beta");
     const Scalar alpha_ = scalar(alpha_kind, alpha_i, alpha_f, "alpha");
     need(out, "out");
-    put(out, dt::addmm(input_, mat1_, mat2_, beta_, alpha_));
+    put(out, dt::autocast::addmm(input_, mat1_, mat2_, beta_, alpha_));
   });
 }
 
@@ -212,7 +213,7 @@ dt_status dt_addr(
     const Scalar beta_ = scalar(beta_kind, beta_i, beta_f, "beta");
     const Scalar alpha_ = scalar(alpha_kind, alpha_i, alpha_f, "alpha");
     need(out, "out");
-    put(out, dt::addr(input_, vec1_, vec2_, beta_, alpha_));
+    put(out, dt::autocast::addr(input_, vec1_, vec2_, beta_, alpha_));
   });
 }
 
@@ -247,7 +248,7 @@ dt_status dt_cross(
     const Pin<dt_tensor> other_pin(other, "other"); auto& other_ = *other_pin;
     const auto dim_ = optional_number(dim);
     need(out, "out");
-    put(out, dt::cross(input_, other_, dim_));
+    put(out, dt::autocast::cross(input_, other_, dim_));
   });
 }
 
@@ -269,7 +270,7 @@ dt_status dt_einsum(
     const std::string equation_ = string(equation, "equation");
     const TensorArray operands_array(operands, operands_n, "operands"); const TensorList operands_ = operands_array;
     need(out, "out");
-    put(out, dt::einsum(equation_, operands_));
+    put(out, dt::autocast::einsum(equation_, operands_));
   });
 }
 
@@ -280,7 +281,7 @@ dt_status dt_tensordot(dt_tensor *a, dt_tensor *b, int64_t dims, dt_tensor **out
     const Pin<dt_tensor> b_pin(b, "b"); auto& b_ = *b_pin;
     const auto dims_ = dims;
     need(out, "out");
-    put(out, dt::tensordot(a_, b_, dims_));
+    put(out, dt::autocast::tensordot(a_, b_, dims_));
   });
 }
 
@@ -294,7 +295,7 @@ dt_status dt_tensordot_dims(
     const auto dims_a_ = list(dims_a, dims_a_n, "dims_a");
     const auto dims_b_ = list(dims_b, dims_b_n, "dims_b");
     need(out, "out");
-    put(out, dt::tensordot_dims(a_, b_, dims_a_, dims_b_));
+    put(out, dt::autocast::tensordot_dims(a_, b_, dims_a_, dims_b_));
   });
 }
 
@@ -308,7 +309,7 @@ dt_status dt_bilinear(
     const Pin<dt_tensor> weight_pin(weight, "weight"); auto& weight_ = *weight_pin;
     const OptionalPin<dt_tensor> bias_pin(bias, "bias"); auto& bias_ = *bias_pin;
     need(out, "out");
-    put(out, dt::bilinear(input1_, input2_, weight_, bias_));
+    put(out, dt::autocast::bilinear(input1_, input2_, weight_, bias_));
   });
 }
 
@@ -318,7 +319,7 @@ dt_status dt_linalg_matmul(dt_tensor *input, dt_tensor *other, dt_tensor **out) 
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const Pin<dt_tensor> other_pin(other, "other"); auto& other_ = *other_pin;
     need(out, "out");
-    put(out, matmul(input_, other_));
+    put(out, dt::autocast::matmul(input_, other_));
   });
 }
 
@@ -338,7 +339,7 @@ dt_status dt_linalg_multi_dot(
   return guard("linalg_multi_dot", [&] {
     const TensorArray tensors_array(tensors, tensors_n, "tensors"); const TensorList tensors_ = tensors_array;
     need(out, "out");
-    put(out, dt::linalg_multi_dot(tensors_));
+    put(out, dt::autocast::linalg_multi_dot(tensors_));
   });
 }
 
@@ -348,7 +349,7 @@ dt_status dt_chain_matmul(
   return guard("chain_matmul", [&] {
     const TensorArray matrices_array(matrices, matrices_n, "matrices"); const TensorList matrices_ = matrices_array;
     need(out, "out");
-    put(out, dt::chain_matmul(matrices_));
+    put(out, dt::autocast::chain_matmul(matrices_));
   });
 }
 
@@ -357,7 +358,7 @@ dt_status dt_trace(dt_tensor *input, dt_tensor **out) noexcept {
   return guard("trace", [&] {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     need(out, "out");
-    put(out, dt::trace(input_));
+    put(out, dt::autocast::trace(input_));
   });
 }
 
@@ -393,7 +394,7 @@ dt_status dt_linalg_vecdot(dt_tensor *x, dt_tensor *y, int64_t dim, dt_tensor **
     const Pin<dt_tensor> y_pin(y, "y"); auto& y_ = *y_pin;
     const auto dim_ = dim;
     need(out, "out");
-    put(out, dt::linalg_vecdot(x_, y_, dim_));
+    put(out, dt::autocast::linalg_vecdot(x_, y_, dim_));
   });
 }
 
@@ -408,7 +409,7 @@ dt_status dt_linalg_vector_norm(
     const bool keepdim_ = keepdim != 0;
     const DType dtype_ = optional_enum<DType>(dtype, "dtype");
     need(out, "out");
-    put(out, norm(input_, ord_, dim_, keepdim_, dtype_));
+    put(out, dt::autocast::norm(input_, ord_, dim_, keepdim_, dtype_));
   });
 }
 
@@ -423,7 +424,20 @@ dt_status dt_linalg_matrix_norm(
     const bool keepdim_ = keepdim != 0;
     const DType dtype_ = optional_enum<DType>(dtype, "dtype");
     need(out, "out");
-    put(out, dt::linalg_matrix_norm(input_, ord_, dim_, keepdim_, dtype_));
+    put(out, dt::autocast::linalg_matrix_norm(input_, ord_, dim_, keepdim_, dtype_));
+  });
+}
+
+dt_status dt_nuclear_norm(
+    dt_tensor *input, const int64_t *dim, int64_t dim_n, int32_t keepdim,
+    dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("nuclear_norm", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto dim_ = list(dim, dim_n, "dim");
+    const bool keepdim_ = keepdim != 0;
+    need(out, "out");
+    put(out, dt::nuclear_norm(input_, dim_, keepdim_));
   });
 }
 
@@ -438,7 +452,7 @@ dt_status dt_linalg_norm(
     const bool keepdim_ = keepdim != 0;
     const DType dtype_ = optional_enum<DType>(dtype, "dtype");
     need(out, "out");
-    put(out, dt::linalg_norm(input_, ord_, dim_, keepdim_, dtype_));
+    put(out, dt::autocast::linalg_norm(input_, ord_, dim_, keepdim_, dtype_));
   });
 }
 
@@ -451,7 +465,7 @@ dt_status dt_cosine_similarity(
     const auto dim_ = dim;
     const auto eps_ = eps;
     need(out, "out");
-    put(out, dt::cosine_similarity(x1_, x2_, dim_, eps_));
+    put(out, dt::autocast::cosine_similarity(x1_, x2_, dim_, eps_));
   });
 }
 
@@ -465,7 +479,7 @@ dt_status dt_pairwise_distance(
     const auto eps_ = eps;
     const bool keepdim_ = keepdim != 0;
     need(out, "out");
-    put(out, dt::pairwise_distance(x1_, x2_, p_, eps_, keepdim_));
+    put(out, dt::autocast::pairwise_distance(x1_, x2_, p_, eps_, keepdim_));
   });
 }
 
@@ -478,7 +492,7 @@ dt_status dt_dist(
     const Pin<dt_tensor> other_pin(other, "other"); auto& other_ = *other_pin;
     const Scalar p_ = scalar(p_kind, p_i, p_f, "p");
     need(out, "out");
-    put(out, dt::dist(input_, other_, p_));
+    put(out, dt::autocast::dist(input_, other_, p_));
   });
 }
 
@@ -491,7 +505,7 @@ dt_status dt_cdist(
     const auto p_ = p;
     const auto compute_mode_ = optional_number(compute_mode);
     need(out, "out");
-    put(out, dt::cdist(x1_, x2_, p_, compute_mode_));
+    put(out, dt::autocast::cdist(x1_, x2_, p_, compute_mode_));
   });
 }
 
@@ -501,7 +515,7 @@ dt_status dt_pdist(dt_tensor *input, double p, dt_tensor **out) noexcept {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const auto p_ = p;
     need(out, "out");
-    put(out, dt::pdist(input_, p_));
+    put(out, dt::autocast::pdist(input_, p_));
   });
 }
 
@@ -515,7 +529,7 @@ dt_status dt_renorm(
     const auto dim_ = dim;
     const Scalar maxnorm_ = scalar(maxnorm_kind, maxnorm_i, maxnorm_f, "maxnorm");
     need(out, "out");
-    put(out, dt::renorm(input_, p_, dim_, maxnorm_));
+    put(out, dt::autocast::renorm(input_, p_, dim_, maxnorm_));
   });
 }
 

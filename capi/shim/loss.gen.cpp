@@ -4,6 +4,7 @@
 #include "capi/shim/adapters.h"
 #include "capi/shim/guard.h"
 #include "capi/shim/types.gen.h"
+#include "core/ops/autocast.gen.h"
 #include "core/ops/loss.gen.h"
 
 using namespace dt;
@@ -19,7 +20,7 @@ dt_status dt_mse_loss(
     const Reduction reduction_ = enum_value<Reduction>(reduction, "reduction");
     const OptionalPin<dt_tensor> weight_pin(weight, "weight"); auto& weight_ = *weight_pin;
     need(out, "out");
-    put(out, dt::mse_loss(input_, target_, reduction_, weight_));
+    put(out, dt::autocast::mse_loss(input_, target_, reduction_, weight_));
   });
 }
 
@@ -33,7 +34,7 @@ dt_status dt_l1_loss(
     const Reduction reduction_ = enum_value<Reduction>(reduction, "reduction");
     const OptionalPin<dt_tensor> weight_pin(weight, "weight"); auto& weight_ = *weight_pin;
     need(out, "out");
-    put(out, dt::l1_loss(input_, target_, reduction_, weight_));
+    put(out, dt::autocast::l1_loss(input_, target_, reduction_, weight_));
   });
 }
 
@@ -47,7 +48,7 @@ dt_status dt_smooth_l1_loss(
     const Reduction reduction_ = enum_value<Reduction>(reduction, "reduction");
     const auto beta_ = beta;
     need(out, "out");
-    put(out, dt::smooth_l1_loss(input_, target_, reduction_, beta_));
+    put(out, dt::autocast::smooth_l1_loss(input_, target_, reduction_, beta_));
   });
 }
 
@@ -62,7 +63,7 @@ dt_status dt_huber_loss(
     const auto delta_ = delta;
     const OptionalPin<dt_tensor> weight_pin(weight, "weight"); auto& weight_ = *weight_pin;
     need(out, "out");
-    put(out, dt::huber_loss(input_, target_, reduction_, delta_, weight_));
+    put(out, dt::autocast::huber_loss(input_, target_, reduction_, delta_, weight_));
   });
 }
 
@@ -76,7 +77,7 @@ dt_status dt_kl_div(
     const DivergenceReduction reduction_ = enum_value<DivergenceReduction>(reduction, "reduction");
     const bool log_target_ = log_target != 0;
     need(out, "out");
-    put(out, dt::kl_div(input_, target_, reduction_, log_target_));
+    put(out, dt::autocast::kl_div(input_, target_, reduction_, log_target_));
   });
 }
 
@@ -92,7 +93,7 @@ dt_status dt_poisson_nll_loss(
     const auto eps_ = eps;
     const Reduction reduction_ = enum_value<Reduction>(reduction, "reduction");
     need(out, "out");
-    put(out, dt::poisson_nll_loss(input_, target_, log_input_, full_, eps_, reduction_));
+    put(out, dt::autocast::poisson_nll_loss(input_, target_, log_input_, full_, eps_, reduction_));
   });
 }
 
@@ -108,7 +109,7 @@ dt_status dt_gaussian_nll_loss(
     const auto eps_ = eps;
     const Reduction reduction_ = enum_value<Reduction>(reduction, "reduction");
     need(out, "out");
-    put(out, dt::gaussian_nll_loss(input_, target_, var_, full_, eps_, reduction_));
+    put(out, dt::autocast::gaussian_nll_loss(input_, target_, var_, full_, eps_, reduction_));
   });
 }
 
@@ -120,7 +121,7 @@ dt_status dt_soft_margin_loss(
     const Pin<dt_tensor> target_pin(target, "target"); auto& target_ = *target_pin;
     const Reduction reduction_ = enum_value<Reduction>(reduction, "reduction");
     need(out, "out");
-    put(out, dt::soft_margin_loss(input_, target_, reduction_));
+    put(out, dt::autocast::soft_margin_loss(input_, target_, reduction_));
   });
 }
 
@@ -134,7 +135,7 @@ dt_status dt_hinge_embedding_loss(
     const auto margin_ = margin;
     const Reduction reduction_ = enum_value<Reduction>(reduction, "reduction");
     need(out, "out");
-    put(out, dt::hinge_embedding_loss(input_, target_, margin_, reduction_));
+    put(out, dt::autocast::hinge_embedding_loss(input_, target_, margin_, reduction_));
   });
 }
 
@@ -149,7 +150,7 @@ dt_status dt_margin_ranking_loss(
     const auto margin_ = margin;
     const Reduction reduction_ = enum_value<Reduction>(reduction, "reduction");
     need(out, "out");
-    put(out, dt::margin_ranking_loss(input1_, input2_, target_, margin_, reduction_));
+    put(out, dt::autocast::margin_ranking_loss(input1_, input2_, target_, margin_, reduction_));
   });
 }
 
@@ -164,7 +165,7 @@ dt_status dt_cosine_embedding_loss(
     const auto margin_ = margin;
     const Reduction reduction_ = enum_value<Reduction>(reduction, "reduction");
     need(out, "out");
-    put(out, dt::cosine_embedding_loss(input1_, input2_, target_, margin_, reduction_));
+    put(out, dt::autocast::cosine_embedding_loss(input1_, input2_, target_, margin_, reduction_));
   });
 }
 
@@ -182,7 +183,7 @@ dt_status dt_triplet_margin_loss(
     const bool swap_ = swap != 0;
     const Reduction reduction_ = enum_value<Reduction>(reduction, "reduction");
     need(out, "out");
-    put(out, dt::triplet_margin_loss(anchor_, positive_, negative_, margin_, p_, eps_, swap_, reduction_));
+    put(out, dt::autocast::triplet_margin_loss(anchor_, positive_, negative_, margin_, p_, eps_, swap_, reduction_));
   });
 }
 
@@ -198,7 +199,7 @@ dt_status dt_multi_margin_loss(
     const OptionalPin<dt_tensor> weight_pin(weight, "weight"); auto& weight_ = *weight_pin;
     const Reduction reduction_ = enum_value<Reduction>(reduction, "reduction");
     need(out, "out");
-    put(out, dt::multi_margin_loss(input_, target_, p_, margin_, weight_, reduction_));
+    put(out, dt::autocast::multi_margin_loss(input_, target_, p_, margin_, weight_, reduction_));
   });
 }
 
@@ -210,7 +211,7 @@ dt_status dt_multilabel_margin_loss(
     const Pin<dt_tensor> target_pin(target, "target"); auto& target_ = *target_pin;
     const Reduction reduction_ = enum_value<Reduction>(reduction, "reduction");
     need(out, "out");
-    put(out, dt::multilabel_margin_loss(input_, target_, reduction_));
+    put(out, dt::autocast::multilabel_margin_loss(input_, target_, reduction_));
   });
 }
 
@@ -239,7 +240,7 @@ dt_status dt_nll_loss(
     const auto ignore_index_ = ignore_index;
     const Reduction reduction_ = enum_value<Reduction>(reduction, "reduction");
     need(out, "out");
-    put(out, dt::nll_loss(input_, target_, weight_, ignore_index_, reduction_));
+    put(out, dt::autocast::nll_loss(input_, target_, weight_, ignore_index_, reduction_));
   });
 }
 
@@ -256,7 +257,7 @@ dt_status dt_ctc_loss(
     const Reduction reduction_ = enum_value<Reduction>(reduction, "reduction");
     const bool zero_infinity_ = zero_infinity != 0;
     need(out, "out");
-    put(out, dt::ctc_loss(log_probs_, targets_, input_lengths_, target_lengths_, blank_, reduction_, zero_infinity_));
+    put(out, dt::autocast::ctc_loss(log_probs_, targets_, input_lengths_, target_lengths_, blank_, reduction_, zero_infinity_));
   });
 }
 
@@ -272,7 +273,26 @@ dt_status dt_cross_entropy(
     const Reduction reduction_ = enum_value<Reduction>(reduction, "reduction");
     const auto label_smoothing_ = label_smoothing;
     need(out, "out");
-    put(out, dt::cross_entropy(input_, target_, weight_, ignore_index_, reduction_, label_smoothing_));
+    put(out, dt::autocast::cross_entropy(input_, target_, weight_, ignore_index_, reduction_, label_smoothing_));
+  });
+}
+
+dt_status dt_linear_cross_entropy(
+    dt_tensor *input, dt_tensor *linear_weight, dt_tensor *target, dt_tensor *linear_bias,
+    dt_tensor *weight, dt_reduction reduction, const int64_t *ignore_index, double label_smoothing,
+    dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("linear_cross_entropy", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> linear_weight_pin(linear_weight, "linear_weight"); auto& linear_weight_ = *linear_weight_pin;
+    const Pin<dt_tensor> target_pin(target, "target"); auto& target_ = *target_pin;
+    const OptionalPin<dt_tensor> linear_bias_pin(linear_bias, "linear_bias"); auto& linear_bias_ = *linear_bias_pin;
+    const OptionalPin<dt_tensor> weight_pin(weight, "weight"); auto& weight_ = *weight_pin;
+    const Reduction reduction_ = enum_value<Reduction>(reduction, "reduction");
+    const auto ignore_index_ = optional_number(ignore_index);
+    const auto label_smoothing_ = label_smoothing;
+    need(out, "out");
+    put(out, dt::linear_cross_entropy(input_, linear_weight_, target_, linear_bias_, weight_, reduction_, ignore_index_, label_smoothing_));
   });
 }
 
@@ -286,7 +306,7 @@ dt_status dt_binary_cross_entropy(
     const OptionalPin<dt_tensor> weight_pin(weight, "weight"); auto& weight_ = *weight_pin;
     const Reduction reduction_ = enum_value<Reduction>(reduction, "reduction");
     need(out, "out");
-    put(out, dt::binary_cross_entropy(input_, target_, weight_, reduction_));
+    put(out, dt::autocast::binary_cross_entropy(input_, target_, weight_, reduction_));
   });
 }
 
@@ -301,6 +321,6 @@ dt_status dt_binary_cross_entropy_with_logits(
     const Reduction reduction_ = enum_value<Reduction>(reduction, "reduction");
     const OptionalPin<dt_tensor> pos_weight_pin(pos_weight, "pos_weight"); auto& pos_weight_ = *pos_weight_pin;
     need(out, "out");
-    put(out, dt::binary_cross_entropy_with_logits(input_, target_, weight_, reduction_, pos_weight_));
+    put(out, dt::autocast::binary_cross_entropy_with_logits(input_, target_, weight_, reduction_, pos_weight_));
   });
 }

@@ -4,6 +4,7 @@
 #include "capi/shim/adapters.h"
 #include "capi/shim/guard.h"
 #include "capi/shim/types.gen.h"
+#include "core/ops/autocast.gen.h"
 #include "core/ops/nn.gen.h"
 
 using namespace dt;
@@ -17,7 +18,7 @@ dt_status dt_linear(
     const Pin<dt_tensor> weight_pin(weight, "weight"); auto& weight_ = *weight_pin;
     const OptionalPin<dt_tensor> bias_pin(bias, "bias"); auto& bias_ = *bias_pin;
     need(out, "out");
-    put(out, dt::linear(input_, weight_, bias_));
+    put(out, dt::autocast::linear(input_, weight_, bias_));
   });
 }
 
@@ -31,7 +32,7 @@ dt_status dt_linear_activation(
     const OptionalPin<dt_tensor> bias_pin(bias, "bias"); auto& bias_ = *bias_pin;
     const Activation activation_ = enum_value<Activation>(activation, "activation");
     need(out, "out");
-    put(out, dt::linear_activation(input_, weight_, bias_, activation_));
+    put(out, dt::autocast::linear_activation(input_, weight_, bias_, activation_));
   });
 }
 
@@ -64,7 +65,7 @@ dt_status dt_layer_norm(
     const OptionalPin<dt_tensor> bias_pin(bias, "bias"); auto& bias_ = *bias_pin;
     const auto eps_ = eps;
     need(out, "out");
-    put(out, dt::layer_norm(input_, normalized_shape_, weight_, bias_, eps_));
+    put(out, dt::autocast::layer_norm(input_, normalized_shape_, weight_, bias_, eps_));
   });
 }
 
@@ -78,7 +79,7 @@ dt_status dt_rms_norm(
     const OptionalPin<dt_tensor> weight_pin(weight, "weight"); auto& weight_ = *weight_pin;
     const auto eps_ = optional_number(eps);
     need(out, "out");
-    put(out, dt::rms_norm(input_, normalized_shape_, weight_, eps_));
+    put(out, dt::autocast::rms_norm(input_, normalized_shape_, weight_, eps_));
   });
 }
 
@@ -93,7 +94,7 @@ dt_status dt_group_norm(
     const OptionalPin<dt_tensor> bias_pin(bias, "bias"); auto& bias_ = *bias_pin;
     const auto eps_ = eps;
     need(out, "out");
-    put(out, dt::group_norm(input_, num_groups_, weight_, bias_, eps_));
+    put(out, dt::autocast::group_norm(input_, num_groups_, weight_, bias_, eps_));
   });
 }
 
@@ -126,7 +127,7 @@ dt_status dt_local_response_norm(
     const auto beta_ = beta;
     const auto k_ = k;
     need(out, "out");
-    put(out, dt::local_response_norm(input_, size_, alpha_, beta_, k_));
+    put(out, dt::autocast::local_response_norm(input_, size_, alpha_, beta_, k_));
   });
 }
 
@@ -137,7 +138,7 @@ dt_status dt_softmax(dt_tensor *input, int64_t dim, dt_dtype dtype, dt_tensor **
     const auto dim_ = dim;
     const DType dtype_ = optional_enum<DType>(dtype, "dtype");
     need(out, "out");
-    put(out, dt::softmax(input_, dim_, dtype_));
+    put(out, dt::autocast::softmax(input_, dim_, dtype_));
   });
 }
 
@@ -148,7 +149,7 @@ dt_status dt_log_softmax(dt_tensor *input, int64_t dim, dt_dtype dtype, dt_tenso
     const auto dim_ = dim;
     const DType dtype_ = optional_enum<DType>(dtype, "dtype");
     need(out, "out");
-    put(out, dt::log_softmax(input_, dim_, dtype_));
+    put(out, dt::autocast::log_softmax(input_, dim_, dtype_));
   });
 }
 
@@ -307,7 +308,7 @@ dt_status dt_gumbel_softmax(
     const auto eps_ = eps;
     const auto dim_ = dim;
     need(out, "out");
-    put(out, dt::gumbel_softmax(logits_, tau_, hard_, eps_, dim_));
+    put(out, dt::autocast::gumbel_softmax(logits_, tau_, hard_, eps_, dim_));
   });
 }
 

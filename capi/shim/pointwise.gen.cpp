@@ -4,6 +4,7 @@
 #include "capi/shim/adapters.h"
 #include "capi/shim/guard.h"
 #include "capi/shim/types.gen.h"
+#include "core/ops/autocast.gen.h"
 #include "core/ops/pointwise.gen.h"
 
 using namespace dt;
@@ -126,7 +127,7 @@ dt_status dt_exp(dt_tensor *input, dt_tensor **out) noexcept {
   return guard("exp", [&] {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     need(out, "out");
-    put(out, dt::exp(input_));
+    put(out, dt::autocast::exp(input_));
   });
 }
 
@@ -142,7 +143,7 @@ dt_status dt_log(dt_tensor *input, dt_tensor **out) noexcept {
   return guard("log", [&] {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     need(out, "out");
-    put(out, dt::log(input_));
+    put(out, dt::autocast::log(input_));
   });
 }
 
@@ -158,7 +159,7 @@ dt_status dt_log1p(dt_tensor *input, dt_tensor **out) noexcept {
   return guard("log1p", [&] {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     need(out, "out");
-    put(out, dt::log1p(input_));
+    put(out, dt::autocast::log1p(input_));
   });
 }
 
@@ -190,7 +191,7 @@ dt_status dt_rsqrt(dt_tensor *input, dt_tensor **out) noexcept {
   return guard("rsqrt", [&] {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     need(out, "out");
-    put(out, dt::rsqrt(input_));
+    put(out, dt::autocast::rsqrt(input_));
   });
 }
 
@@ -222,7 +223,7 @@ dt_status dt_reciprocal(dt_tensor *input, dt_tensor **out) noexcept {
   return guard("reciprocal", [&] {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     need(out, "out");
-    put(out, dt::reciprocal(input_));
+    put(out, dt::autocast::reciprocal(input_));
   });
 }
 
@@ -382,7 +383,7 @@ dt_status dt_softplus(
     const Scalar beta_ = scalar(beta_kind, beta_i, beta_f, "beta");
     const Scalar threshold_ = scalar(threshold_kind, threshold_i, threshold_f, "threshold");
     need(out, "out");
-    put(out, dt::softplus(input_, beta_, threshold_));
+    put(out, dt::autocast::softplus(input_, beta_, threshold_));
   });
 }
 
@@ -672,7 +673,7 @@ dt_status dt_pow(
     const Operand input_ = operand(input, input_kind, input_i, input_f, "input");
     const Operand exponent_ = operand(exponent, exponent_kind, exponent_i, exponent_f, "exponent");
     need(out, "out");
-    put(out, dt::pow(input_, exponent_));
+    put(out, dt::autocast::pow(input_, exponent_));
   });
 }
 

@@ -4,6 +4,7 @@
 #include "capi/shim/adapters.h"
 #include "capi/shim/guard.h"
 #include "capi/shim/types.gen.h"
+#include "core/ops/autocast.gen.h"
 #include "core/ops/pointwise_activation.gen.h"
 
 using namespace dt;
@@ -207,7 +208,7 @@ dt_status dt_prelu(dt_tensor *input, dt_tensor *weight, dt_tensor **out) noexcep
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const Pin<dt_tensor> weight_pin(weight, "weight"); auto& weight_ = *weight_pin;
     need(out, "out");
-    put(out, dt::prelu(input_, weight_));
+    put(out, dt::autocast::prelu(input_, weight_));
   });
 }
 
@@ -218,6 +219,6 @@ dt_status dt_softmin(dt_tensor *input, int64_t dim, dt_dtype dtype, dt_tensor **
     const auto dim_ = dim;
     const DType dtype_ = optional_enum<DType>(dtype, "dtype");
     need(out, "out");
-    put(out, dt::softmin(input_, dim_, dtype_));
+    put(out, dt::autocast::softmin(input_, dim_, dtype_));
   });
 }

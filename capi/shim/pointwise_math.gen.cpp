@@ -4,6 +4,7 @@
 #include "capi/shim/adapters.h"
 #include "capi/shim/guard.h"
 #include "capi/shim/types.gen.h"
+#include "core/ops/autocast.gen.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/overwrite.h"
 #include "core/ops/pointwise.gen.h"
@@ -18,7 +19,7 @@ dt_status dt_tan(dt_tensor *input, dt_tensor **out) noexcept {
   return guard("tan", [&] {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     need(out, "out");
-    put(out, dt::tan(input_));
+    put(out, dt::autocast::tan(input_));
   });
 }
 
@@ -34,7 +35,7 @@ dt_status dt_asin(dt_tensor *input, dt_tensor **out) noexcept {
   return guard("asin", [&] {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     need(out, "out");
-    put(out, dt::asin(input_));
+    put(out, dt::autocast::asin(input_));
   });
 }
 
@@ -50,7 +51,7 @@ dt_status dt_acos(dt_tensor *input, dt_tensor **out) noexcept {
   return guard("acos", [&] {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     need(out, "out");
-    put(out, dt::acos(input_));
+    put(out, dt::autocast::acos(input_));
   });
 }
 
@@ -82,7 +83,7 @@ dt_status dt_sinh(dt_tensor *input, dt_tensor **out) noexcept {
   return guard("sinh", [&] {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     need(out, "out");
-    put(out, dt::sinh(input_));
+    put(out, dt::autocast::sinh(input_));
   });
 }
 
@@ -98,7 +99,7 @@ dt_status dt_cosh(dt_tensor *input, dt_tensor **out) noexcept {
   return guard("cosh", [&] {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     need(out, "out");
-    put(out, dt::cosh(input_));
+    put(out, dt::autocast::cosh(input_));
   });
 }
 
@@ -163,7 +164,7 @@ dt_status dt_atan2(dt_tensor *input, dt_tensor *other, dt_tensor **out) noexcept
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const Pin<dt_tensor> other_pin(other, "other"); auto& other_ = *other_pin;
     need(out, "out");
-    put(out, dt::atan2(input_, other_));
+    put(out, dt::autocast::atan2(input_, other_));
   });
 }
 
@@ -246,7 +247,7 @@ dt_status dt_expm1(dt_tensor *input, dt_tensor **out) noexcept {
   return guard("expm1", [&] {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     need(out, "out");
-    put(out, dt::expm1(input_));
+    put(out, dt::autocast::expm1(input_));
   });
 }
 
@@ -278,7 +279,7 @@ dt_status dt_log2(dt_tensor *input, dt_tensor **out) noexcept {
   return guard("log2", [&] {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     need(out, "out");
-    put(out, dt::log2(input_));
+    put(out, dt::autocast::log2(input_));
   });
 }
 
@@ -294,7 +295,7 @@ dt_status dt_log10(dt_tensor *input, dt_tensor **out) noexcept {
   return guard("log10", [&] {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     need(out, "out");
-    put(out, dt::log10(input_));
+    put(out, dt::autocast::log10(input_));
   });
 }
 
@@ -662,7 +663,7 @@ dt_status dt_addcmul(
     const Pin<dt_tensor> tensor2_pin(tensor2, "tensor2"); auto& tensor2_ = *tensor2_pin;
     const Scalar value_ = scalar(value_kind, value_i, value_f, "value");
     need(out, "out");
-    put(out, dt::addcmul(input_, tensor1_, tensor2_, value_));
+    put(out, dt::autocast::addcmul(input_, tensor1_, tensor2_, value_));
   });
 }
 
@@ -688,7 +689,7 @@ dt_status dt_addcdiv(
     const Pin<dt_tensor> tensor2_pin(tensor2, "tensor2"); auto& tensor2_ = *tensor2_pin;
     const Scalar value_ = scalar(value_kind, value_i, value_f, "value");
     need(out, "out");
-    put(out, dt::addcdiv(input_, tensor1_, tensor2_, value_));
+    put(out, dt::autocast::addcdiv(input_, tensor1_, tensor2_, value_));
   });
 }
 
@@ -773,7 +774,7 @@ dt_status dt_arcsin(dt_tensor *input, dt_tensor **out) noexcept {
   return guard("arcsin", [&] {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     need(out, "out");
-    put(out, asin(input_));
+    put(out, dt::autocast::asin(input_));
   });
 }
 
@@ -789,7 +790,7 @@ dt_status dt_arccos(dt_tensor *input, dt_tensor **out) noexcept {
   return guard("arccos", [&] {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     need(out, "out");
-    put(out, acos(input_));
+    put(out, dt::autocast::acos(input_));
   });
 }
 
@@ -822,7 +823,7 @@ dt_status dt_arctan2(dt_tensor *input, dt_tensor *other, dt_tensor **out) noexce
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const Pin<dt_tensor> other_pin(other, "other"); auto& other_ = *other_pin;
     need(out, "out");
-    put(out, atan2(input_, other_));
+    put(out, dt::autocast::atan2(input_, other_));
   });
 }
 

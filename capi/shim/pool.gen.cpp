@@ -4,6 +4,7 @@
 #include "capi/shim/adapters.h"
 #include "capi/shim/guard.h"
 #include "capi/shim/types.gen.h"
+#include "core/ops/autocast.gen.h"
 #include "core/ops/pool.gen.h"
 
 using namespace dt;
@@ -135,7 +136,7 @@ dt_status dt_max_pool3d(
     const auto dilation_ = list(dilation, dilation_n, "dilation");
     const bool ceil_mode_ = ceil_mode != 0;
     need(out, "out");
-    put(out, dt::max_pool3d(input_, kernel_size_, stride_, padding_, dilation_, ceil_mode_));
+    put(out, dt::autocast::max_pool3d(input_, kernel_size_, stride_, padding_, dilation_, ceil_mode_));
   });
 }
 
@@ -175,7 +176,7 @@ dt_status dt_avg_pool3d(
     const bool count_include_pad_ = count_include_pad != 0;
     const auto divisor_override_ = optional_number(divisor_override);
     need(out, "out");
-    put(out, dt::avg_pool3d(input_, kernel_size_, stride_, padding_, ceil_mode_, count_include_pad_, divisor_override_));
+    put(out, dt::autocast::avg_pool3d(input_, kernel_size_, stride_, padding_, ceil_mode_, count_include_pad_, divisor_override_));
   });
 }
 
@@ -229,7 +230,7 @@ dt_status dt_lp_pool1d(
     const auto stride_ = optional_list(stride, stride_n, "stride");
     const bool ceil_mode_ = ceil_mode != 0;
     need(out, "out");
-    put(out, dt::lp_pool1d(input_, norm_type_, kernel_size_, stride_, ceil_mode_));
+    put(out, dt::autocast::lp_pool1d(input_, norm_type_, kernel_size_, stride_, ceil_mode_));
   });
 }
 
@@ -246,7 +247,7 @@ dt_status dt_max_unpool1d(
     const auto padding_ = list(padding, padding_n, "padding");
     const auto output_size_ = optional_list(output_size, output_size_n, "output_size");
     need(out, "out");
-    put(out, dt::max_unpool1d(input_, indices_, kernel_size_, stride_, padding_, output_size_));
+    put(out, dt::autocast::max_unpool1d(input_, indices_, kernel_size_, stride_, padding_, output_size_));
   });
 }
 
@@ -300,7 +301,7 @@ dt_status dt_lp_pool2d(
     const auto stride_ = optional_list(stride, stride_n, "stride");
     const bool ceil_mode_ = ceil_mode != 0;
     need(out, "out");
-    put(out, dt::lp_pool2d(input_, norm_type_, kernel_size_, stride_, ceil_mode_));
+    put(out, dt::autocast::lp_pool2d(input_, norm_type_, kernel_size_, stride_, ceil_mode_));
   });
 }
 
@@ -317,7 +318,7 @@ dt_status dt_max_unpool2d(
     const auto padding_ = list(padding, padding_n, "padding");
     const auto output_size_ = optional_list(output_size, output_size_n, "output_size");
     need(out, "out");
-    put(out, dt::max_unpool2d(input_, indices_, kernel_size_, stride_, padding_, output_size_));
+    put(out, dt::autocast::max_unpool2d(input_, indices_, kernel_size_, stride_, padding_, output_size_));
   });
 }
 
@@ -328,7 +329,7 @@ dt_status dt_adaptive_avg_pool3d(
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const auto output_size_ = list(output_size, output_size_n, "output_size");
     need(out, "out");
-    put(out, dt::adaptive_avg_pool3d(input_, output_size_));
+    put(out, dt::autocast::adaptive_avg_pool3d(input_, output_size_));
   });
 }
 
@@ -339,7 +340,7 @@ dt_status dt_adaptive_max_pool3d(
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const auto output_size_ = list(output_size, output_size_n, "output_size");
     need(out, "out");
-    put(out, dt::adaptive_max_pool3d(input_, output_size_));
+    put(out, dt::autocast::adaptive_max_pool3d(input_, output_size_));
   });
 }
 
@@ -352,7 +353,7 @@ dt_status dt_adaptive_max_pool3d_with_indices(
     const auto output_size_ = list(output_size, output_size_n, "output_size");
     need(values, "values");
     need(indices, "indices");
-    auto results = dt::adaptive_max_pool3d_with_indices(input_, output_size_);
+    auto results = dt::autocast::adaptive_max_pool3d_with_indices(input_, output_size_);
     Owned<dt_tensor> owned0(std::get<0>(std::move(results)));
     Owned<dt_tensor> owned1(std::get<1>(std::move(results)));
     *values = owned0.detach();
@@ -371,7 +372,7 @@ dt_status dt_lp_pool3d(
     const auto stride_ = optional_list(stride, stride_n, "stride");
     const bool ceil_mode_ = ceil_mode != 0;
     need(out, "out");
-    put(out, dt::lp_pool3d(input_, norm_type_, kernel_size_, stride_, ceil_mode_));
+    put(out, dt::autocast::lp_pool3d(input_, norm_type_, kernel_size_, stride_, ceil_mode_));
   });
 }
 
@@ -388,7 +389,7 @@ dt_status dt_max_unpool3d(
     const auto padding_ = list(padding, padding_n, "padding");
     const auto output_size_ = optional_list(output_size, output_size_n, "output_size");
     need(out, "out");
-    put(out, dt::max_unpool3d(input_, indices_, kernel_size_, stride_, padding_, output_size_));
+    put(out, dt::autocast::max_unpool3d(input_, indices_, kernel_size_, stride_, padding_, output_size_));
   });
 }
 
@@ -404,7 +405,7 @@ dt_status dt_fractional_max_pool2d(
     const auto output_ratio_ = optional_list(output_ratio, output_ratio_n, "output_ratio");
     const OptionalPin<dt_tensor> random_samples_pin(random_samples, "random_samples"); auto& random_samples_ = *random_samples_pin;
     need(out, "out");
-    put(out, dt::fractional_max_pool2d(input_, kernel_size_, output_size_, output_ratio_, random_samples_));
+    put(out, dt::autocast::fractional_max_pool2d(input_, kernel_size_, output_size_, output_ratio_, random_samples_));
   });
 }
 
@@ -421,7 +422,7 @@ dt_status dt_fractional_max_pool2d_with_indices(
     const OptionalPin<dt_tensor> random_samples_pin(random_samples, "random_samples"); auto& random_samples_ = *random_samples_pin;
     need(values, "values");
     need(indices, "indices");
-    auto results = dt::fractional_max_pool2d_with_indices(input_, kernel_size_, output_size_, output_ratio_, random_samples_);
+    auto results = dt::autocast::fractional_max_pool2d_with_indices(input_, kernel_size_, output_size_, output_ratio_, random_samples_);
     Owned<dt_tensor> owned0(std::get<0>(std::move(results)));
     Owned<dt_tensor> owned1(std::get<1>(std::move(results)));
     *values = owned0.detach();
@@ -441,7 +442,7 @@ dt_status dt_fractional_max_pool3d(
     const auto output_ratio_ = optional_list(output_ratio, output_ratio_n, "output_ratio");
     const OptionalPin<dt_tensor> random_samples_pin(random_samples, "random_samples"); auto& random_samples_ = *random_samples_pin;
     need(out, "out");
-    put(out, dt::fractional_max_pool3d(input_, kernel_size_, output_size_, output_ratio_, random_samples_));
+    put(out, dt::autocast::fractional_max_pool3d(input_, kernel_size_, output_size_, output_ratio_, random_samples_));
   });
 }
 
@@ -458,7 +459,7 @@ dt_status dt_fractional_max_pool3d_with_indices(
     const OptionalPin<dt_tensor> random_samples_pin(random_samples, "random_samples"); auto& random_samples_ = *random_samples_pin;
     need(values, "values");
     need(indices, "indices");
-    auto results = dt::fractional_max_pool3d_with_indices(input_, kernel_size_, output_size_, output_ratio_, random_samples_);
+    auto results = dt::autocast::fractional_max_pool3d_with_indices(input_, kernel_size_, output_size_, output_ratio_, random_samples_);
     Owned<dt_tensor> owned0(std::get<0>(std::move(results)));
     Owned<dt_tensor> owned1(std::get<1>(std::move(results)));
     *values = owned0.detach();

@@ -4,6 +4,7 @@
 #include "capi/shim/adapters.h"
 #include "capi/shim/guard.h"
 #include "capi/shim/types.gen.h"
+#include "core/ops/autocast.gen.h"
 #include "core/ops/recurrent.gen.h"
 
 using namespace dt;
@@ -28,7 +29,7 @@ dt_status dt_lstm(
     need(output, "output");
     need(h_n, "h_n");
     need(c_n, "c_n");
-    auto results = dt::lstm(input_, hx_, params_, has_biases_, num_layers_, dropout_, train_, bidirectional_, batch_first_);
+    auto results = dt::autocast::lstm(input_, hx_, params_, has_biases_, num_layers_, dropout_, train_, bidirectional_, batch_first_);
     Owned<dt_tensor> owned0(std::get<0>(std::move(results)));
     Owned<dt_tensor> owned1(std::get<1>(std::move(results)));
     Owned<dt_tensor> owned2(std::get<2>(std::move(results)));
@@ -57,7 +58,7 @@ dt_status dt_lstm_packed(
     need(output, "output");
     need(h_n, "h_n");
     need(c_n, "c_n");
-    auto results = dt::lstm_packed(data_, batch_sizes_, hx_, params_, has_biases_, num_layers_, dropout_, train_, bidirectional_);
+    auto results = dt::autocast::lstm_packed(data_, batch_sizes_, hx_, params_, has_biases_, num_layers_, dropout_, train_, bidirectional_);
     Owned<dt_tensor> owned0(std::get<0>(std::move(results)));
     Owned<dt_tensor> owned1(std::get<1>(std::move(results)));
     Owned<dt_tensor> owned2(std::get<2>(std::move(results)));
@@ -84,7 +85,7 @@ dt_status dt_gru(
     const bool batch_first_ = batch_first != 0;
     need(output, "output");
     need(h_n, "h_n");
-    auto results = dt::gru(input_, hx_, params_, has_biases_, num_layers_, dropout_, train_, bidirectional_, batch_first_);
+    auto results = dt::autocast::gru(input_, hx_, params_, has_biases_, num_layers_, dropout_, train_, bidirectional_, batch_first_);
     Owned<dt_tensor> owned0(std::get<0>(std::move(results)));
     Owned<dt_tensor> owned1(std::get<1>(std::move(results)));
     *output = owned0.detach();
@@ -109,7 +110,7 @@ dt_status dt_gru_packed(
     const bool bidirectional_ = bidirectional != 0;
     need(output, "output");
     need(h_n, "h_n");
-    auto results = dt::gru_packed(data_, batch_sizes_, hx_, params_, has_biases_, num_layers_, dropout_, train_, bidirectional_);
+    auto results = dt::autocast::gru_packed(data_, batch_sizes_, hx_, params_, has_biases_, num_layers_, dropout_, train_, bidirectional_);
     Owned<dt_tensor> owned0(std::get<0>(std::move(results)));
     Owned<dt_tensor> owned1(std::get<1>(std::move(results)));
     *output = owned0.detach();
@@ -134,7 +135,7 @@ dt_status dt_rnn_tanh(
     const bool batch_first_ = batch_first != 0;
     need(output, "output");
     need(h_n, "h_n");
-    auto results = dt::rnn_tanh(input_, hx_, params_, has_biases_, num_layers_, dropout_, train_, bidirectional_, batch_first_);
+    auto results = dt::autocast::rnn_tanh(input_, hx_, params_, has_biases_, num_layers_, dropout_, train_, bidirectional_, batch_first_);
     Owned<dt_tensor> owned0(std::get<0>(std::move(results)));
     Owned<dt_tensor> owned1(std::get<1>(std::move(results)));
     *output = owned0.detach();
@@ -159,7 +160,7 @@ dt_status dt_rnn_tanh_packed(
     const bool bidirectional_ = bidirectional != 0;
     need(output, "output");
     need(h_n, "h_n");
-    auto results = dt::rnn_tanh_packed(data_, batch_sizes_, hx_, params_, has_biases_, num_layers_, dropout_, train_, bidirectional_);
+    auto results = dt::autocast::rnn_tanh_packed(data_, batch_sizes_, hx_, params_, has_biases_, num_layers_, dropout_, train_, bidirectional_);
     Owned<dt_tensor> owned0(std::get<0>(std::move(results)));
     Owned<dt_tensor> owned1(std::get<1>(std::move(results)));
     *output = owned0.detach();
@@ -184,7 +185,7 @@ dt_status dt_rnn_relu(
     const bool batch_first_ = batch_first != 0;
     need(output, "output");
     need(h_n, "h_n");
-    auto results = dt::rnn_relu(input_, hx_, params_, has_biases_, num_layers_, dropout_, train_, bidirectional_, batch_first_);
+    auto results = dt::autocast::rnn_relu(input_, hx_, params_, has_biases_, num_layers_, dropout_, train_, bidirectional_, batch_first_);
     Owned<dt_tensor> owned0(std::get<0>(std::move(results)));
     Owned<dt_tensor> owned1(std::get<1>(std::move(results)));
     *output = owned0.detach();
@@ -209,7 +210,7 @@ dt_status dt_rnn_relu_packed(
     const bool bidirectional_ = bidirectional != 0;
     need(output, "output");
     need(h_n, "h_n");
-    auto results = dt::rnn_relu_packed(data_, batch_sizes_, hx_, params_, has_biases_, num_layers_, dropout_, train_, bidirectional_);
+    auto results = dt::autocast::rnn_relu_packed(data_, batch_sizes_, hx_, params_, has_biases_, num_layers_, dropout_, train_, bidirectional_);
     Owned<dt_tensor> owned0(std::get<0>(std::move(results)));
     Owned<dt_tensor> owned1(std::get<1>(std::move(results)));
     *output = owned0.detach();
@@ -230,7 +231,7 @@ dt_status dt_lstm_cell(
     const OptionalPin<dt_tensor> b_hh_pin(b_hh, "b_hh"); auto& b_hh_ = *b_hh_pin;
     need(h, "h");
     need(c, "c");
-    auto results = dt::lstm_cell(input_, hx_, w_ih_, w_hh_, b_ih_, b_hh_);
+    auto results = dt::autocast::lstm_cell(input_, hx_, w_ih_, w_hh_, b_ih_, b_hh_);
     Owned<dt_tensor> owned0(std::get<0>(std::move(results)));
     Owned<dt_tensor> owned1(std::get<1>(std::move(results)));
     *h = owned0.detach();
@@ -250,7 +251,7 @@ dt_status dt_gru_cell(
     const OptionalPin<dt_tensor> b_ih_pin(b_ih, "b_ih"); auto& b_ih_ = *b_ih_pin;
     const OptionalPin<dt_tensor> b_hh_pin(b_hh, "b_hh"); auto& b_hh_ = *b_hh_pin;
     need(out, "out");
-    put(out, dt::gru_cell(input_, hx_, w_ih_, w_hh_, b_ih_, b_hh_));
+    put(out, dt::autocast::gru_cell(input_, hx_, w_ih_, w_hh_, b_ih_, b_hh_));
   });
 }
 
@@ -266,7 +267,7 @@ dt_status dt_rnn_tanh_cell(
     const OptionalPin<dt_tensor> b_ih_pin(b_ih, "b_ih"); auto& b_ih_ = *b_ih_pin;
     const OptionalPin<dt_tensor> b_hh_pin(b_hh, "b_hh"); auto& b_hh_ = *b_hh_pin;
     need(out, "out");
-    put(out, dt::rnn_tanh_cell(input_, hx_, w_ih_, w_hh_, b_ih_, b_hh_));
+    put(out, dt::autocast::rnn_tanh_cell(input_, hx_, w_ih_, w_hh_, b_ih_, b_hh_));
   });
 }
 
@@ -282,6 +283,6 @@ dt_status dt_rnn_relu_cell(
     const OptionalPin<dt_tensor> b_ih_pin(b_ih, "b_ih"); auto& b_ih_ = *b_ih_pin;
     const OptionalPin<dt_tensor> b_hh_pin(b_hh, "b_hh"); auto& b_hh_ = *b_hh_pin;
     need(out, "out");
-    put(out, dt::rnn_relu_cell(input_, hx_, w_ih_, w_hh_, b_ih_, b_hh_));
+    put(out, dt::autocast::rnn_relu_cell(input_, hx_, w_ih_, w_hh_, b_ih_, b_hh_));
   });
 }

@@ -4,6 +4,7 @@
 #include "capi/shim/adapters.h"
 #include "capi/shim/guard.h"
 #include "capi/shim/types.gen.h"
+#include "core/ops/autocast.gen.h"
 #include "core/ops/overwrite.h"
 #include "core/ops/reduce.gen.h"
 
@@ -20,7 +21,7 @@ dt_status dt_sum(
     const bool keepdim_ = keepdim != 0;
     const DType dtype_ = optional_enum<DType>(dtype, "dtype");
     need(out, "out");
-    put(out, dt::sum(input_, dim_, keepdim_, dtype_));
+    put(out, dt::autocast::sum(input_, dim_, keepdim_, dtype_));
   });
 }
 
@@ -87,7 +88,7 @@ dt_status dt_prod(
     const bool keepdim_ = keepdim != 0;
     const DType dtype_ = optional_enum<DType>(dtype, "dtype");
     need(out, "out");
-    put(out, dt::prod(input_, dim_, keepdim_, dtype_));
+    put(out, dt::autocast::prod(input_, dim_, keepdim_, dtype_));
   });
 }
 
@@ -315,7 +316,7 @@ dt_status dt_norm(
     const bool keepdim_ = keepdim != 0;
     const DType dtype_ = optional_enum<DType>(dtype, "dtype");
     need(out, "out");
-    put(out, dt::norm(input_, p_, dim_, keepdim_, dtype_));
+    put(out, dt::autocast::norm(input_, p_, dim_, keepdim_, dtype_));
   });
 }
 
@@ -354,7 +355,7 @@ dt_status dt_logsumexp(
     const auto dim_ = list(dim, dim_n, "dim");
     const bool keepdim_ = keepdim != 0;
     need(out, "out");
-    put(out, dt::logsumexp(input_, dim_, keepdim_));
+    put(out, dt::autocast::logsumexp(input_, dim_, keepdim_));
   });
 }
 
@@ -365,7 +366,7 @@ dt_status dt_cumsum(dt_tensor *input, int64_t dim, dt_dtype dtype, dt_tensor **o
     const auto dim_ = dim;
     const DType dtype_ = optional_enum<DType>(dtype, "dtype");
     need(out, "out");
-    put(out, dt::cumsum(input_, dim_, dtype_));
+    put(out, dt::autocast::cumsum(input_, dim_, dtype_));
   });
 }
 
@@ -385,7 +386,7 @@ dt_status dt_cumprod(dt_tensor *input, int64_t dim, dt_dtype dtype, dt_tensor **
     const auto dim_ = dim;
     const DType dtype_ = optional_enum<DType>(dtype, "dtype");
     need(out, "out");
-    put(out, dt::cumprod(input_, dim_, dtype_));
+    put(out, dt::autocast::cumprod(input_, dim_, dtype_));
   });
 }
 

@@ -36,6 +36,10 @@ void dt_lr_scheduler_release(dt_lr_scheduler* handle) noexcept {
   release_handle("lr_scheduler_release", handle);
 }
 
+void dt_profiler_release(dt_profiler* handle) noexcept {
+  release_handle("profiler_release", handle);
+}
+
 void dt_node_release(dt_node* handle) noexcept {
   release_handle("node_release", handle);
 }

@@ -4,6 +4,7 @@
 #include "capi/shim/adapters.h"
 #include "capi/shim/guard.h"
 #include "capi/shim/types.gen.h"
+#include "core/ops/autocast.gen.h"
 #include "core/ops/sorting.gen.h"
 
 using namespace dt;
@@ -172,7 +173,7 @@ dt_status dt_quantile(
     const bool keepdim_ = keepdim != 0;
     const std::string interpolation_ = string(interpolation, "interpolation");
     need(out, "out");
-    put(out, dt::quantile(input_, q_, dim_, keepdim_, interpolation_));
+    put(out, dt::autocast::quantile(input_, q_, dim_, keepdim_, interpolation_));
   });
 }
 
@@ -187,7 +188,7 @@ dt_status dt_nanquantile(
     const bool keepdim_ = keepdim != 0;
     const std::string interpolation_ = string(interpolation, "interpolation");
     need(out, "out");
-    put(out, dt::nanquantile(input_, q_, dim_, keepdim_, interpolation_));
+    put(out, dt::autocast::nanquantile(input_, q_, dim_, keepdim_, interpolation_));
   });
 }
 

@@ -4,6 +4,7 @@
 #include "capi/shim/adapters.h"
 #include "capi/shim/guard.h"
 #include "capi/shim/types.gen.h"
+#include "core/ops/autocast.gen.h"
 #include "core/ops/special.gen.h"
 
 using namespace dt;
@@ -39,7 +40,7 @@ dt_status dt_erfinv(dt_tensor *input, dt_tensor **out) noexcept {
   return guard("erfinv", [&] {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     need(out, "out");
-    put(out, dt::erfinv(input_));
+    put(out, dt::autocast::erfinv(input_));
   });
 }
 

@@ -4,6 +4,7 @@
 #include "capi/shim/adapters.h"
 #include "capi/shim/guard.h"
 #include "capi/shim/types.gen.h"
+#include "core/ops/autocast.gen.h"
 #include "core/ops/indexing.gen.h"
 #include "core/ops/shapes.gen.h"
 #include "core/ops/views.gen.h"
@@ -525,7 +526,7 @@ dt_status dt_cat(
     const TensorArray tensors_array(tensors, tensors_n, "tensors"); const TensorList tensors_ = tensors_array;
     const auto dim_ = dim;
     need(out, "out");
-    put(out, dt::cat(tensors_, dim_));
+    put(out, dt::autocast::cat(tensors_, dim_));
   });
 }
 
@@ -536,7 +537,7 @@ dt_status dt_stack(
     const TensorArray tensors_array(tensors, tensors_n, "tensors"); const TensorList tensors_ = tensors_array;
     const auto dim_ = dim;
     need(out, "out");
-    put(out, dt::stack(tensors_, dim_));
+    put(out, dt::autocast::stack(tensors_, dim_));
   });
 }
 
@@ -592,7 +593,7 @@ dt_status dt_concat(
     const TensorArray tensors_array(tensors, tensors_n, "tensors"); const TensorList tensors_ = tensors_array;
     const auto dim_ = dim;
     need(out, "out");
-    put(out, cat(tensors_, dim_));
+    put(out, dt::autocast::cat(tensors_, dim_));
   });
 }
 
@@ -603,7 +604,7 @@ dt_status dt_concatenate(
     const TensorArray tensors_array(tensors, tensors_n, "tensors"); const TensorList tensors_ = tensors_array;
     const auto dim_ = dim;
     need(out, "out");
-    put(out, cat(tensors_, dim_));
+    put(out, dt::autocast::cat(tensors_, dim_));
   });
 }
 

@@ -4,6 +4,7 @@
 #include "capi/shim/adapters.h"
 #include "capi/shim/guard.h"
 #include "capi/shim/types.gen.h"
+#include "core/ops/autocast.gen.h"
 #include "core/ops/vision.gen.h"
 
 using namespace dt;
@@ -19,7 +20,7 @@ dt_status dt_interpolate(
     const auto scale_factor_ = optional_list(scale_factor, scale_factor_n, "scale_factor");
     const Interpolation mode_ = enum_value<Interpolation>(mode, "mode");
     need(out, "out");
-    put(out, dt::interpolate(input_, size_, scale_factor_, mode_));
+    put(out, dt::autocast::interpolate(input_, size_, scale_factor_, mode_));
   });
 }
 
@@ -37,7 +38,7 @@ dt_status dt_interpolate_aligned(
     const auto recompute_scale_factor_ = optional_bool(recompute_scale_factor);
     const bool antialias_ = antialias != 0;
     need(out, "out");
-    put(out, dt::interpolate_aligned(input_, size_, scale_factor_, mode_, align_corners_, recompute_scale_factor_, antialias_));
+    put(out, dt::autocast::interpolate_aligned(input_, size_, scale_factor_, mode_, align_corners_, recompute_scale_factor_, antialias_));
   });
 }
 
@@ -52,7 +53,7 @@ dt_status dt_grid_sample(
     const std::string padding_mode_ = string(padding_mode, "padding_mode");
     const auto align_corners_ = optional_bool(align_corners);
     need(out, "out");
-    put(out, dt::grid_sample(input_, grid_, mode_, padding_mode_, align_corners_));
+    put(out, dt::autocast::grid_sample(input_, grid_, mode_, padding_mode_, align_corners_));
   });
 }
 
@@ -65,6 +66,6 @@ dt_status dt_affine_grid(
     const auto size_ = list(size, size_n, "size");
     const auto align_corners_ = optional_bool(align_corners);
     need(out, "out");
-    put(out, dt::affine_grid(theta_, size_, align_corners_));
+    put(out, dt::autocast::affine_grid(theta_, size_, align_corners_));
   });
 }

@@ -12,6 +12,7 @@
 #include "core/autograd/targets.h"
 #include "core/base/pointer_map.h"
 #include "core/runtime/context.h"
+#include "core/runtime/profiler.h"
 
 namespace dt {
 namespace {
@@ -97,6 +98,7 @@ void Run::call(Pending& p) {
                  wanted.begin(), options_.create_graph, p.is_seed};
   {
     const OneAtATime guard(node);
+    const ActivityScope activity(ActivityKind::kNode, node.name);
     node.backward(b);
     if (!options_.retain_graph) node.release_saved();
   }

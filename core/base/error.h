@@ -24,6 +24,7 @@ enum class Code : int32_t {
   kCallback = 9,    // user code reported an error
   kCancelled = 10,  // a progress callback asked to stop
   kInternal = 11,
+  kLinAlg = 12,  // a matrix is singular or not positive-definite, or an algorithm did not converge
 };
 
 class Error : public std::exception {

@@ -1,6 +1,7 @@
 // What the generated layers are written with.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <tuple>
 #include <vector>
@@ -26,6 +27,9 @@ const T& value(const std::optional<T>& x) {
 }
 inline double value(const std::optional<Scalar>& x) {
   return x->to_double();
+}
+inline bool all_between(Span<const double> numbers, double low, double high) {
+  return std::all_of(numbers.begin(), numbers.end(), [=](double x) { return low < x && x < high; });
 }
 inline double number(const Tensor& x) {
   return item(x).to_double();

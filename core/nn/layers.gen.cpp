@@ -8,6 +8,7 @@
 #include "core/nn/transformer.h"
 #include "core/nn/layer_support.h"
 #include "core/nn/layers.h"
+#include "core/ops/autocast.gen.h"
 #include "core/ops/ops.h"
 #include "core/runtime/context.h"
 
@@ -34,13 +35,13 @@ class Linear final : public Module {
     const Tensor& input = inputs[0];
     const Tensor& weight = state(0);
     const Tensor& bias = state(1);
-    return linear(input, weight, bias);
+    return dt::autocast::linear(input, weight, bias);
   }
 
   Tensor forward_activated(const Tensor& input, Activation activation) override {
     const Tensor& weight = state(0);
     const Tensor& bias = state(1);
-    return linear_activation(input, weight, bias, activation);
+    return dt::autocast::linear_activation(input, weight, bias, activation);
   }
 
  private:
@@ -83,7 +84,7 @@ class Conv1d final : public Module {
     const Tensor& input = inputs[0];
     const Tensor& weight = state(0);
     const Tensor& bias = state(1);
-    return (padding_mode == "zeros") ? conv1d(input, weight, bias, stride, padding, dilation, groups) : conv1d(pad(input, {padding[0], padding[0]}, padding_mode), weight, bias, stride, {0}, dilation, groups);
+    return (padding_mode == "zeros") ? dt::autocast::conv1d(input, weight, bias, stride, padding, dilation, groups) : dt::autocast::conv1d(pad(input, {padding[0], padding[0]}, padding_mode), weight, bias, stride, {0}, dilation, groups);
   }
 
  private:
@@ -133,7 +134,7 @@ class Conv2d final : public Module {
     const Tensor& input = inputs[0];
     const Tensor& weight = state(0);
     const Tensor& bias = state(1);
-    return (padding_mode == "zeros") ? conv2d(input, weight, bias, stride, padding, dilation, groups) : conv2d(pad(input, {padding[1], padding[1], padding[0], padding[0]}, padding_mode), weight, bias, stride, {0, 0}, dilation, groups);
+    return (padding_mode == "zeros") ? dt::autocast::conv2d(input, weight, bias, stride, padding, dilation, groups) : dt::autocast::conv2d(pad(input, {padding[1], padding[1], padding[0], padding[0]}, padding_mode), weight, bias, stride, {0, 0}, dilation, groups);
   }
 
  private:
@@ -184,7 +185,7 @@ class Conv3d final : public Module {
     const Tensor& input = inputs[0];
     const Tensor& weight = state(0);
     const Tensor& bias = state(1);
-    return (padding_mode == "zeros") ? conv3d(input, weight, bias, stride, padding, dilation, groups) : conv3d(pad(input, {padding[2], padding[2], padding[1], padding[1], padding[0], padding[0]}, padding_mode), weight, bias, stride, {0, 0, 0}, dilation, groups);
+    return (padding_mode == "zeros") ? dt::autocast::conv3d(input, weight, bias, stride, padding, dilation, groups) : dt::autocast::conv3d(pad(input, {padding[2], padding[2], padding[1], padding[1], padding[0], padding[0]}, padding_mode), weight, bias, stride, {0, 0, 0}, dilation, groups);
   }
 
  private:
@@ -235,7 +236,7 @@ class ConvTranspose1d final : public Module {
     const Tensor& input = inputs[0];
     const Tensor& weight = state(0);
     const Tensor& bias = state(1);
-    return conv_transpose1d(input, weight, bias, stride, padding, output_padding, groups, dilation);
+    return dt::autocast::conv_transpose1d(input, weight, bias, stride, padding, output_padding, groups, dilation);
   }
 
  private:
@@ -286,7 +287,7 @@ class ConvTranspose2d final : public Module {
     const Tensor& input = inputs[0];
     const Tensor& weight = state(0);
     const Tensor& bias = state(1);
-    return conv_transpose2d(input, weight, bias, stride, padding, output_padding, groups, dilation);
+    return dt::autocast::conv_transpose2d(input, weight, bias, stride, padding, output_padding, groups, dilation);
   }
 
  private:
@@ -338,7 +339,7 @@ class ConvTranspose3d final : public Module {
     const Tensor& input = inputs[0];
     const Tensor& weight = state(0);
     const Tensor& bias = state(1);
-    return conv_transpose3d(input, weight, bias, stride, padding, output_padding, groups, dilation);
+    return dt::autocast::conv_transpose3d(input, weight, bias, stride, padding, output_padding, groups, dilation);
   }
 
  private:
@@ -696,7 +697,7 @@ class GroupNorm final : public Module {
     const Tensor& input = inputs[0];
     const Tensor& weight = state(0);
     const Tensor& bias = state(1);
-    return group_norm(input, num_groups, weight, bias, eps);
+    return dt::autocast::group_norm(input, num_groups, weight, bias, eps);
   }
 
  private:
@@ -729,7 +730,7 @@ class RMSNorm final : public Module {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
     const Tensor& weight = state(0);
-    return rms_norm(input, normalized_shape, weight, eps);
+    return dt::autocast::rms_norm(input, normalized_shape, weight, eps);
   }
 
  private:
@@ -756,7 +757,7 @@ class LocalResponseNorm final : public Module {
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
-    return local_response_norm(input, size, alpha, beta, k);
+    return dt::autocast::local_response_norm(input, size, alpha, beta, k);
   }
 
  private:
@@ -786,7 +787,7 @@ class LayerNorm final : public Module {
     const Tensor& input = inputs[0];
     const Tensor& weight = state(0);
     const Tensor& bias = state(1);
-    return layer_norm(input, normalized_shape, weight, bias, eps);
+    return dt::autocast::layer_norm(input, normalized_shape, weight, bias, eps);
   }
 
  private:
@@ -1044,7 +1045,7 @@ class CosineSimilarity final : public Module {
     check_inputs(inputs, 2, 2);
     const Tensor& x1 = inputs[0];
     const Tensor& x2 = inputs[1];
-    return cosine_similarity(x1, x2, dim, eps);
+    return dt::autocast::cosine_similarity(x1, x2, dim, eps);
   }
 
  private:
@@ -1065,7 +1066,7 @@ class PairwiseDistance final : public Module {
     check_inputs(inputs, 2, 2);
     const Tensor& x1 = inputs[0];
     const Tensor& x2 = inputs[1];
-    return pairwise_distance(x1, x2, p, eps, keepdim);
+    return dt::autocast::pairwise_distance(x1, x2, p, eps, keepdim);
   }
 
  private:
@@ -1094,7 +1095,7 @@ class Bilinear final : public Module {
     const Tensor& input2 = inputs[1];
     const Tensor& weight = state(0);
     const Tensor& bias = state(1);
-    return bilinear(input1, input2, weight, bias);
+    return dt::autocast::bilinear(input1, input2, weight, bias);
   }
 
  private:
@@ -1177,7 +1178,7 @@ class Softplus final : public Module {
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
-    return softplus(input, beta, threshold);
+    return dt::autocast::softplus(input, beta, threshold);
   }
 
  private:
@@ -1501,7 +1502,7 @@ class PReLU final : public Module {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
     const Tensor& weight = state(0);
-    return prelu(input, weight);
+    return dt::autocast::prelu(input, weight);
   }
 
  private:
@@ -1545,7 +1546,7 @@ class Softmin final : public Module {
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
-    return softmin(input, dim);
+    return dt::autocast::softmin(input, dim);
   }
 
  private:
@@ -1562,7 +1563,7 @@ class Softmax final : public Module {
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
-    return softmax(input, dim);
+    return dt::autocast::softmax(input, dim);
   }
 
  private:
@@ -1579,7 +1580,7 @@ class Softmax2d final : public Module {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
     DT_CHECK((dim(input) == 3) || (dim(input) == 4), kValueError, "Softmax2d: expected input to be 3D or 4D");
-    return softmax(input, -3);
+    return dt::autocast::softmax(input, -3);
   }
 };
 
@@ -1593,7 +1594,7 @@ class LogSoftmax final : public Module {
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
-    return log_softmax(input, dim);
+    return dt::autocast::log_softmax(input, dim);
   }
 
  private:
@@ -1611,7 +1612,7 @@ class MSELoss final : public Module {
     check_inputs(inputs, 2, 2);
     const Tensor& input = inputs[0];
     const Tensor& target = inputs[1];
-    return mse_loss(input, target, reduction);
+    return dt::autocast::mse_loss(input, target, reduction);
   }
 
  private:
@@ -1629,7 +1630,7 @@ class L1Loss final : public Module {
     check_inputs(inputs, 2, 2);
     const Tensor& input = inputs[0];
     const Tensor& target = inputs[1];
-    return l1_loss(input, target, reduction);
+    return dt::autocast::l1_loss(input, target, reduction);
   }
 
  private:
@@ -1649,7 +1650,7 @@ class NLLLoss final : public Module {
     check_inputs(inputs, 2, 2);
     const Tensor& input = inputs[0];
     const Tensor& target = inputs[1];
-    return nll_loss(input, target, weight, ignore_index, reduction);
+    return dt::autocast::nll_loss(input, target, weight, ignore_index, reduction);
   }
 
  private:
@@ -1672,7 +1673,7 @@ class CrossEntropyLoss final : public Module {
     check_inputs(inputs, 2, 2);
     const Tensor& input = inputs[0];
     const Tensor& target = inputs[1];
-    return cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing);
+    return dt::autocast::cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing);
   }
 
  private:
@@ -1694,7 +1695,7 @@ class BCELoss final : public Module {
     check_inputs(inputs, 2, 2);
     const Tensor& input = inputs[0];
     const Tensor& target = inputs[1];
-    return binary_cross_entropy(input, target, weight, reduction);
+    return dt::autocast::binary_cross_entropy(input, target, weight, reduction);
   }
 
  private:
@@ -1715,7 +1716,7 @@ class BCEWithLogitsLoss final : public Module {
     check_inputs(inputs, 2, 2);
     const Tensor& input = inputs[0];
     const Tensor& target = inputs[1];
-    return binary_cross_entropy_with_logits(input, target, weight, reduction, pos_weight);
+    return dt::autocast::binary_cross_entropy_with_logits(input, target, weight, reduction, pos_weight);
   }
 
  private:
@@ -1736,7 +1737,7 @@ class SmoothL1Loss final : public Module {
     check_inputs(inputs, 2, 2);
     const Tensor& input = inputs[0];
     const Tensor& target = inputs[1];
-    return smooth_l1_loss(input, target, reduction, beta);
+    return dt::autocast::smooth_l1_loss(input, target, reduction, beta);
   }
 
  private:
@@ -1756,7 +1757,7 @@ class HuberLoss final : public Module {
     check_inputs(inputs, 2, 2);
     const Tensor& input = inputs[0];
     const Tensor& target = inputs[1];
-    return huber_loss(input, target, reduction, delta);
+    return dt::autocast::huber_loss(input, target, reduction, delta);
   }
 
  private:
@@ -1776,7 +1777,7 @@ class KLDivLoss final : public Module {
     check_inputs(inputs, 2, 2);
     const Tensor& input = inputs[0];
     const Tensor& target = inputs[1];
-    return kl_div(input, target, reduction, log_target);
+    return dt::autocast::kl_div(input, target, reduction, log_target);
   }
 
  private:
@@ -1798,7 +1799,7 @@ class PoissonNLLLoss final : public Module {
     check_inputs(inputs, 2, 2);
     const Tensor& input = inputs[0];
     const Tensor& target = inputs[1];
-    return poisson_nll_loss(input, target, log_input, full, eps, reduction);
+    return dt::autocast::poisson_nll_loss(input, target, log_input, full, eps, reduction);
   }
 
  private:
@@ -1822,7 +1823,7 @@ class GaussianNLLLoss final : public Module {
     const Tensor& input = inputs[0];
     const Tensor& target = inputs[1];
     const Tensor& var = inputs[2];
-    return gaussian_nll_loss(input, target, var, full, eps, reduction);
+    return dt::autocast::gaussian_nll_loss(input, target, var, full, eps, reduction);
   }
 
  private:
@@ -1842,7 +1843,7 @@ class SoftMarginLoss final : public Module {
     check_inputs(inputs, 2, 2);
     const Tensor& input = inputs[0];
     const Tensor& target = inputs[1];
-    return soft_margin_loss(input, target, reduction);
+    return dt::autocast::soft_margin_loss(input, target, reduction);
   }
 
  private:
@@ -1861,7 +1862,7 @@ class HingeEmbeddingLoss final : public Module {
     check_inputs(inputs, 2, 2);
     const Tensor& input = inputs[0];
     const Tensor& target = inputs[1];
-    return hinge_embedding_loss(input, target, margin, reduction);
+    return dt::autocast::hinge_embedding_loss(input, target, margin, reduction);
   }
 
  private:
@@ -1882,7 +1883,7 @@ class MarginRankingLoss final : public Module {
     const Tensor& input1 = inputs[0];
     const Tensor& input2 = inputs[1];
     const Tensor& target = inputs[2];
-    return margin_ranking_loss(input1, input2, target, margin, reduction);
+    return dt::autocast::margin_ranking_loss(input1, input2, target, margin, reduction);
   }
 
  private:
@@ -1903,7 +1904,7 @@ class CosineEmbeddingLoss final : public Module {
     const Tensor& input1 = inputs[0];
     const Tensor& input2 = inputs[1];
     const Tensor& target = inputs[2];
-    return cosine_embedding_loss(input1, input2, target, margin, reduction);
+    return dt::autocast::cosine_embedding_loss(input1, input2, target, margin, reduction);
   }
 
  private:
@@ -1928,7 +1929,7 @@ class TripletMarginLoss final : public Module {
     const Tensor& anchor = inputs[0];
     const Tensor& positive = inputs[1];
     const Tensor& negative = inputs[2];
-    return triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction);
+    return dt::autocast::triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction);
   }
 
  private:
@@ -1954,7 +1955,7 @@ class MultiMarginLoss final : public Module {
     check_inputs(inputs, 2, 2);
     const Tensor& input = inputs[0];
     const Tensor& target = inputs[1];
-    return multi_margin_loss(input, target, p, margin, weight, reduction);
+    return dt::autocast::multi_margin_loss(input, target, p, margin, weight, reduction);
   }
 
  private:
@@ -1975,7 +1976,7 @@ class MultiLabelMarginLoss final : public Module {
     check_inputs(inputs, 2, 2);
     const Tensor& input = inputs[0];
     const Tensor& target = inputs[1];
-    return multilabel_margin_loss(input, target, reduction);
+    return dt::autocast::multilabel_margin_loss(input, target, reduction);
   }
 
  private:
@@ -2017,7 +2018,7 @@ class CTCLoss final : public Module {
     const Tensor& targets = inputs[1];
     const Tensor& input_lengths = inputs[2];
     const Tensor& target_lengths = inputs[3];
-    return ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity);
+    return dt::autocast::ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity);
   }
 
  private:
@@ -2090,7 +2091,7 @@ class MaxPool3d final : public Module {
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
-    return max_pool3d(input, kernel_size, stride, padding, dilation, ceil_mode);
+    return dt::autocast::max_pool3d(input, kernel_size, stride, padding, dilation, ceil_mode);
   }
 
  private:
@@ -2114,7 +2115,7 @@ class MaxUnpool1d final : public Module {
     check_inputs(inputs, 2, 2);
     const Tensor& input = inputs[0];
     const Tensor& indices = inputs[1];
-    return max_unpool1d(input, indices, kernel_size, stride, padding);
+    return dt::autocast::max_unpool1d(input, indices, kernel_size, stride, padding);
   }
 
  private:
@@ -2136,7 +2137,7 @@ class MaxUnpool2d final : public Module {
     check_inputs(inputs, 2, 2);
     const Tensor& input = inputs[0];
     const Tensor& indices = inputs[1];
-    return max_unpool2d(input, indices, kernel_size, stride, padding);
+    return dt::autocast::max_unpool2d(input, indices, kernel_size, stride, padding);
   }
 
  private:
@@ -2158,7 +2159,7 @@ class MaxUnpool3d final : public Module {
     check_inputs(inputs, 2, 2);
     const Tensor& input = inputs[0];
     const Tensor& indices = inputs[1];
-    return max_unpool3d(input, indices, kernel_size, stride, padding);
+    return dt::autocast::max_unpool3d(input, indices, kernel_size, stride, padding);
   }
 
  private:
@@ -2176,12 +2177,13 @@ class FractionalMaxPool2d final : public Module {
         output_ratio(options.output_ratio) {
     DT_CHECK((is_given(output_size)) || (is_given(output_ratio)), kValueError, "FractionalMaxPool2d requires specifying either an output size, or a pooling ratio");
     DT_CHECK((!is_given(output_size)) || (!is_given(output_ratio)), kValueError, "only one of output_size and output_ratio may be specified");
+    DT_CHECK((!is_given(output_ratio)) || all_between(value(output_ratio), 0, 1), kValueError, "output_ratio must be between 0 and 1");
   }
 
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
-    return fractional_max_pool2d(input, kernel_size, output_size, output_ratio);
+    return dt::autocast::fractional_max_pool2d(input, kernel_size, output_size, output_ratio);
   }
 
  private:
@@ -2199,12 +2201,13 @@ class FractionalMaxPool3d final : public Module {
         output_ratio(options.output_ratio) {
     DT_CHECK((is_given(output_size)) || (is_given(output_ratio)), kValueError, "FractionalMaxPool3d requires specifying either an output size, or a pooling ratio");
     DT_CHECK((!is_given(output_size)) || (!is_given(output_ratio)), kValueError, "only one of output_size and output_ratio may be specified");
+    DT_CHECK((!is_given(output_ratio)) || all_between(value(output_ratio), 0, 1), kValueError, "output_ratio must be between 0 and 1");
   }
 
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
-    return fractional_max_pool3d(input, kernel_size, output_size, output_ratio);
+    return dt::autocast::fractional_max_pool3d(input, kernel_size, output_size, output_ratio);
   }
 
  private:
@@ -2280,7 +2283,7 @@ class AvgPool3d final : public Module {
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
-    return avg_pool3d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
+    return dt::autocast::avg_pool3d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
   }
 
  private:
@@ -2339,7 +2342,7 @@ class LPPool1d final : public Module {
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
-    return lp_pool1d(input, norm_type, kernel_size, stride, ceil_mode);
+    return dt::autocast::lp_pool1d(input, norm_type, kernel_size, stride, ceil_mode);
   }
 
  private:
@@ -2396,7 +2399,7 @@ class LPPool2d final : public Module {
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
-    return lp_pool2d(input, norm_type, kernel_size, stride, ceil_mode);
+    return dt::autocast::lp_pool2d(input, norm_type, kernel_size, stride, ceil_mode);
   }
 
  private:
@@ -2416,7 +2419,7 @@ class AdaptiveAvgPool3d final : public Module {
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
-    return adaptive_avg_pool3d(input, output_size);
+    return dt::autocast::adaptive_avg_pool3d(input, output_size);
   }
 
  private:
@@ -2433,7 +2436,7 @@ class AdaptiveMaxPool3d final : public Module {
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
-    return adaptive_max_pool3d(input, output_size);
+    return dt::autocast::adaptive_max_pool3d(input, output_size);
   }
 
  private:
@@ -2453,7 +2456,7 @@ class LPPool3d final : public Module {
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
-    return lp_pool3d(input, norm_type, kernel_size, stride, ceil_mode);
+    return dt::autocast::lp_pool3d(input, norm_type, kernel_size, stride, ceil_mode);
   }
 
  private:
@@ -2475,7 +2478,7 @@ class Upsample final : public Module {
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
-    return interpolate(input, size, scale_factor, mode);
+    return dt::autocast::interpolate(input, size, scale_factor, mode);
   }
 
  private:
@@ -2495,7 +2498,7 @@ class UpsamplingNearest2d final : public Module {
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
-    return interpolate(input, size, scale_factor, Interpolation::kNearest);
+    return dt::autocast::interpolate(input, size, scale_factor, Interpolation::kNearest);
   }
 
  private:
@@ -2514,7 +2517,7 @@ class UpsamplingBilinear2d final : public Module {
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
-    return interpolate_aligned(input, size, scale_factor, Interpolation::kBilinear, true);
+    return dt::autocast::interpolate_aligned(input, size, scale_factor, Interpolation::kBilinear, true);
   }
 
  private:
@@ -2547,7 +2550,7 @@ class RNNCell final : public Module {
     const Tensor& weight_hh = state(1);
     const Tensor& bias_ih = state(2);
     const Tensor& bias_hh = state(3);
-    return (nonlinearity == "tanh") ? rnn_tanh_cell(input, hx, weight_ih, weight_hh, bias_ih, bias_hh) : rnn_relu_cell(input, hx, weight_ih, weight_hh, bias_ih, bias_hh);
+    return (nonlinearity == "tanh") ? dt::autocast::rnn_tanh_cell(input, hx, weight_ih, weight_hh, bias_ih, bias_hh) : dt::autocast::rnn_relu_cell(input, hx, weight_ih, weight_hh, bias_ih, bias_hh);
   }
 
  private:
@@ -2591,7 +2594,7 @@ class LSTMCell final : public ManyOutputs {
     const Tensor& weight_hh = state(1);
     const Tensor& bias_ih = state(2);
     const Tensor& bias_hh = state(3);
-    return list_of(lstm_cell(input, hx, weight_ih, weight_hh, bias_ih, bias_hh));
+    return list_of(dt::autocast::lstm_cell(input, hx, weight_ih, weight_hh, bias_ih, bias_hh));
   }
 
  private:
@@ -2633,7 +2636,7 @@ class GRUCell final : public Module {
     const Tensor& weight_hh = state(1);
     const Tensor& bias_ih = state(2);
     const Tensor& bias_hh = state(3);
-    return gru_cell(input, hx, weight_ih, weight_hh, bias_ih, bias_hh);
+    return dt::autocast::gru_cell(input, hx, weight_ih, weight_hh, bias_ih, bias_hh);
   }
 
  private:

@@ -1,7 +1,9 @@
 #include "core/nn/recurrent.h"
 
+#include <algorithm>
 #include <cmath>
 
+#include "core/ops/autocast.gen.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/random.gen.h"
 #include "core/ops/recurrent.gen.h"
@@ -52,7 +54,7 @@ RNN::RNN(int64_t input_size, int64_t hidden_size, const NnRnnOptions& o)
 std::vector<Tensor> RNN::forward_outputs(TensorList inputs) {
   check_inputs(inputs, 1, 2);
   const Tensor first = inputs.size() > 1 ? inputs[1] : Tensor();
-  const auto function = is_relu_ ? rnn_relu : rnn_tanh;
+  const auto function = is_relu_ ? autocast::rnn_relu : autocast::rnn_tanh;
   const auto [y, h] =
       function(inputs[0], first, weights(), sizes_.bias, sizes_.layers, sizes_.dropout, training(),
                sizes_.bidirectional, sizes_.batch_first);
@@ -66,11 +68,16 @@ LSTM::LSTM(int64_t input_size, int64_t hidden_size, const NnLstmOptions& o)
                 o.dtype, o.device) {}
 
 std::vector<Tensor> LSTM::forward_outputs(TensorList inputs) {
-  check_inputs(inputs, inputs.size() > 1 ? 3 : 1, 3);
+  check_inputs(inputs, 1, 3);
+  const auto given = [](const Tensor& t) { return t.defined(); };
   std::optional<TensorList> first;
-  if (inputs.size() > 1) first = TensorList(inputs.begin() + 1, 2);
-  const auto [y, h, c] = lstm(inputs[0], first, weights(), sizes_.bias, sizes_.layers,
-                              sizes_.dropout, training(), sizes_.bidirectional, sizes_.batch_first);
+  if (std::any_of(inputs.begin() + 1, inputs.end(), given)) {
+    check_inputs(inputs, 3, 3);
+    first = TensorList(inputs.begin() + 1, 2);
+  }
+  const auto [y, h, c] =
+      autocast::lstm(inputs[0], first, weights(), sizes_.bias, sizes_.layers, sizes_.dropout,
+                     training(), sizes_.bidirectional, sizes_.batch_first);
   return {y, h, c};
 }
 
@@ -83,8 +90,9 @@ GRU::GRU(int64_t input_size, int64_t hidden_size, const NnGruOptions& o)
 std::vector<Tensor> GRU::forward_outputs(TensorList inputs) {
   check_inputs(inputs, 1, 2);
   const Tensor first = inputs.size() > 1 ? inputs[1] : Tensor();
-  const auto [y, h] = gru(inputs[0], first, weights(), sizes_.bias, sizes_.layers, sizes_.dropout,
-                          training(), sizes_.bidirectional, sizes_.batch_first);
+  const auto [y, h] =
+      autocast::gru(inputs[0], first, weights(), sizes_.bias, sizes_.layers, sizes_.dropout,
+                    training(), sizes_.bidirectional, sizes_.batch_first);
   return {y, h};
 }
 

@@ -3,6 +3,7 @@
 // in both worlds.
 #pragma once
 
+#include "core/ops/creation.gen.h"
 #include "core/ops/pointwise.gen.h"
 
 namespace dt {
@@ -64,6 +65,14 @@ inline Tensor maximum(const Tensor& x, double bound) {
 }
 inline Tensor minimum(const Tensor& x, double bound) {
   return clamp_max(x, bound);
+}
+
+// Conditions on a row's numbers alone.
+inline bool eq(double a, double b) {
+  return a == b;
+}
+inline Tensor where(bool condition, const Tensor& yes, double no) {
+  return condition ? yes : full_like(yes, no);
 }
 
 }  // namespace dt

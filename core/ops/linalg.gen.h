@@ -84,7 +84,7 @@ Tensor tensordot_dims(const Tensor& a, const Tensor& b, IntList dims_a, IntList 
 Tensor bilinear(
     const Tensor& input1, const Tensor& input2, const Tensor& weight, const Tensor& bias = {});
 
-// Products of n equal matrices; the identity for n = 0.
+// Products of n equal matrices; the identity for n = 0, of inverses for n < 0.
 Tensor matrix_power(const Tensor& input, int64_t n);
 
 // Product of several matrices, in the order that takes the fewest multiplications.
@@ -102,10 +102,13 @@ Tensor linalg_cross(const Tensor& input, const Tensor& other, int64_t dim = -1);
 // Inner products of vectors along a dimension.
 Tensor linalg_vecdot(const Tensor& x, const Tensor& y, int64_t dim = -1);
 
-// Norm of matrices. Those by singular values, 2, -2 and 'nuc', are not supported.
+// Norm of matrices. Python's 'nuc' is nuclear_norm.
 Tensor linalg_matrix_norm(
     const Tensor& input, const std::optional<Scalar>& ord = {}, IntList dim = {-2, -1},
     bool keepdim = false, DType dtype = DType::kDefault);
+
+// The sum of the singular values of matrices.
+Tensor nuclear_norm(const Tensor& input, IntList dim = {-2, -1}, bool keepdim = false);
 
 // vector_norm of vectors, matrix_norm of matrices.
 Tensor linalg_norm(

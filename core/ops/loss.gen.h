@@ -115,6 +115,14 @@ Tensor cross_entropy(
     int64_t ignore_index = -100, Reduction reduction = Reduction::kMean,
     double label_smoothing = 0.0);
 
+// cross_entropy of linear(input, linear_weight, linear_bias). Where there are more classes than
+// features, rows are computed in chunks, and the logits [batch, classes] never held at once.
+Tensor linear_cross_entropy(
+    const Tensor& input, const Tensor& linear_weight, const Tensor& target,
+    const Tensor& linear_bias = {}, const Tensor& weight = {},
+    Reduction reduction = Reduction::kMean, std::optional<int64_t> ignore_index = {},
+    double label_smoothing = 0.0);
+
 // -(target * log(input) + (1 - target) * log(1 - input)); logarithms are bounded by -100.
 Tensor binary_cross_entropy(
     const Tensor& input, const Tensor& target, const Tensor& weight = {},

@@ -2055,18 +2055,20 @@ Tensor zeta(const Operand& input, const Operand& other) {
 static void bessel_i_gradient(PointwiseGradient& g) {
   const Tensor& grad = g.grad;
   const Tensor& input = g.input[0];
-  const Tensor& result = g.result;
   const double order = g.attribute[0];
   const double scaled = g.attribute[1];
   if (g.wants[0]) {
+    const Tensor value = bessel_i(input, order, scaled);
     const Tensor safe = where(eq(input, T(0)), T(1), input);
-    const Tensor slope = where(eq(input, T(0)), T(0.5), result / safe);
-    g.out[0] = grad * (bessel_i(input, T(1) - order, scaled) - order * slope - scaled * sign(input) * result);
+    const Tensor slope = where(eq(input, T(0)), T(0.5), value / safe);
+    const Tensor falling = where(eq(order, T(1)), slope, T(0));
+    const Tensor scaling = where(eq(scaled, T(1)), sign(input) * value, T(0));
+    g.out[0] = grad * (bessel_i(input, T(1) - order, scaled) - falling - scaling);
   }
 }
 static constexpr PointwiseRow kBesselI{
     "bessel_i", "BesselIBackward0", DT_OP_bessel_i, DT_OP_bessel_i_backward, OpClass::kFloat, 1, 0,
-    false, 1, 1, true, {0}, {9}, bessel_i_gradient, false, false, false, false, nullptr, nullptr};
+    false, 1, 1, false, {0}, {1}, bessel_i_gradient, false, false, false, false, nullptr, nullptr};
 Tensor bessel_i(const Tensor& input, const Scalar& order, const Scalar& scaled) {
   return pointwise(kBesselI, {input}, {order, scaled});
 }

@@ -11,6 +11,7 @@
 #include "core/runtime/context.h"
 #include "core/runtime/graph.h"
 #include "core/runtime/log.h"
+#include "core/runtime/profiler.h"
 #include "core/runtime/thread_pool.h"
 #include "core/runtime/widen.h"
 
@@ -100,12 +101,17 @@ void trace(const dt_call& call, double microseconds) {
   log(LogLevel::kTrace, line);
 }
 
-int32_t run_kernel(dt_kernel* kernel, const dt_stream& stream, const dt_call& call) {
-  static const bool tracing = env_flag("DT_TRACE"), checking = env_flag("DT_CHECK_NAN");
-  if (__builtin_expect(!tracing && !checking, 1)) return kernel(&stream, &call);
+// Where tracing, profiling and checking look: a kernel begins, and has run.
+int32_t run_kernel(dt_kernel* kernel, const dt_stream& stream, const dt_call& call, Device device,
+                   ActivityScope& activity) {
+  static const bool tracing = is_tracing(), checking = env_flag("DT_CHECK_NAN");
+  if (__builtin_expect(!tracing && !checking && !activity.is_open(), 1))
+    return kernel(&stream, &call);
+  activity.starts(device);
   const auto start = std::chrono::steady_clock::now();
   const int32_t result = kernel(&stream, &call);
   const std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - start;
+  activity.ends(call.op, {call.in, call.n_in}, device, result == DT_KERNEL_OK);
   if (tracing && result != DT_KERNEL_UNSUPPORTED) trace(call, time.count());
   if (checking && result == DT_KERNEL_OK) check_nan(call);
   return result;
@@ -137,6 +143,11 @@ bool run_widened(int op, const CallSpans& spans, Device device, bool is_shortcut
 
 }  // namespace
 
+bool is_tracing() {
+  static const bool tracing = env_flag("DT_TRACE");
+  return tracing;
+}
+
 void check_same_device(Device first, Device second) {
   if (first == kCpu) std::swap(first, second);
   DT_CHECK(first == second, kRuntimeError,
@@ -164,6 +175,7 @@ bool run_spans(int op, const CallSpans& spans, bool is_shortcut) {
     stream.native = current_native_stream(device);
   }
   dt_call call = describe(op, spans);
+  ActivityScope activity(ActivityKind::kOp, call.op);  // ends when the workspace is given back
   Ref<Storage> workspace;
   if (table.workspace[op]) {
     if (const int64_t bytes = table.workspace[op](&stream, &call)) {
@@ -171,7 +183,7 @@ bool run_spans(int op, const CallSpans& spans, bool is_shortcut) {
       call.workspace = workspace->data();
     }
   }
-  const int32_t result = run_kernel(kernel, stream, call);
+  const int32_t result = run_kernel(kernel, stream, call, device, activity);
   if (result == DT_KERNEL_UNSUPPORTED && is_shortcut) return false;
   if (result == DT_KERNEL_UNSUPPORTED && has_narrow) return run_widened(op, spans, device, false);
   if (result != DT_KERNEL_OK) report(op, call, result, fault);

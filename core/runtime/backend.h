@@ -11,6 +11,9 @@ namespace dt {
 
 inline constexpr int64_t kUnitStride = 1;  // of a run of elements
 
+// Whether DT_TRACE asks for a line about each call.
+bool is_tracing();
+
 // Throws PyTorch's sentence if the devices differ.
 void check_same_device(Device first, Device second);
 

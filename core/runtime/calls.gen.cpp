@@ -3,8 +3,10 @@
 // clang-format off
 #include "core/base/error.h"
 #include "core/runtime/backend.h"
+#include "core/runtime/calls/attention.gen.h"
 #include "core/runtime/calls/conv.gen.h"
 #include "core/runtime/calls/creation.gen.h"
+#include "core/runtime/calls/factor.gen.h"
 #include "core/runtime/calls/indexing.gen.h"
 #include "core/runtime/calls/linalg.gen.h"
 #include "core/runtime/calls/loss.gen.h"
@@ -21,90 +23,100 @@
 namespace dt {
 namespace op {
 
-const Op<Conv2dCall> conv2d{kPointwiseOps + 0};
-const Op<Conv2dBackwardInputCall> conv2d_backward_input{kPointwiseOps + 1};
-const Op<Conv2dBackwardWeightCall> conv2d_backward_weight{kPointwiseOps + 2};
-const Op<ArangeCall> arange{kPointwiseOps + 3};
-const Op<LinspaceCall> linspace{kPointwiseOps + 4};
-const Op<CopyCall> copy{kPointwiseOps + 5};
-const Op<IndexCall> index{kPointwiseOps + 6};
-const Op<IndexPutCall> index_put{kPointwiseOps + 7};
-const Op<IndexSelectCall> index_select{kPointwiseOps + 8};
-const Op<IndexSumCall> index_sum{kPointwiseOps + 9};
-const Op<IndexAddCall> index_add{kPointwiseOps + 10};
-const Op<GatherCall> gather{kPointwiseOps + 11};
-const Op<ScatterCall> scatter{kPointwiseOps + 12};
-const Op<ScatterFoldCall> scatter_prod{kPointwiseOps + 13};
-const Op<ScatterFoldCall> scatter_amax{kPointwiseOps + 14};
-const Op<ScatterFoldCall> scatter_amin{kPointwiseOps + 15};
-const Op<NonzeroCountCall> nonzero_count{kPointwiseOps + 16};
-const Op<NonzeroCall> nonzero{kPointwiseOps + 17};
-const Op<TriangleCall> triangle{kPointwiseOps + 18};
-const Op<MatmulCall> matmul{kPointwiseOps + 19};
-const Op<SquaredErrorSumCall> squared_error_sum{kPointwiseOps + 20};
-const Op<CtcLossCall> ctc_loss{kPointwiseOps + 21};
-const Op<CtcLossBackwardCall> ctc_loss_backward{kPointwiseOps + 22};
-const Op<CrossEntropyCall> cross_entropy{kPointwiseOps + 23};
-const Op<CrossEntropyBackwardCall> cross_entropy_backward{kPointwiseOps + 24};
-const Op<LinearBackwardCall> linear_backward{kPointwiseOps + 25};
-const Op<BatchNormCall> batch_norm{kPointwiseOps + 26};
-const Op<BatchNormBackwardCall> batch_norm_backward{kPointwiseOps + 27};
-const Op<LayerNormCall> layer_norm{kPointwiseOps + 28};
-const Op<LayerNormBackwardCall> layer_norm_backward{kPointwiseOps + 29};
-const Op<SoftmaxCall> softmax{kPointwiseOps + 30};
-const Op<SoftmaxBackwardCall> softmax_backward{kPointwiseOps + 31};
-const Op<SoftmaxCall> log_softmax{kPointwiseOps + 32};
-const Op<SoftmaxBackwardCall> log_softmax_backward{kPointwiseOps + 33};
-const Op<DropoutCall> dropout{kPointwiseOps + 34};
-const Op<EmbeddingBagCall> embedding_bag{kPointwiseOps + 35};
-const Op<EmbeddingBagBackwardCall> embedding_bag_backward{kPointwiseOps + 36};
-const Op<ScaleByCall> scale_by{kPointwiseOps + 37};
-const Op<MaxPool2dCall> max_pool2d{kPointwiseOps + 38};
-const Op<MaxPool2dBackwardCall> max_pool2d_backward{kPointwiseOps + 39};
-const Op<AvgPool2dCall> avg_pool2d{kPointwiseOps + 40};
-const Op<AvgPool2dBackwardCall> avg_pool2d_backward{kPointwiseOps + 41};
-const Op<UniformCall> uniform{kPointwiseOps + 42};
-const Op<NormalCall> normal{kPointwiseOps + 43};
-const Op<RandintCall> randint{kPointwiseOps + 44};
-const Op<RandomKeysCall> random_keys{kPointwiseOps + 45};
-const Op<BernoulliCall> bernoulli{kPointwiseOps + 46};
-const Op<ChooseCall> choose{kPointwiseOps + 47};
-const Op<PoissonCall> poisson{kPointwiseOps + 48};
-const Op<BinomialCall> binomial{kPointwiseOps + 49};
-const Op<ReductionCall> sum{kPointwiseOps + 50};
-const Op<ReductionCall> mean{kPointwiseOps + 51};
-const Op<ReductionCall> prod{kPointwiseOps + 52};
-const Op<ReductionAlongCall> max_dim{kPointwiseOps + 53};
-const Op<ReductionAlongCall> min_dim{kPointwiseOps + 54};
-const Op<ReductionCall> amax{kPointwiseOps + 55};
-const Op<ReductionCall> amin{kPointwiseOps + 56};
-const Op<VarCall> var{kPointwiseOps + 57};
-const Op<NormCall> norm{kPointwiseOps + 58};
-const Op<ReductionCall> any{kPointwiseOps + 59};
-const Op<ReductionCall> all{kPointwiseOps + 60};
-const Op<ScanCall> cumsum{kPointwiseOps + 61};
-const Op<ScanCall> cumprod{kPointwiseOps + 62};
-const Op<ScanCall> logcumsumexp{kPointwiseOps + 63};
-const Op<SortCall> sort{kPointwiseOps + 64};
-const Op<OrderStatisticCall> order_statistic{kPointwiseOps + 65};
-const Op<ExtremumScanCall> cummax{kPointwiseOps + 66};
-const Op<ExtremumScanCall> cummin{kPointwiseOps + 67};
-const Op<SearchsortedCall> searchsorted{kPointwiseOps + 68};
-const Op<GridSampleCall> grid_sample{kPointwiseOps + 69};
-const Op<GridSampleBackwardCall> grid_sample_backward{kPointwiseOps + 70};
-const Op<ResampleTapsCall> resample_taps{kPointwiseOps + 71};
-const Op<TransposeTapsCall> transpose_taps{kPointwiseOps + 72};
-const Op<ResampleCall> resample{kPointwiseOps + 73};
-const Op<OptimizerCall> sgd{kPointwiseOps + 74};
-const Op<OptimizerCall> adam{kPointwiseOps + 75};
-const Op<OptimizerCall> rmsprop{kPointwiseOps + 76};
-const Op<OptimizerCall> adagrad{kPointwiseOps + 77};
-const Op<OptimizerCall> adadelta{kPointwiseOps + 78};
-const Op<OptimizerCall> adamax{kPointwiseOps + 79};
-const Op<OptimizerCall> nadam{kPointwiseOps + 80};
-const Op<OptimizerCall> radam{kPointwiseOps + 81};
-const Op<OptimizerCall> asgd{kPointwiseOps + 82};
-const Op<OptimizerCall> rprop{kPointwiseOps + 83};
+const Op<AttentionCall> attention{kPointwiseOps + 0};
+const Op<AttentionBackwardCall> attention_backward{kPointwiseOps + 1};
+const Op<Conv2dCall> conv2d{kPointwiseOps + 2};
+const Op<Conv2dBackwardInputCall> conv2d_backward_input{kPointwiseOps + 3};
+const Op<Conv2dBackwardWeightCall> conv2d_backward_weight{kPointwiseOps + 4};
+const Op<ArangeCall> arange{kPointwiseOps + 5};
+const Op<LinspaceCall> linspace{kPointwiseOps + 6};
+const Op<CopyCall> copy{kPointwiseOps + 7};
+const Op<CholeskyCall> cholesky{kPointwiseOps + 8};
+const Op<LuFactorCall> lu_factor{kPointwiseOps + 9};
+const Op<LuPermutationCall> lu_permutation{kPointwiseOps + 10};
+const Op<TriangularSolveCall> triangular_solve{kPointwiseOps + 11};
+const Op<GeqrfCall> geqrf{kPointwiseOps + 12};
+const Op<HouseholderProductCall> householder_product{kPointwiseOps + 13};
+const Op<EighCall> eigh{kPointwiseOps + 14};
+const Op<SvdCall> svd{kPointwiseOps + 15};
+const Op<IndexCall> index{kPointwiseOps + 16};
+const Op<IndexPutCall> index_put{kPointwiseOps + 17};
+const Op<IndexSelectCall> index_select{kPointwiseOps + 18};
+const Op<IndexSumCall> index_sum{kPointwiseOps + 19};
+const Op<IndexAddCall> index_add{kPointwiseOps + 20};
+const Op<GatherCall> gather{kPointwiseOps + 21};
+const Op<ScatterCall> scatter{kPointwiseOps + 22};
+const Op<ScatterFoldCall> scatter_prod{kPointwiseOps + 23};
+const Op<ScatterFoldCall> scatter_amax{kPointwiseOps + 24};
+const Op<ScatterFoldCall> scatter_amin{kPointwiseOps + 25};
+const Op<NonzeroCountCall> nonzero_count{kPointwiseOps + 26};
+const Op<NonzeroCall> nonzero{kPointwiseOps + 27};
+const Op<TriangleCall> triangle{kPointwiseOps + 28};
+const Op<MatmulCall> matmul{kPointwiseOps + 29};
+const Op<SquaredErrorSumCall> squared_error_sum{kPointwiseOps + 30};
+const Op<CtcLossCall> ctc_loss{kPointwiseOps + 31};
+const Op<CtcLossBackwardCall> ctc_loss_backward{kPointwiseOps + 32};
+const Op<CrossEntropyCall> cross_entropy{kPointwiseOps + 33};
+const Op<CrossEntropyBackwardCall> cross_entropy_backward{kPointwiseOps + 34};
+const Op<LinearBackwardCall> linear_backward{kPointwiseOps + 35};
+const Op<BatchNormCall> batch_norm{kPointwiseOps + 36};
+const Op<BatchNormBackwardCall> batch_norm_backward{kPointwiseOps + 37};
+const Op<LayerNormCall> layer_norm{kPointwiseOps + 38};
+const Op<LayerNormBackwardCall> layer_norm_backward{kPointwiseOps + 39};
+const Op<SoftmaxCall> softmax{kPointwiseOps + 40};
+const Op<SoftmaxBackwardCall> softmax_backward{kPointwiseOps + 41};
+const Op<SoftmaxCall> log_softmax{kPointwiseOps + 42};
+const Op<SoftmaxBackwardCall> log_softmax_backward{kPointwiseOps + 43};
+const Op<DropoutCall> dropout{kPointwiseOps + 44};
+const Op<EmbeddingBagCall> embedding_bag{kPointwiseOps + 45};
+const Op<EmbeddingBagBackwardCall> embedding_bag_backward{kPointwiseOps + 46};
+const Op<ScaleByCall> scale_by{kPointwiseOps + 47};
+const Op<MaxPool2dCall> max_pool2d{kPointwiseOps + 48};
+const Op<MaxPool2dBackwardCall> max_pool2d_backward{kPointwiseOps + 49};
+const Op<AvgPool2dCall> avg_pool2d{kPointwiseOps + 50};
+const Op<AvgPool2dBackwardCall> avg_pool2d_backward{kPointwiseOps + 51};
+const Op<UniformCall> uniform{kPointwiseOps + 52};
+const Op<NormalCall> normal{kPointwiseOps + 53};
+const Op<RandintCall> randint{kPointwiseOps + 54};
+const Op<RandomKeysCall> random_keys{kPointwiseOps + 55};
+const Op<BernoulliCall> bernoulli{kPointwiseOps + 56};
+const Op<ChooseCall> choose{kPointwiseOps + 57};
+const Op<PoissonCall> poisson{kPointwiseOps + 58};
+const Op<BinomialCall> binomial{kPointwiseOps + 59};
+const Op<ReductionCall> sum{kPointwiseOps + 60};
+const Op<ReductionCall> mean{kPointwiseOps + 61};
+const Op<ReductionCall> prod{kPointwiseOps + 62};
+const Op<ReductionAlongCall> max_dim{kPointwiseOps + 63};
+const Op<ReductionAlongCall> min_dim{kPointwiseOps + 64};
+const Op<ReductionCall> amax{kPointwiseOps + 65};
+const Op<ReductionCall> amin{kPointwiseOps + 66};
+const Op<VarCall> var{kPointwiseOps + 67};
+const Op<NormCall> norm{kPointwiseOps + 68};
+const Op<ReductionCall> any{kPointwiseOps + 69};
+const Op<ReductionCall> all{kPointwiseOps + 70};
+const Op<ScanCall> cumsum{kPointwiseOps + 71};
+const Op<ScanCall> cumprod{kPointwiseOps + 72};
+const Op<ScanCall> logcumsumexp{kPointwiseOps + 73};
+const Op<SortCall> sort{kPointwiseOps + 74};
+const Op<OrderStatisticCall> order_statistic{kPointwiseOps + 75};
+const Op<ExtremumScanCall> cummax{kPointwiseOps + 76};
+const Op<ExtremumScanCall> cummin{kPointwiseOps + 77};
+const Op<SearchsortedCall> searchsorted{kPointwiseOps + 78};
+const Op<GridSampleCall> grid_sample{kPointwiseOps + 79};
+const Op<GridSampleBackwardCall> grid_sample_backward{kPointwiseOps + 80};
+const Op<ResampleTapsCall> resample_taps{kPointwiseOps + 81};
+const Op<TransposeTapsCall> transpose_taps{kPointwiseOps + 82};
+const Op<ResampleCall> resample{kPointwiseOps + 83};
+const Op<OptimizerCall> sgd{kPointwiseOps + 84};
+const Op<OptimizerCall> adam{kPointwiseOps + 85};
+const Op<OptimizerCall> rmsprop{kPointwiseOps + 86};
+const Op<OptimizerCall> adagrad{kPointwiseOps + 87};
+const Op<OptimizerCall> adadelta{kPointwiseOps + 88};
+const Op<OptimizerCall> adamax{kPointwiseOps + 89};
+const Op<OptimizerCall> nadam{kPointwiseOps + 90};
+const Op<OptimizerCall> radam{kPointwiseOps + 91};
+const Op<OptimizerCall> asgd{kPointwiseOps + 92};
+const Op<OptimizerCall> rprop{kPointwiseOps + 93};
 
 }  // namespace op
 
@@ -144,6 +156,8 @@ std::string index_error(int op, const dt_call& call, const dt_fault& fault) {
 
 bool takes_narrow_floats(int op, [[maybe_unused]] Device device) {
   if (op < kPointwiseOps) return true;
+  if (op == op::attention.number) return true;
+  if (op == op::attention_backward.number) return true;
   if (op == op::conv2d.number) return device.type == DeviceType::kCuda;
   if (op == op::conv2d_backward_input.number) return device.type == DeviceType::kCuda;
   if (op == op::conv2d_backward_weight.number) return device.type == DeviceType::kCuda;

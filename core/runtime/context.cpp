@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include "core/runtime/autocast.h"
 #include "core/runtime/generator.h"
 #include "core/runtime/stream.h"
 

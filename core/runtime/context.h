@@ -16,6 +16,7 @@
 
 namespace dt {
 
+struct Autocasting;
 class DefaultGenerators;
 class Graph;
 class Stream;
@@ -32,11 +33,13 @@ using MemoryHook = std::function<bool(int64_t bytes)>;
 
 struct Context : RefCounted {
   bool grad_enabled = true;
+  bool is_autocasting = false;   // ops that have a policy cast their operands
   bool anomaly_enabled = false;  // check gradients for NaN and name the op that made it
   DType default_dtype = kDTypeOf<float>;
-  int32_t cuda_device = 0;           // which one "cuda" means
-  std::vector<Ref<Stream>> streams;  // by CUDA device; null: its main stream
-  Graph* graph = nullptr;            // what this thread is capturing
+  int32_t cuda_device = 0;                   // which one "cuda" means
+  std::vector<Ref<Stream>> streams;          // by CUDA device; null: its main stream
+  Graph* graph = nullptr;                    // what this thread is capturing
+  std::unique_ptr<Autocasting> autocasting;  // null: it was never on
   LastError error;
   Ref<DefaultGenerators> own_generators;  // null: the process's are used
   // Of the context, not of the process: threads of the library's own never run user code, and two

@@ -485,6 +485,17 @@ static void test_linalg_matrix_norm(void) {
   EXPECT(TYPE_ERROR, "linalg_matrix_norm", dt_linalg_matrix_norm(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, good.i64s, 1, 1, DT_DTYPE_FLOAT32, NULL));
 }
 
+static void test_nuclear_norm(void) {
+  EXPECT(HANDLE, "nuclear_norm", dt_nuclear_norm((dt_tensor *)bad.released, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "nuclear_norm", dt_nuclear_norm((dt_tensor *)bad.garbage, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "nuclear_norm", dt_nuclear_norm((dt_tensor *)bad.foreign, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "nuclear_norm", dt_nuclear_norm(NULL, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nuclear_norm", dt_nuclear_norm(good.tensor, NULL, 2, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nuclear_norm", dt_nuclear_norm(good.tensor, NULL, -1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nuclear_norm", dt_nuclear_norm(good.tensor, good.i64s, -7, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "nuclear_norm", dt_nuclear_norm(good.tensor, good.i64s, 1, 1, NULL));
+}
+
 static void test_linalg_norm(void) {
   EXPECT(HANDLE, "linalg_norm", dt_linalg_norm((dt_tensor *)bad.released, DT_SCALAR_KIND_INT, 1, 0.0, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "linalg_norm", dt_linalg_norm((dt_tensor *)bad.garbage, DT_SCALAR_KIND_INT, 1, 0.0, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
@@ -644,6 +655,7 @@ int main(void) {
   test_linalg_vecdot();
   test_linalg_vector_norm();
   test_linalg_matrix_norm();
+  test_nuclear_norm();
   test_linalg_norm();
   test_cosine_similarity();
   test_pairwise_distance();

@@ -316,6 +316,31 @@ static void test_cross_entropy(void) {
   EXPECT(TYPE_ERROR, "cross_entropy", dt_cross_entropy(good.tensor, good.tensor, good.tensor, 1, DT_REDUCTION_NONE, 1, NULL));
 }
 
+static void test_linear_cross_entropy(void) {
+  EXPECT(HANDLE, "linear_cross_entropy", dt_linear_cross_entropy((dt_tensor *)bad.released, good.tensor, good.tensor, good.tensor, good.tensor, DT_REDUCTION_NONE, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linear_cross_entropy", dt_linear_cross_entropy((dt_tensor *)bad.garbage, good.tensor, good.tensor, good.tensor, good.tensor, DT_REDUCTION_NONE, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linear_cross_entropy", dt_linear_cross_entropy((dt_tensor *)bad.foreign, good.tensor, good.tensor, good.tensor, good.tensor, DT_REDUCTION_NONE, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linear_cross_entropy", dt_linear_cross_entropy(NULL, good.tensor, good.tensor, good.tensor, good.tensor, DT_REDUCTION_NONE, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linear_cross_entropy", dt_linear_cross_entropy(good.tensor, (dt_tensor *)bad.released, good.tensor, good.tensor, good.tensor, DT_REDUCTION_NONE, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linear_cross_entropy", dt_linear_cross_entropy(good.tensor, (dt_tensor *)bad.garbage, good.tensor, good.tensor, good.tensor, DT_REDUCTION_NONE, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linear_cross_entropy", dt_linear_cross_entropy(good.tensor, (dt_tensor *)bad.foreign, good.tensor, good.tensor, good.tensor, DT_REDUCTION_NONE, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linear_cross_entropy", dt_linear_cross_entropy(good.tensor, NULL, good.tensor, good.tensor, good.tensor, DT_REDUCTION_NONE, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linear_cross_entropy", dt_linear_cross_entropy(good.tensor, good.tensor, (dt_tensor *)bad.released, good.tensor, good.tensor, DT_REDUCTION_NONE, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linear_cross_entropy", dt_linear_cross_entropy(good.tensor, good.tensor, (dt_tensor *)bad.garbage, good.tensor, good.tensor, DT_REDUCTION_NONE, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linear_cross_entropy", dt_linear_cross_entropy(good.tensor, good.tensor, (dt_tensor *)bad.foreign, good.tensor, good.tensor, DT_REDUCTION_NONE, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linear_cross_entropy", dt_linear_cross_entropy(good.tensor, good.tensor, NULL, good.tensor, good.tensor, DT_REDUCTION_NONE, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linear_cross_entropy", dt_linear_cross_entropy(good.tensor, good.tensor, good.tensor, (dt_tensor *)bad.released, good.tensor, DT_REDUCTION_NONE, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linear_cross_entropy", dt_linear_cross_entropy(good.tensor, good.tensor, good.tensor, (dt_tensor *)bad.garbage, good.tensor, DT_REDUCTION_NONE, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linear_cross_entropy", dt_linear_cross_entropy(good.tensor, good.tensor, good.tensor, (dt_tensor *)bad.foreign, good.tensor, DT_REDUCTION_NONE, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linear_cross_entropy", dt_linear_cross_entropy(good.tensor, good.tensor, good.tensor, good.tensor, (dt_tensor *)bad.released, DT_REDUCTION_NONE, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linear_cross_entropy", dt_linear_cross_entropy(good.tensor, good.tensor, good.tensor, good.tensor, (dt_tensor *)bad.garbage, DT_REDUCTION_NONE, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linear_cross_entropy", dt_linear_cross_entropy(good.tensor, good.tensor, good.tensor, good.tensor, (dt_tensor *)bad.foreign, DT_REDUCTION_NONE, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "linear_cross_entropy", dt_linear_cross_entropy(good.tensor, good.tensor, good.tensor, good.tensor, good.tensor, 99, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "linear_cross_entropy", dt_linear_cross_entropy(good.tensor, good.tensor, good.tensor, good.tensor, good.tensor, -1, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "linear_cross_entropy", dt_linear_cross_entropy(good.tensor, good.tensor, good.tensor, good.tensor, good.tensor, 0, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "linear_cross_entropy", dt_linear_cross_entropy(good.tensor, good.tensor, good.tensor, good.tensor, good.tensor, DT_REDUCTION_NONE, NULL, 1, NULL));
+}
+
 static void test_binary_cross_entropy(void) {
   EXPECT(HANDLE, "binary_cross_entropy", dt_binary_cross_entropy((dt_tensor *)bad.released, good.tensor, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "binary_cross_entropy", dt_binary_cross_entropy((dt_tensor *)bad.garbage, good.tensor, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
@@ -375,6 +400,7 @@ int main(void) {
   test_nll_loss();
   test_ctc_loss();
   test_cross_entropy();
+  test_linear_cross_entropy();
   test_binary_cross_entropy();
   test_binary_cross_entropy_with_logits();
   return misuse_end();

@@ -11,11 +11,13 @@ static void misuse_make_objects(void) {
   MUST(dt_data_loader_new(good.dataset, NULL, &good.data_loader));
   MUST(dt_stream_new(DT_DEVICE_TYPE_CPU, 0, 0, &good.stream));
   MUST(dt_event_new(DT_DEVICE_TYPE_CPU, 0, 0, &good.event));
+  MUST(dt_profiler_start(0, 0, 0, &good.profiler));
   MUST(dt_graph_new(DT_DEVICE_TYPE_CPU, 0, &good.graph));
 }
 
 static void misuse_release_objects(void) {
   dt_graph_release(good.graph);
+  dt_profiler_release(good.profiler);
   dt_event_release(good.event);
   dt_stream_release(good.stream);
   dt_data_loader_release(good.data_loader);

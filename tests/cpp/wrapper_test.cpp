@@ -161,6 +161,20 @@ void test_custom_function() {
   CHECK(dt::is_grad_enabled());
 }
 
+void test_autocast() {
+  const dt::Tensor x = dt::ones({2, 2}).requires_grad_();
+  {
+    const dt::Autocast guard(dt::DeviceType::kCpu);
+    const dt::Tensor y = x.mm(x);
+    CHECK(y.dtype() == dt::DType::kBfloat16);
+    const dt::Autocast off(dt::DeviceType::kCpu, std::nullopt, false);
+    CHECK(x.mm(x).dtype() == dt::DType::kFloat32);
+    y.sum().backward();
+  }
+  CHECK(x.grad().dtype() == dt::DType::kFloat32 && total(x.grad()) == 16);
+  CHECK(!dt::is_autocast_enabled(dt::DeviceType::kCpu));
+}
+
 void test_data() {
   std::vector<float> memory = {1, 2, 3};
   bool dropped = false;
@@ -342,6 +356,7 @@ int main() {
   test_errors();
   test_callbacks();
   test_custom_function();
+  test_autocast();
   test_data();
   test_lists();
   test_safetensors();

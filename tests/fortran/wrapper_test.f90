@@ -303,6 +303,16 @@ contains
     call set_grad_enabled(.true.)
   end subroutine
 
+  subroutine test_autocast()
+    type(tensor) :: x, y
+    call begin_case('autocast')
+    x = from_numbers([2d0, 3d0], requires_grad=.true.)
+    call autocast_begin(device_type_cpu, dtype=dtype_float16)
+    y = matmul(x, x)
+    call autocast_end()
+    call expect(y, dtype_float16, [integer ::], [13d0])
+  end subroutine
+
   subroutine tenfold(grad, out)
     type(tensor), intent(in) :: grad
     type(tensor), intent(inout) :: out
@@ -361,6 +371,7 @@ program wrapper_test
   call lifetimes()
   call threads()
   call hooks()
+  call test_autocast()
   call files()
   call finish_cases()
 end program

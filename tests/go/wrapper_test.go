@@ -128,6 +128,18 @@ func TestNoGrad(t *testing.T) {
 	same(t, isRecorded(), true)
 }
 
+func TestAutocast(t *testing.T) {
+	x := tensor(dt.Float32, []int{1, 1}, []float64{3}, false)
+	dtype := func() dt.Dtype { return dt.Must(dt.Must(x.Mm(x)).Dtype()) }
+	within := func(given, expected dt.Dtype) {
+		look := func() error { same(t, dtype(), expected); return nil }
+		check(t, dt.Autocast(dt.DeviceTypeCpu, given, look))
+	}
+	within(0, dt.Bfloat16)
+	within(dt.Float16, dt.Float16)
+	same(t, dtype(), dt.Float32)
+}
+
 func TestGoroutines(t *testing.T) {
 	var group sync.WaitGroup
 	for i := 0; i < 8; i++ {

@@ -57,8 +57,8 @@ BROKEN = {
     ),
     "an enum value goes": (
         "types.toml",
-        [('internal = [11, "A fault of the library\'s."]\n', "")],
-        "DT_STATUS_INTERNAL = 11",
+        [('sum = [3, "Their sum."]\n', "")],
+        "DT_REDUCTION_SUM = 3",
     ),
     "a field comes before others": (
         "data.toml",

@@ -50,6 +50,8 @@ check.case("devices", function()
   local x, linear = dt.ones({2}), dt.nn.Linear(2, 2)
   check.same(x:cpu() == x, true)
   linear:cpu()
+  check.error("output_ratio must be between 0 and 1", dt.nn.FractionalMaxPool2d, {2, 2},
+              {output_ratio = {0.5, 1}})
   check.error("cuda: Invalid device, must be cuda device", x.cuda, x, "cpu")
   check.error("Invalid device, must be cuda device", linear.cuda, linear, {device = "cpu"})
   if dt.cuda_device_count() > 0 then
@@ -161,6 +163,14 @@ check.case("gradients", function()
   check.same(dt.no_grad(function(y) return (y * 2).requires_grad end, x), false)
   check.error("stop", dt.no_grad, function() error("stop") end)
   check.same(dt.is_grad_enabled(), true)
+end)
+
+check.case("autocast", function()
+  local x = dt.ones({2, 2})
+  check.same(dt.autocast("cpu", dt.bfloat16, x.mm, x, x).dtype, dt.bfloat16)
+  check.same(dt.autocast("cpu", nil, x.mm, x, x).dtype, dt.bfloat16)
+  check.error("stop", dt.autocast, "cpu", dt.float16, function() error("stop") end)
+  check.same(x:mm(x).dtype, dt.float32)
 end)
 
 local function backward(x) (x * 3):sum():backward() end

@@ -214,3 +214,23 @@ def test_swapped_dimensions_of_a_vector(torch):
     for t in (dt, torch):
         with pytest.raises(RuntimeError, match="only supported on matrices or batches of matrices"):
             t.ones(3).mT  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "layer, ratio",
+    [
+        ("FractionalMaxPool2d", 1.0),
+        ("FractionalMaxPool2d", (0.5, 0.0)),
+        ("FractionalMaxPool3d", (0.5, float("nan"), 0.5)),
+        ("FractionalMaxPool3d", 0.5),
+    ],
+)
+def test_fractional_pooling_makes_smaller(layer, ratio, both):
+    def outcome(t):
+        try:
+            getattr(t.nn, layer)(2, output_ratio=ratio)
+        except ValueError as error:
+            return str(error).partition(" (got")[0]
+
+    ours, theirs = both(outcome)
+    assert ours == theirs

@@ -216,6 +216,13 @@ def test_dilated_integer_convolution(agree):
     agree(f"m.nn.functional.conv2d({x}, {weight}, dilation=(2, 1))")
 
 
+@pytest.mark.parametrize("padding", [2, 4])
+def test_transposed_convolution_to_nothing(agree, padding):
+    x, weight = "m.ones(1, 1, 4, 3).double()", "m.ones(1, 1, 1, 2).double()"
+    agree(f"m.conv_transpose2d({x}, {weight}, padding={padding})")
+    agree(f"m.conv_transpose3d({x}[None], {weight}[None], padding={padding})")
+
+
 def test_convolution_of_two_dtypes(agree):
     agree("m.nn.functional.conv2d(m.ones(1, 1, 3, 3), m.ones(1, 1, 2, 2, dtype=m.float64))")
     agree("m.nn.functional.conv2d(m.ones(1, 1, 3, 3, dtype=m.int64), m.ones(1, 1, 2, 2))")

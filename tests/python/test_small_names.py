@@ -1,10 +1,12 @@
 """Names of torch and Tensor that scripts use and that are a few lines of Python: as PyTorch has them."""
 
+import importlib
 import math
 import multiprocessing
 import warnings
 
 import dumbtorch as dt
+import numpy as np
 import pytest
 
 
@@ -273,19 +275,6 @@ def test_modules_in_shared_memory():
 # ---- amp
 
 
-def test_autocast():
-    with dt.autocast("cuda", enabled=False), dt.amp.autocast("cpu", dt.bfloat16, enabled=False):
-        assert (dt.ones(2, 2) @ dt.ones(2, 2)).dtype is dt.float32
-
-    @dt.autocast("cpu", enabled=False)
-    def double(x):
-        return 2 * x
-
-    assert double(3) == 6 and not dt.amp.is_autocast_available("cpu")
-    with pytest.raises(NotImplementedError, match="autocast"):
-        dt.autocast("cpu")
-
-
 def steps(t, scaler, settings=()):
     """A step that fits, one whose gradients overflow, one more by hand, and one after clipping."""
     w = t.nn.Parameter(t.tensor([1.0, -2.0]))
@@ -444,3 +433,30 @@ def test_events_of_this_process():
     dt.cuda.Event(False, True, device="cpu")
     with pytest.raises(NotImplementedError, match="process"):
         dt.cuda.Event(interprocess=True, device="cpu")
+
+
+@pytest.mark.parametrize(
+    "place", ["", ".nn", ".nn.functional", ".nn.init", ".optim", ".linalg", ".special"]
+)
+def test_a_missing_name_says_where_the_list_is(place):
+    module = importlib.import_module(f"dumbtorch{place}")
+    with pytest.raises(AttributeError) as caught:
+        module.no_such_name  # noqa: B018
+    assert str(caught.value) == (
+        f"module 'dumbtorch{place}' has no attribute 'no_such_name'; "
+        "docs/coverage.md lists which of PyTorch's names are here"
+    )
+    assert not hasattr(module, "no_such_name") and not hasattr(module, "__no_such_name__")
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "softmin"])
+@pytest.mark.parametrize("sizes", [(), (3,), (2, 3), (2, 3, 2), (2, 3, 2, 2)])
+def test_softmax_of_no_dimension(name, sizes, torch, same):
+    """Older programs leave it out."""
+    numbers = np.linspace(-1, 1, math.prod(sizes)).reshape(sizes)
+    with pytest.warns(
+        UserWarning, match=f"Implicit dimension choice for {name} has been deprecated"
+    ):
+        ours = getattr(dt.nn.functional, name)(dt.tensor(numbers))
+        theirs = getattr(torch.nn.functional, name)(torch.tensor(numbers))
+    same(ours, theirs)

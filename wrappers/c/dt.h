@@ -81,6 +81,13 @@ static inline dt_lr_scheduler *T_own_lr_scheduler_(dt_lr_scheduler *handle) {
   return (dt_lr_scheduler *)T_own_(handle, T_release_lr_scheduler_);
 }
 
+static inline void T_release_profiler_(void *handle) {
+  dt_profiler_release((dt_profiler *)handle);
+}
+static inline dt_profiler *T_own_profiler_(dt_profiler *handle) {
+  return (dt_profiler *)T_own_(handle, T_release_profiler_);
+}
+
 static inline void T_release_node_(void *handle) {
   dt_node_release((dt_node *)handle);
 }
@@ -4266,6 +4273,101 @@ static inline dt_tensor *T_do_multi_head_attention_forward(
   T_OPTIONS_(multi_head_attention_forward, \
     T_do_multi_head_attention_forward(query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v, add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, &T_multi_head_attention_forward_o), __VA_ARGS__)
 
+/** T_autocast_begin(device_type: device_type, .dtype: dtype? = absent, .enabled: bool = true,
+ *     .cache_enabled: bool? = absent)
+ * Begins a region of this context in which ops run in the dtype that their policy names:
+ * products in the half precision, what would lose too much in float32. Regions lie in each
+ * other; autocast_end ends the innermost one. */
+typedef struct {
+  dt_dtype dtype;
+  int enabled;
+  T_Flag cache_enabled;
+} T_autocast_begin_options;
+static inline T_autocast_begin_options T_autocast_begin_defaults(void) {
+  T_autocast_begin_options options = {0, 1, {0, 0}};
+  return options;
+}
+static inline dt_status T_do_autocast_begin(
+    dt_device_type device_type, const T_autocast_begin_options *options) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_autocast_begin(
+    device_type, options->dtype, options->enabled,
+    options->cache_enabled.given ? &options->cache_enabled.value : NULL));
+  return T_status();
+}
+#define T_autocast_begin(...) T_autocast_begin_with_(__VA_ARGS__, )
+#define T_autocast_begin_with_(device_type, ...) \
+  T_OPTIONS_(autocast_begin, \
+    T_do_autocast_begin(device_type, &T_autocast_begin_o), __VA_ARGS__)
+
+/** T_autocast_end()
+ * Ends the region that autocast_begin began last. With the outermost one the casts of weights
+ * are forgotten. */
+static inline dt_status T_autocast_end(void) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_autocast_end());
+  return T_status();
+}
+
+/** T_is_autocast_enabled(device_type: device_type)
+ * Whether ops are cast in this context. */
+static inline int32_t T_is_autocast_enabled(dt_device_type device_type) {
+  int32_t result = 0;
+  if (T_stopped_()) return result;
+  T_check(dt_is_autocast_enabled(device_type, &result));
+  return result;
+}
+
+/** T_set_autocast_enabled(device_type: device_type, enabled: bool)
+ * Turns casting on or off, until the region ends. */
+static inline dt_status T_set_autocast_enabled(dt_device_type device_type, int enabled) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_set_autocast_enabled(device_type, enabled));
+  return T_status();
+}
+
+/** T_get_autocast_dtype(device_type: device_type)
+ * The half precision of a kind of device. */
+static inline dt_dtype T_get_autocast_dtype(dt_device_type device_type) {
+  dt_dtype result = 0;
+  if (T_stopped_()) return result;
+  T_check(dt_get_autocast_dtype(device_type, &result));
+  return result;
+}
+
+/** T_set_autocast_dtype(device_type: device_type, dtype: dtype)
+ * Sets the half precision of a kind of device, until the region ends. */
+static inline dt_status T_set_autocast_dtype(dt_device_type device_type, dt_dtype dtype) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_set_autocast_dtype(device_type, dtype));
+  return T_status();
+}
+
+/** T_is_autocast_cache_enabled()
+ * Whether casts of weights are kept. */
+static inline int32_t T_is_autocast_cache_enabled(void) {
+  int32_t result = 0;
+  if (T_stopped_()) return result;
+  T_check(dt_is_autocast_cache_enabled(&result));
+  return result;
+}
+
+/** T_set_autocast_cache_enabled(enabled: bool)
+ * Has casts of weights kept or not, until the region ends. */
+static inline dt_status T_set_autocast_cache_enabled(int enabled) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_set_autocast_cache_enabled(enabled));
+  return T_status();
+}
+
+/** T_clear_autocast_cache()
+ * Forgets the casts of weights, as after a change that their version does not tell. */
+static inline dt_status T_clear_autocast_cache(void) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_clear_autocast_cache());
+  return T_status();
+}
+
 /** T_backward(input: tensor, .gradient: tensor? = absent, .retain_graph: bool? = absent,
  *     .create_graph: bool = false, .inputs: tensor[]? = absent)
  * Adds gradients with respect to the leaves to their .grad. If it fails, some of them may have
@@ -6367,6 +6469,864 @@ static inline int32_t T_is_capturing(void) {
   return result;
 }
 
+/** T_linalg_cholesky(A: tensor, .upper: bool = false)
+ * The Cholesky factor L of positive-definite matrices, A = L @ L.mT, or its transpose. One
+ * triangle of A is read. */
+typedef struct {
+  int upper;
+} T_linalg_cholesky_options;
+static inline T_linalg_cholesky_options T_linalg_cholesky_defaults(void) {
+  T_linalg_cholesky_options options = {0};
+  return options;
+}
+static inline dt_tensor *T_do_linalg_cholesky(
+    dt_tensor *A, const T_linalg_cholesky_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_linalg_cholesky(A, options->upper, &result));
+  return T_own_tensor_(result);
+}
+#define T_linalg_cholesky(...) T_linalg_cholesky_with_(__VA_ARGS__, )
+#define T_linalg_cholesky_with_(A, ...) \
+  T_OPTIONS_(linalg_cholesky, \
+    T_do_linalg_cholesky(A, &T_linalg_cholesky_o), __VA_ARGS__)
+
+/** T_linalg_cholesky_ex(A: tensor, .upper: bool = false, .check_errors: bool = false, .info: where
+ *     this result goes)
+ * linalg_cholesky without looking at whether it went well. The factors, and for each matrix 0 or
+ * the order of the first leading minor that is not positive (int32). */
+typedef struct {
+  int upper;
+  int check_errors;
+  dt_tensor **info;
+} T_linalg_cholesky_ex_options;
+static inline T_linalg_cholesky_ex_options T_linalg_cholesky_ex_defaults(void) {
+  T_linalg_cholesky_ex_options options = {0, 0, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_linalg_cholesky_ex(
+    dt_tensor *A, const T_linalg_cholesky_ex_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *info = NULL;
+  if (!T_stopped_()) T_check(dt_linalg_cholesky_ex(
+    A, options->upper, options->check_errors, &result, &info));
+  if (options->info) *options->info = T_own_tensor_(info);
+  else if (info) dt_tensor_release(info);
+  return T_own_tensor_(result);
+}
+#define T_linalg_cholesky_ex(...) T_linalg_cholesky_ex_with_(__VA_ARGS__, )
+#define T_linalg_cholesky_ex_with_(A, ...) \
+  T_OPTIONS_(linalg_cholesky_ex, \
+    T_do_linalg_cholesky_ex(A, &T_linalg_cholesky_ex_o), __VA_ARGS__)
+
+/** T_cholesky(input: tensor, .upper: bool = false)
+ * Another name of `linalg_cholesky`. */
+typedef struct {
+  int upper;
+} T_cholesky_options;
+static inline T_cholesky_options T_cholesky_defaults(void) {
+  T_cholesky_options options = {0};
+  return options;
+}
+static inline dt_tensor *T_do_cholesky(dt_tensor *input, const T_cholesky_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_cholesky(input, options->upper, &result));
+  return T_own_tensor_(result);
+}
+#define T_cholesky(...) T_cholesky_with_(__VA_ARGS__, )
+#define T_cholesky_with_(input, ...) \
+  T_OPTIONS_(cholesky, \
+    T_do_cholesky(input, &T_cholesky_o), __VA_ARGS__)
+
+/** T_cholesky_solve(input: tensor, input2: tensor, .upper: bool = false)
+ * X of (L @ L.mT) @ X = input. */
+typedef struct {
+  int upper;
+} T_cholesky_solve_options;
+static inline T_cholesky_solve_options T_cholesky_solve_defaults(void) {
+  T_cholesky_solve_options options = {0};
+  return options;
+}
+static inline dt_tensor *T_do_cholesky_solve(
+    dt_tensor *input, dt_tensor *input2, const T_cholesky_solve_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_cholesky_solve(input, input2, options->upper, &result));
+  return T_own_tensor_(result);
+}
+#define T_cholesky_solve(...) T_cholesky_solve_with_(__VA_ARGS__, )
+#define T_cholesky_solve_with_(input, input2, ...) \
+  T_OPTIONS_(cholesky_solve, \
+    T_do_cholesky_solve(input, input2, &T_cholesky_solve_o), __VA_ARGS__)
+
+/** T_cholesky_inverse(input: tensor, .upper: bool = false)
+ * The inverse of L @ L.mT. */
+typedef struct {
+  int upper;
+} T_cholesky_inverse_options;
+static inline T_cholesky_inverse_options T_cholesky_inverse_defaults(void) {
+  T_cholesky_inverse_options options = {0};
+  return options;
+}
+static inline dt_tensor *T_do_cholesky_inverse(
+    dt_tensor *input, const T_cholesky_inverse_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_cholesky_inverse(input, options->upper, &result));
+  return T_own_tensor_(result);
+}
+#define T_cholesky_inverse(...) T_cholesky_inverse_with_(__VA_ARGS__, )
+#define T_cholesky_inverse_with_(input, ...) \
+  T_OPTIONS_(cholesky_inverse, \
+    T_do_cholesky_inverse(input, &T_cholesky_inverse_o), __VA_ARGS__)
+
+/** T_linalg_lu_factor(A: tensor, .pivot: bool = true, .pivots: where this result goes)
+ * LU factors by partial pivoting, in one matrix, and the exchanges of rows (int32, counted from
+ * 1). */
+typedef struct {
+  int pivot;
+  dt_tensor **pivots;
+} T_linalg_lu_factor_options;
+static inline T_linalg_lu_factor_options T_linalg_lu_factor_defaults(void) {
+  T_linalg_lu_factor_options options = {1, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_linalg_lu_factor(
+    dt_tensor *A, const T_linalg_lu_factor_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *pivots = NULL;
+  if (!T_stopped_()) T_check(dt_linalg_lu_factor(A, options->pivot, &result, &pivots));
+  if (options->pivots) *options->pivots = T_own_tensor_(pivots);
+  else if (pivots) dt_tensor_release(pivots);
+  return T_own_tensor_(result);
+}
+#define T_linalg_lu_factor(...) T_linalg_lu_factor_with_(__VA_ARGS__, )
+#define T_linalg_lu_factor_with_(A, ...) \
+  T_OPTIONS_(linalg_lu_factor, \
+    T_do_linalg_lu_factor(A, &T_linalg_lu_factor_o), __VA_ARGS__)
+
+/** T_linalg_lu_factor_ex(A: tensor, .pivot: bool = true, .check_errors: bool = false, .pivots:
+ *     where this result goes, .info: where this result goes)
+ * linalg_lu_factor without looking at whether U can be divided by. The factors, the exchanges,
+ * and for each matrix 0 or where the first zero on U's diagonal is (int32). */
+typedef struct {
+  int pivot;
+  int check_errors;
+  dt_tensor **pivots;
+  dt_tensor **info;
+} T_linalg_lu_factor_ex_options;
+static inline T_linalg_lu_factor_ex_options T_linalg_lu_factor_ex_defaults(void) {
+  T_linalg_lu_factor_ex_options options = {1, 0, NULL, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_linalg_lu_factor_ex(
+    dt_tensor *A, const T_linalg_lu_factor_ex_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *pivots = NULL;
+  dt_tensor *info = NULL;
+  if (!T_stopped_()) T_check(dt_linalg_lu_factor_ex(
+    A, options->pivot, options->check_errors, &result, &pivots, &info));
+  if (options->pivots) *options->pivots = T_own_tensor_(pivots);
+  else if (pivots) dt_tensor_release(pivots);
+  if (options->info) *options->info = T_own_tensor_(info);
+  else if (info) dt_tensor_release(info);
+  return T_own_tensor_(result);
+}
+#define T_linalg_lu_factor_ex(...) T_linalg_lu_factor_ex_with_(__VA_ARGS__, )
+#define T_linalg_lu_factor_ex_with_(A, ...) \
+  T_OPTIONS_(linalg_lu_factor_ex, \
+    T_do_linalg_lu_factor_ex(A, &T_linalg_lu_factor_ex_o), __VA_ARGS__)
+
+/** T_linalg_lu(A: tensor, .pivot: bool = true, .L: where this result goes, .U: where this result
+ *     goes)
+ * A = P @ L @ U: a permutation, a unit lower triangular matrix [..., m, k] and an upper
+ * triangular one [..., k, n], with k = min(m, n). */
+typedef struct {
+  int pivot;
+  dt_tensor **L;
+  dt_tensor **U;
+} T_linalg_lu_options;
+static inline T_linalg_lu_options T_linalg_lu_defaults(void) {
+  T_linalg_lu_options options = {1, NULL, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_linalg_lu(dt_tensor *A, const T_linalg_lu_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *L = NULL;
+  dt_tensor *U = NULL;
+  if (!T_stopped_()) T_check(dt_linalg_lu(A, options->pivot, &result, &L, &U));
+  if (options->L) *options->L = T_own_tensor_(L);
+  else if (L) dt_tensor_release(L);
+  if (options->U) *options->U = T_own_tensor_(U);
+  else if (U) dt_tensor_release(U);
+  return T_own_tensor_(result);
+}
+#define T_linalg_lu(...) T_linalg_lu_with_(__VA_ARGS__, )
+#define T_linalg_lu_with_(A, ...) \
+  T_OPTIONS_(linalg_lu, \
+    T_do_linalg_lu(A, &T_linalg_lu_o), __VA_ARGS__)
+
+/** T_lu_unpack(LU_data: tensor, LU_pivots: tensor, .unpack_data: bool = true, .unpack_pivots: bool
+ *     = true, .L: where this result goes, .U: where this result goes)
+ * P, L and U of what linalg_lu_factor gives. */
+typedef struct {
+  int unpack_data;
+  int unpack_pivots;
+  dt_tensor **L;
+  dt_tensor **U;
+} T_lu_unpack_options;
+static inline T_lu_unpack_options T_lu_unpack_defaults(void) {
+  T_lu_unpack_options options = {1, 1, NULL, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_lu_unpack(
+    dt_tensor *LU_data, dt_tensor *LU_pivots, const T_lu_unpack_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *L = NULL;
+  dt_tensor *U = NULL;
+  if (!T_stopped_()) T_check(dt_lu_unpack(
+    LU_data, LU_pivots, options->unpack_data, options->unpack_pivots, &result, &L, &U));
+  if (options->L) *options->L = T_own_tensor_(L);
+  else if (L) dt_tensor_release(L);
+  if (options->U) *options->U = T_own_tensor_(U);
+  else if (U) dt_tensor_release(U);
+  return T_own_tensor_(result);
+}
+#define T_lu_unpack(...) T_lu_unpack_with_(__VA_ARGS__, )
+#define T_lu_unpack_with_(LU_data, LU_pivots, ...) \
+  T_OPTIONS_(lu_unpack, \
+    T_do_lu_unpack(LU_data, LU_pivots, &T_lu_unpack_o), __VA_ARGS__)
+
+/** T_linalg_lu_solve(LU: tensor, pivots: tensor, B: tensor, .left: bool = true, .adjoint: bool =
+ *     false)
+ * X of A @ X = B, with A's factors as linalg_lu_factor gives them. */
+typedef struct {
+  int left;
+  int adjoint;
+} T_linalg_lu_solve_options;
+static inline T_linalg_lu_solve_options T_linalg_lu_solve_defaults(void) {
+  T_linalg_lu_solve_options options = {1, 0};
+  return options;
+}
+static inline dt_tensor *T_do_linalg_lu_solve(
+    dt_tensor *LU, dt_tensor *pivots, dt_tensor *B, const T_linalg_lu_solve_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_linalg_lu_solve(LU, pivots, B, options->left, options->adjoint, &result));
+  return T_own_tensor_(result);
+}
+#define T_linalg_lu_solve(...) T_linalg_lu_solve_with_(__VA_ARGS__, )
+#define T_linalg_lu_solve_with_(LU, pivots, B, ...) \
+  T_OPTIONS_(linalg_lu_solve, \
+    T_do_linalg_lu_solve(LU, pivots, B, &T_linalg_lu_solve_o), __VA_ARGS__)
+
+/** T_lu_solve(input: tensor, LU_data: tensor, LU_pivots: tensor)
+ * linalg_lu_solve with the right-hand side first. */
+static inline dt_tensor *T_lu_solve(dt_tensor *input, dt_tensor *LU_data, dt_tensor *LU_pivots) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_lu_solve(input, LU_data, LU_pivots, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_linalg_solve(A: tensor, B: tensor, .left: bool = true)
+ * X of A @ X = B. B is a vector if it has one dimension, or A's shape without the last. */
+typedef struct {
+  int left;
+} T_linalg_solve_options;
+static inline T_linalg_solve_options T_linalg_solve_defaults(void) {
+  T_linalg_solve_options options = {1};
+  return options;
+}
+static inline dt_tensor *T_do_linalg_solve(
+    dt_tensor *A, dt_tensor *B, const T_linalg_solve_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_linalg_solve(A, B, options->left, &result));
+  return T_own_tensor_(result);
+}
+#define T_linalg_solve(...) T_linalg_solve_with_(__VA_ARGS__, )
+#define T_linalg_solve_with_(A, B, ...) \
+  T_OPTIONS_(linalg_solve, \
+    T_do_linalg_solve(A, B, &T_linalg_solve_o), __VA_ARGS__)
+
+/** T_linalg_solve_ex(A: tensor, B: tensor, .left: bool = true, .check_errors: bool = false, .info:
+ *     where this result goes)
+ * linalg_solve without looking at whether it went well. The solutions, and for each matrix 0 or
+ * where the first zero on U's diagonal is (int32). */
+typedef struct {
+  int left;
+  int check_errors;
+  dt_tensor **info;
+} T_linalg_solve_ex_options;
+static inline T_linalg_solve_ex_options T_linalg_solve_ex_defaults(void) {
+  T_linalg_solve_ex_options options = {1, 0, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_linalg_solve_ex(
+    dt_tensor *A, dt_tensor *B, const T_linalg_solve_ex_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *info = NULL;
+  if (!T_stopped_()) T_check(dt_linalg_solve_ex(
+    A, B, options->left, options->check_errors, &result, &info));
+  if (options->info) *options->info = T_own_tensor_(info);
+  else if (info) dt_tensor_release(info);
+  return T_own_tensor_(result);
+}
+#define T_linalg_solve_ex(...) T_linalg_solve_ex_with_(__VA_ARGS__, )
+#define T_linalg_solve_ex_with_(A, B, ...) \
+  T_OPTIONS_(linalg_solve_ex, \
+    T_do_linalg_solve_ex(A, B, &T_linalg_solve_ex_o), __VA_ARGS__)
+
+/** T_linalg_solve_triangular(A: tensor, B: tensor, upper: bool, .left: bool = true, .unitriangular:
+ *     bool = false)
+ * X of A @ X = B with a triangular A. Zeros on the diagonal are divided by. */
+typedef struct {
+  int left;
+  int unitriangular;
+} T_linalg_solve_triangular_options;
+static inline T_linalg_solve_triangular_options T_linalg_solve_triangular_defaults(void) {
+  T_linalg_solve_triangular_options options = {1, 0};
+  return options;
+}
+static inline dt_tensor *T_do_linalg_solve_triangular(
+    dt_tensor *A, dt_tensor *B, int upper, const T_linalg_solve_triangular_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_linalg_solve_triangular(A, B, upper, options->left, options->unitriangular, &result));
+  return T_own_tensor_(result);
+}
+#define T_linalg_solve_triangular(...) T_linalg_solve_triangular_with_(__VA_ARGS__, )
+#define T_linalg_solve_triangular_with_(A, B, upper, ...) \
+  T_OPTIONS_(linalg_solve_triangular, \
+    T_do_linalg_solve_triangular(A, B, upper, &T_linalg_solve_triangular_o), __VA_ARGS__)
+
+/** T_triangular_solve(input: tensor, A: tensor, .upper: bool = true, .transpose: bool = false,
+ *     .unitriangular: bool = false, .cloned_coefficient: where this result goes)
+ * linalg_solve_triangular with the right-hand side first. X, and a copy of A. */
+typedef struct {
+  int upper;
+  int transpose;
+  int unitriangular;
+  dt_tensor **cloned_coefficient;
+} T_triangular_solve_options;
+static inline T_triangular_solve_options T_triangular_solve_defaults(void) {
+  T_triangular_solve_options options = {1, 0, 0, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_triangular_solve(
+    dt_tensor *input, dt_tensor *A, const T_triangular_solve_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *cloned_coefficient = NULL;
+  if (!T_stopped_()) T_check(dt_triangular_solve(
+    input, A, options->upper, options->transpose, options->unitriangular, &result,
+    &cloned_coefficient));
+  if (options->cloned_coefficient) *options->cloned_coefficient = T_own_tensor_(cloned_coefficient);
+  else if (cloned_coefficient) dt_tensor_release(cloned_coefficient);
+  return T_own_tensor_(result);
+}
+#define T_triangular_solve(...) T_triangular_solve_with_(__VA_ARGS__, )
+#define T_triangular_solve_with_(input, A, ...) \
+  T_OPTIONS_(triangular_solve, \
+    T_do_triangular_solve(input, A, &T_triangular_solve_o), __VA_ARGS__)
+
+/** T_linalg_inv(A: tensor)
+ * The inverse of each matrix. */
+static inline dt_tensor *T_linalg_inv(dt_tensor *A) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_linalg_inv(A, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_inverse(input: tensor)
+ * Another name of `linalg_inv`. */
+static inline dt_tensor *T_inverse(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_inverse(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_linalg_inv_ex(A: tensor, .check_errors: bool = false, .info: where this result goes)
+ * linalg_inv without looking at whether it went well. The inverses, and for each matrix 0 or
+ * where the first zero on U's diagonal is (int32). */
+typedef struct {
+  int check_errors;
+  dt_tensor **info;
+} T_linalg_inv_ex_options;
+static inline T_linalg_inv_ex_options T_linalg_inv_ex_defaults(void) {
+  T_linalg_inv_ex_options options = {0, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_linalg_inv_ex(dt_tensor *A, const T_linalg_inv_ex_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *info = NULL;
+  if (!T_stopped_()) T_check(dt_linalg_inv_ex(A, options->check_errors, &result, &info));
+  if (options->info) *options->info = T_own_tensor_(info);
+  else if (info) dt_tensor_release(info);
+  return T_own_tensor_(result);
+}
+#define T_linalg_inv_ex(...) T_linalg_inv_ex_with_(__VA_ARGS__, )
+#define T_linalg_inv_ex_with_(A, ...) \
+  T_OPTIONS_(linalg_inv_ex, \
+    T_do_linalg_inv_ex(A, &T_linalg_inv_ex_o), __VA_ARGS__)
+
+/** T_linalg_det(A: tensor)
+ * The determinant of each matrix. */
+static inline dt_tensor *T_linalg_det(dt_tensor *A) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_linalg_det(A, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_det(input: tensor)
+ * Another name of `linalg_det`. */
+static inline dt_tensor *T_det(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_det(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_linalg_slogdet(A: tensor, .logabsdet: where this result goes)
+ * The sign of each determinant, and log(abs(it)). */
+typedef struct {
+  dt_tensor **logabsdet;
+} T_linalg_slogdet_options;
+static inline T_linalg_slogdet_options T_linalg_slogdet_defaults(void) {
+  T_linalg_slogdet_options options = {NULL};
+  return options;
+}
+static inline dt_tensor *T_do_linalg_slogdet(
+    dt_tensor *A, const T_linalg_slogdet_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *logabsdet = NULL;
+  if (!T_stopped_()) T_check(dt_linalg_slogdet(A, &result, &logabsdet));
+  if (options->logabsdet) *options->logabsdet = T_own_tensor_(logabsdet);
+  else if (logabsdet) dt_tensor_release(logabsdet);
+  return T_own_tensor_(result);
+}
+#define T_linalg_slogdet(...) T_linalg_slogdet_with_(__VA_ARGS__, )
+#define T_linalg_slogdet_with_(A, ...) \
+  T_OPTIONS_(linalg_slogdet, \
+    T_do_linalg_slogdet(A, &T_linalg_slogdet_o), __VA_ARGS__)
+
+/** T_slogdet(input: tensor, .logabsdet: where this result goes)
+ * Another name of `linalg_slogdet`. */
+typedef struct {
+  dt_tensor **logabsdet;
+} T_slogdet_options;
+static inline T_slogdet_options T_slogdet_defaults(void) {
+  T_slogdet_options options = {NULL};
+  return options;
+}
+static inline dt_tensor *T_do_slogdet(dt_tensor *input, const T_slogdet_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *logabsdet = NULL;
+  if (!T_stopped_()) T_check(dt_slogdet(input, &result, &logabsdet));
+  if (options->logabsdet) *options->logabsdet = T_own_tensor_(logabsdet);
+  else if (logabsdet) dt_tensor_release(logabsdet);
+  return T_own_tensor_(result);
+}
+#define T_slogdet(...) T_slogdet_with_(__VA_ARGS__, )
+#define T_slogdet_with_(input, ...) \
+  T_OPTIONS_(slogdet, \
+    T_do_slogdet(input, &T_slogdet_o), __VA_ARGS__)
+
+/** T_logdet(input: tensor)
+ * log of each determinant; NaN where it is negative. */
+static inline dt_tensor *T_logdet(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_logdet(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_linalg_qr(A: tensor, .mode: str = reduced, .R: where this result goes)
+ * A = Q @ R with orthonormal columns in Q and R upper triangular. */
+typedef struct {
+  const char *mode;
+  dt_tensor **R;
+} T_linalg_qr_options;
+static inline T_linalg_qr_options T_linalg_qr_defaults(void) {
+  T_linalg_qr_options options = {"reduced", NULL};
+  return options;
+}
+static inline dt_tensor *T_do_linalg_qr(dt_tensor *A, const T_linalg_qr_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *R = NULL;
+  if (!T_stopped_()) T_check(dt_linalg_qr(A, options->mode, &result, &R));
+  if (options->R) *options->R = T_own_tensor_(R);
+  else if (R) dt_tensor_release(R);
+  return T_own_tensor_(result);
+}
+#define T_linalg_qr(...) T_linalg_qr_with_(__VA_ARGS__, )
+#define T_linalg_qr_with_(A, ...) \
+  T_OPTIONS_(linalg_qr, \
+    T_do_linalg_qr(A, &T_linalg_qr_o), __VA_ARGS__)
+
+/** T_geqrf(input: tensor, .tau: where this result goes)
+ * QR by Householder reflectors: R and, below its diagonal, the reflectors; and their factors. */
+typedef struct {
+  dt_tensor **tau;
+} T_geqrf_options;
+static inline T_geqrf_options T_geqrf_defaults(void) {
+  T_geqrf_options options = {NULL};
+  return options;
+}
+static inline dt_tensor *T_do_geqrf(dt_tensor *input, const T_geqrf_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *tau = NULL;
+  if (!T_stopped_()) T_check(dt_geqrf(input, &result, &tau));
+  if (options->tau) *options->tau = T_own_tensor_(tau);
+  else if (tau) dt_tensor_release(tau);
+  return T_own_tensor_(result);
+}
+#define T_geqrf(...) T_geqrf_with_(__VA_ARGS__, )
+#define T_geqrf_with_(input, ...) \
+  T_OPTIONS_(geqrf, \
+    T_do_geqrf(input, &T_geqrf_o), __VA_ARGS__)
+
+/** T_linalg_householder_product(A: tensor, tau: tensor)
+ * The first n columns of the product of the reflectors. */
+static inline dt_tensor *T_linalg_householder_product(dt_tensor *A, dt_tensor *tau) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_linalg_householder_product(A, tau, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_orgqr(input: tensor, input2: tensor)
+ * Another name of `linalg_householder_product`. */
+static inline dt_tensor *T_orgqr(dt_tensor *input, dt_tensor *input2) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_orgqr(input, input2, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_ormqr(input: tensor, input2: tensor, input3: tensor, .left: bool = true, .transpose: bool =
+ *     false)
+ * Product with the whole Q of the reflectors. */
+typedef struct {
+  int left;
+  int transpose;
+} T_ormqr_options;
+static inline T_ormqr_options T_ormqr_defaults(void) {
+  T_ormqr_options options = {1, 0};
+  return options;
+}
+static inline dt_tensor *T_do_ormqr(
+    dt_tensor *input, dt_tensor *input2, dt_tensor *input3, const T_ormqr_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_ormqr(input, input2, input3, options->left, options->transpose, &result));
+  return T_own_tensor_(result);
+}
+#define T_ormqr(...) T_ormqr_with_(__VA_ARGS__, )
+#define T_ormqr_with_(input, input2, input3, ...) \
+  T_OPTIONS_(ormqr, \
+    T_do_ormqr(input, input2, input3, &T_ormqr_o), __VA_ARGS__)
+
+/** T_linalg_eigh(A: tensor, .UPLO: str = L, .eigenvectors: where this result goes)
+ * Eigenvalues of symmetric matrices, from the smallest, and orthonormal eigenvectors as columns. */
+typedef struct {
+  const char *UPLO;
+  dt_tensor **eigenvectors;
+} T_linalg_eigh_options;
+static inline T_linalg_eigh_options T_linalg_eigh_defaults(void) {
+  T_linalg_eigh_options options = {"L", NULL};
+  return options;
+}
+static inline dt_tensor *T_do_linalg_eigh(dt_tensor *A, const T_linalg_eigh_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *eigenvectors = NULL;
+  if (!T_stopped_()) T_check(dt_linalg_eigh(A, options->UPLO, &result, &eigenvectors));
+  if (options->eigenvectors) *options->eigenvectors = T_own_tensor_(eigenvectors);
+  else if (eigenvectors) dt_tensor_release(eigenvectors);
+  return T_own_tensor_(result);
+}
+#define T_linalg_eigh(...) T_linalg_eigh_with_(__VA_ARGS__, )
+#define T_linalg_eigh_with_(A, ...) \
+  T_OPTIONS_(linalg_eigh, \
+    T_do_linalg_eigh(A, &T_linalg_eigh_o), __VA_ARGS__)
+
+/** T_linalg_eigvalsh(A: tensor, .UPLO: str = L)
+ * The eigenvalues of linalg_eigh. */
+typedef struct {
+  const char *UPLO;
+} T_linalg_eigvalsh_options;
+static inline T_linalg_eigvalsh_options T_linalg_eigvalsh_defaults(void) {
+  T_linalg_eigvalsh_options options = {"L"};
+  return options;
+}
+static inline dt_tensor *T_do_linalg_eigvalsh(
+    dt_tensor *A, const T_linalg_eigvalsh_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_linalg_eigvalsh(A, options->UPLO, &result));
+  return T_own_tensor_(result);
+}
+#define T_linalg_eigvalsh(...) T_linalg_eigvalsh_with_(__VA_ARGS__, )
+#define T_linalg_eigvalsh_with_(A, ...) \
+  T_OPTIONS_(linalg_eigvalsh, \
+    T_do_linalg_eigvalsh(A, &T_linalg_eigvalsh_o), __VA_ARGS__)
+
+/** T_linalg_svd(A: tensor, .full_matrices: bool = true, .driver: str? = absent, .S: where this
+ *     result goes, .Vh: where this result goes)
+ * A = U @ diag(S) @ Vh, singular values from the largest. */
+typedef struct {
+  int full_matrices;
+  const char *driver;
+  dt_tensor **S;
+  dt_tensor **Vh;
+} T_linalg_svd_options;
+static inline T_linalg_svd_options T_linalg_svd_defaults(void) {
+  T_linalg_svd_options options = {1, NULL, NULL, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_linalg_svd(dt_tensor *A, const T_linalg_svd_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *S = NULL;
+  dt_tensor *Vh = NULL;
+  if (!T_stopped_()) T_check(dt_linalg_svd(
+    A, options->full_matrices, options->driver, &result, &S, &Vh));
+  if (options->S) *options->S = T_own_tensor_(S);
+  else if (S) dt_tensor_release(S);
+  if (options->Vh) *options->Vh = T_own_tensor_(Vh);
+  else if (Vh) dt_tensor_release(Vh);
+  return T_own_tensor_(result);
+}
+#define T_linalg_svd(...) T_linalg_svd_with_(__VA_ARGS__, )
+#define T_linalg_svd_with_(A, ...) \
+  T_OPTIONS_(linalg_svd, \
+    T_do_linalg_svd(A, &T_linalg_svd_o), __VA_ARGS__)
+
+/** T_linalg_svdvals(A: tensor, .driver: str? = absent)
+ * The singular values of linalg_svd. */
+typedef struct {
+  const char *driver;
+} T_linalg_svdvals_options;
+static inline T_linalg_svdvals_options T_linalg_svdvals_defaults(void) {
+  T_linalg_svdvals_options options = {NULL};
+  return options;
+}
+static inline dt_tensor *T_do_linalg_svdvals(
+    dt_tensor *A, const T_linalg_svdvals_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_linalg_svdvals(A, options->driver, &result));
+  return T_own_tensor_(result);
+}
+#define T_linalg_svdvals(...) T_linalg_svdvals_with_(__VA_ARGS__, )
+#define T_linalg_svdvals_with_(A, ...) \
+  T_OPTIONS_(linalg_svdvals, \
+    T_do_linalg_svdvals(A, &T_linalg_svdvals_o), __VA_ARGS__)
+
+/** T_svd(input: tensor, .some: bool = true, .compute_uv: bool = true, .S: where this result goes,
+ *     .V: where this result goes)
+ * input = U @ diag(S) @ V.mT. */
+typedef struct {
+  int some;
+  int compute_uv;
+  dt_tensor **S;
+  dt_tensor **V;
+} T_svd_options;
+static inline T_svd_options T_svd_defaults(void) {
+  T_svd_options options = {1, 1, NULL, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_svd(dt_tensor *input, const T_svd_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *S = NULL;
+  dt_tensor *V = NULL;
+  if (!T_stopped_()) T_check(dt_svd(input, options->some, options->compute_uv, &result, &S, &V));
+  if (options->S) *options->S = T_own_tensor_(S);
+  else if (S) dt_tensor_release(S);
+  if (options->V) *options->V = T_own_tensor_(V);
+  else if (V) dt_tensor_release(V);
+  return T_own_tensor_(result);
+}
+#define T_svd(...) T_svd_with_(__VA_ARGS__, )
+#define T_svd_with_(input, ...) \
+  T_OPTIONS_(svd, \
+    T_do_svd(input, &T_svd_o), __VA_ARGS__)
+
+/** T_linalg_pinv(A: tensor, .atol: operand? = absent, .rtol: operand? = absent, .hermitian: bool =
+ *     false)
+ * Moore and Penrose's pseudo-inverse [..., n, m]. */
+typedef struct {
+  T_Operand atol;
+  T_Operand rtol;
+  int hermitian;
+} T_linalg_pinv_options;
+static inline T_linalg_pinv_options T_linalg_pinv_defaults(void) {
+  T_linalg_pinv_options options = {{NULL, {0, 0, 0}}, {NULL, {0, 0, 0}}, 0};
+  return options;
+}
+static inline dt_tensor *T_do_linalg_pinv(dt_tensor *A, const T_linalg_pinv_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_linalg_pinv(
+    A, options->atol.tensor, options->atol.number.kind, options->atol.number.i,
+    options->atol.number.f, options->rtol.tensor, options->rtol.number.kind, options->rtol.number.i,
+    options->rtol.number.f, options->hermitian, &result));
+  return T_own_tensor_(result);
+}
+#define T_linalg_pinv(...) T_linalg_pinv_with_(__VA_ARGS__, )
+#define T_linalg_pinv_with_(A, ...) \
+  T_OPTIONS_(linalg_pinv, \
+    T_do_linalg_pinv(A, &T_linalg_pinv_o), __VA_ARGS__)
+
+/** T_linalg_matrix_rank(A: tensor, .atol: operand? = absent, .rtol: operand? = absent, .hermitian:
+ *     bool = false)
+ * How many singular values of each matrix are not 0 (int64). */
+typedef struct {
+  T_Operand atol;
+  T_Operand rtol;
+  int hermitian;
+} T_linalg_matrix_rank_options;
+static inline T_linalg_matrix_rank_options T_linalg_matrix_rank_defaults(void) {
+  T_linalg_matrix_rank_options options = {{NULL, {0, 0, 0}}, {NULL, {0, 0, 0}}, 0};
+  return options;
+}
+static inline dt_tensor *T_do_linalg_matrix_rank(
+    dt_tensor *A, const T_linalg_matrix_rank_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_linalg_matrix_rank(
+    A, options->atol.tensor, options->atol.number.kind, options->atol.number.i,
+    options->atol.number.f, options->rtol.tensor, options->rtol.number.kind, options->rtol.number.i,
+    options->rtol.number.f, options->hermitian, &result));
+  return T_own_tensor_(result);
+}
+#define T_linalg_matrix_rank(...) T_linalg_matrix_rank_with_(__VA_ARGS__, )
+#define T_linalg_matrix_rank_with_(A, ...) \
+  T_OPTIONS_(linalg_matrix_rank, \
+    T_do_linalg_matrix_rank(A, &T_linalg_matrix_rank_o), __VA_ARGS__)
+
+/** T_linalg_lstsq(A: tensor, B: tensor, .rcond: f64? = absent, .driver: str? = absent, .residuals:
+ *     where this result goes, .rank: where this result goes, .singular_values: where this result
+ *     goes)
+ * The X with the least norm of A @ X - B, and the least of its own. X, the sums of squares that
+ * remain if m > n and the rank is n, the rank and the singular values. */
+typedef struct {
+  T_Real rcond;
+  const char *driver;
+  dt_tensor **residuals;
+  dt_tensor **rank;
+  dt_tensor **singular_values;
+} T_linalg_lstsq_options;
+static inline T_linalg_lstsq_options T_linalg_lstsq_defaults(void) {
+  T_linalg_lstsq_options options = {{0, 0}, NULL, NULL, NULL, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_linalg_lstsq(
+    dt_tensor *A, dt_tensor *B, const T_linalg_lstsq_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *residuals = NULL;
+  dt_tensor *rank = NULL;
+  dt_tensor *singular_values = NULL;
+  if (!T_stopped_()) T_check(dt_linalg_lstsq(
+    A, B, options->rcond.given ? &options->rcond.value : NULL, options->driver, &result, &residuals,
+    &rank, &singular_values));
+  if (options->residuals) *options->residuals = T_own_tensor_(residuals);
+  else if (residuals) dt_tensor_release(residuals);
+  if (options->rank) *options->rank = T_own_tensor_(rank);
+  else if (rank) dt_tensor_release(rank);
+  if (options->singular_values) *options->singular_values = T_own_tensor_(singular_values);
+  else if (singular_values) dt_tensor_release(singular_values);
+  return T_own_tensor_(result);
+}
+#define T_linalg_lstsq(...) T_linalg_lstsq_with_(__VA_ARGS__, )
+#define T_linalg_lstsq_with_(A, B, ...) \
+  T_OPTIONS_(linalg_lstsq, \
+    T_do_linalg_lstsq(A, B, &T_linalg_lstsq_o), __VA_ARGS__)
+
+/** T_linalg_cond(A: tensor, .p: scalar? = absent)
+ * norm(A, p) * norm(inv(A), p); by singular values, for 2 and -2, also of matrices that are not
+ * square. */
+typedef struct {
+  T_Number p;
+} T_linalg_cond_options;
+static inline T_linalg_cond_options T_linalg_cond_defaults(void) {
+  T_linalg_cond_options options = {{0, 0, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_linalg_cond(dt_tensor *A, const T_linalg_cond_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_linalg_cond(A, options->p.kind, options->p.i, options->p.f, &result));
+  return T_own_tensor_(result);
+}
+#define T_linalg_cond(...) T_linalg_cond_with_(__VA_ARGS__, )
+#define T_linalg_cond_with_(A, ...) \
+  T_OPTIONS_(linalg_cond, \
+    T_do_linalg_cond(A, &T_linalg_cond_o), __VA_ARGS__)
+
+/** T_linalg_matrix_exp(A: tensor)
+ * The exponential of matrices: the sum of A^k / k!. */
+static inline dt_tensor *T_linalg_matrix_exp(dt_tensor *A) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_linalg_matrix_exp(A, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_matrix_exp(input: tensor)
+ * Another name of `linalg_matrix_exp`. */
+static inline dt_tensor *T_matrix_exp(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_matrix_exp(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_linalg_tensorinv(A: tensor, .ind: i64 = 2)
+ * The inverse of tensordot by A: tensordot(tensorinv(A, ind), A, ind) is the identity. */
+typedef struct {
+  int64_t ind;
+} T_linalg_tensorinv_options;
+static inline T_linalg_tensorinv_options T_linalg_tensorinv_defaults(void) {
+  T_linalg_tensorinv_options options = {2};
+  return options;
+}
+static inline dt_tensor *T_do_linalg_tensorinv(
+    dt_tensor *A, const T_linalg_tensorinv_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_linalg_tensorinv(A, options->ind, &result));
+  return T_own_tensor_(result);
+}
+#define T_linalg_tensorinv(...) T_linalg_tensorinv_with_(__VA_ARGS__, )
+#define T_linalg_tensorinv_with_(A, ...) \
+  T_OPTIONS_(linalg_tensorinv, \
+    T_do_linalg_tensorinv(A, &T_linalg_tensorinv_o), __VA_ARGS__)
+
+/** T_linalg_tensorsolve(A: tensor, B: tensor, .dims: i64[]? = absent)
+ * X of tensordot(A, X, X.ndim) = B. */
+typedef struct {
+  T_Dims dims;
+} T_linalg_tensorsolve_options;
+static inline T_linalg_tensorsolve_options T_linalg_tensorsolve_defaults(void) {
+  T_linalg_tensorsolve_options options = {{NULL, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_linalg_tensorsolve(
+    dt_tensor *A, dt_tensor *B, const T_linalg_tensorsolve_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_linalg_tensorsolve(A, B, options->dims.p, options->dims.n, &result));
+  return T_own_tensor_(result);
+}
+#define T_linalg_tensorsolve(...) T_linalg_tensorsolve_with_(__VA_ARGS__, )
+#define T_linalg_tensorsolve_with_(A, B, ...) \
+  T_OPTIONS_(linalg_tensorsolve, \
+    T_do_linalg_tensorsolve(A, B, &T_linalg_tensorsolve_o), __VA_ARGS__)
+
 /** T_index(input: tensor, indices: tensor?[])
  * Advanced indexing, as in input[indices]: index tensors broadcast, masks stand for their
  * nonzero positions. */
@@ -7332,7 +8292,7 @@ static inline dt_tensor *T_linalg_matmul(dt_tensor *input, dt_tensor *other) {
 }
 
 /** T_matrix_power(input: tensor, n: i64)
- * Products of n equal matrices; the identity for n = 0. */
+ * Products of n equal matrices; the identity for n = 0, of inverses for n < 0. */
 static inline dt_tensor *T_matrix_power(dt_tensor *input, int64_t n) {
   dt_tensor *result = NULL;
   if (T_stopped_()) return result;
@@ -7461,7 +8421,7 @@ static inline dt_tensor *T_do_linalg_vector_norm(
 
 /** T_linalg_matrix_norm(input: tensor, .ord: scalar? = absent, .dim: i64[] = [-2, -1], .keepdim:
  *     bool = false, .dtype: dtype? = absent)
- * Norm of matrices. Those by singular values, 2, -2 and 'nuc', are not supported. */
+ * Norm of matrices. Python's 'nuc' is nuclear_norm. */
 typedef struct {
   T_Number ord;
   T_Dims dim;
@@ -7486,6 +8446,29 @@ static inline dt_tensor *T_do_linalg_matrix_norm(
 #define T_linalg_matrix_norm_with_(input, ...) \
   T_OPTIONS_(linalg_matrix_norm, \
     T_do_linalg_matrix_norm(input, &T_linalg_matrix_norm_o), __VA_ARGS__)
+
+/** T_nuclear_norm(input: tensor, .dim: i64[] = [-2, -1], .keepdim: bool = false)
+ * The sum of the singular values of matrices. */
+typedef struct {
+  T_Dims dim;
+  int keepdim;
+} T_nuclear_norm_options;
+static inline T_nuclear_norm_options T_nuclear_norm_defaults(void) {
+  static const int64_t dim_default[] = {-2, -1};
+  T_nuclear_norm_options options = {{dim_default, 2}, 0};
+  return options;
+}
+static inline dt_tensor *T_do_nuclear_norm(
+    dt_tensor *input, const T_nuclear_norm_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_nuclear_norm(input, options->dim.p, options->dim.n, options->keepdim, &result));
+  return T_own_tensor_(result);
+}
+#define T_nuclear_norm(...) T_nuclear_norm_with_(__VA_ARGS__, )
+#define T_nuclear_norm_with_(input, ...) \
+  T_OPTIONS_(nuclear_norm, \
+    T_do_nuclear_norm(input, &T_nuclear_norm_o), __VA_ARGS__)
 
 /** T_linalg_norm(input: tensor, .ord: scalar? = absent, .dim: i64[1]? = absent, .keepdim: bool =
  *     false, .dtype: dtype? = absent)
@@ -8132,6 +9115,38 @@ static inline dt_tensor *T_do_cross_entropy(
 #define T_cross_entropy_with_(input, target, ...) \
   T_OPTIONS_(cross_entropy, \
     T_do_cross_entropy(input, target, &T_cross_entropy_o), __VA_ARGS__)
+
+/** T_linear_cross_entropy(input: tensor, linear_weight: tensor, target: tensor, .linear_bias:
+ *     tensor? = absent, .weight: tensor? = absent, .reduction: reduction = mean, .ignore_index:
+ *     i64? = absent, .label_smoothing: f64 = 0.0)
+ * cross_entropy of linear(input, linear_weight, linear_bias). Where there are more classes than
+ * features, rows are computed in chunks, and the logits [batch, classes] never held at once. */
+typedef struct {
+  dt_tensor *linear_bias;
+  dt_tensor *weight;
+  dt_reduction reduction;
+  T_Int ignore_index;
+  double label_smoothing;
+} T_linear_cross_entropy_options;
+static inline T_linear_cross_entropy_options T_linear_cross_entropy_defaults(void) {
+  T_linear_cross_entropy_options options = {NULL, NULL, DT_REDUCTION_MEAN, {0, 0}, 0.0};
+  return options;
+}
+static inline dt_tensor *T_do_linear_cross_entropy(
+    dt_tensor *input, dt_tensor *linear_weight, dt_tensor *target,
+    const T_linear_cross_entropy_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_linear_cross_entropy(
+    input, linear_weight, target, options->linear_bias, options->weight, options->reduction,
+    options->ignore_index.given ? &options->ignore_index.value : NULL, options->label_smoothing,
+    &result));
+  return T_own_tensor_(result);
+}
+#define T_linear_cross_entropy(...) T_linear_cross_entropy_with_(__VA_ARGS__, )
+#define T_linear_cross_entropy_with_(input, linear_weight, target, ...) \
+  T_OPTIONS_(linear_cross_entropy, \
+    T_do_linear_cross_entropy(input, linear_weight, target, &T_linear_cross_entropy_o), __VA_ARGS__)
 
 /** T_binary_cross_entropy(input: tensor, target: tensor, .weight: tensor? = absent, .reduction:
  *     reduction = mean)
@@ -12374,6 +13389,141 @@ static inline dt_tensor *T_do_fractional_max_pool3d_with_indices(
 #define T_fractional_max_pool3d_with_indices_with_(input, kernel_size, ...) \
   T_OPTIONS_(fractional_max_pool3d_with_indices, \
     T_do_fractional_max_pool3d_with_indices(input, kernel_size, &T_fractional_max_pool3d_with_indices_o), __VA_ARGS__)
+
+/** T_profiler_start(.record_shapes: bool = false, .profile_memory: bool = false, .device_times:
+ *     bool = false)
+ * Begins to profile the whole process. One profiler runs at a time. */
+typedef struct {
+  int record_shapes;
+  int profile_memory;
+  int device_times;
+} T_profiler_start_options;
+static inline T_profiler_start_options T_profiler_start_defaults(void) {
+  T_profiler_start_options options = {0, 0, 0};
+  return options;
+}
+static inline dt_profiler *T_do_profiler_start(const T_profiler_start_options *options) {
+  dt_profiler *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_profiler_start(
+    options->record_shapes, options->profile_memory, options->device_times, &result));
+  return T_own_profiler_(result);
+}
+#define T_profiler_start(...) T_profiler_start_with_(__VA_ARGS__, )
+#define T_profiler_start_with_(...) \
+  T_OPTIONS_(profiler_start, \
+    T_do_profiler_start(&T_profiler_start_o), __VA_ARGS__)
+
+/** T_profiler_stop(self: profiler)
+ * Ends it; from then on it can be asked for what it found. A second time does nothing. */
+static inline dt_status T_profiler_stop(dt_profiler *self) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_profiler_stop(self));
+  return T_status();
+}
+
+/** T_profiler_range_begin(name: str)
+ * Begins a range of this thread, which contains what runs until profiler_range_end; nothing
+ * where no profiler runs. */
+static inline dt_status T_profiler_range_begin(const char *name) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_profiler_range_begin(name));
+  return T_status();
+}
+
+/** T_profiler_range_end()
+ * Ends the range that this thread began last. */
+static inline dt_status T_profiler_range_end(void) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_profiler_range_end());
+  return T_status();
+}
+
+/** T_profiler_table(self: profiler, .sort_by: str = , .row_limit: i64 = 100, .group_by_input_shape:
+ *     bool = false)
+ * A table of all activities, a row for each name: time of their own, time with what they
+ * contain, memory, calls. */
+typedef struct {
+  const char *sort_by;
+  int64_t row_limit;
+  int group_by_input_shape;
+} T_profiler_table_options;
+static inline T_profiler_table_options T_profiler_table_defaults(void) {
+  T_profiler_table_options options = {"", 100, 0};
+  return options;
+}
+static inline dt_bytes *T_do_profiler_table(
+    dt_profiler *self, const T_profiler_table_options *options) {
+  dt_bytes *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_profiler_table(
+    self, options->sort_by, options->row_limit, options->group_by_input_shape, &result));
+  return T_own_bytes_(result);
+}
+#define T_profiler_table(...) T_profiler_table_with_(__VA_ARGS__, )
+#define T_profiler_table_with_(self, ...) \
+  T_OPTIONS_(profiler_table, \
+    T_do_profiler_table(self, &T_profiler_table_o), __VA_ARGS__)
+
+/** T_profiler_memory_summary(self: profiler, .row_limit: i64 = 10)
+ * Where the most memory was in use on each device, and which ops and ranges took it until then. */
+typedef struct {
+  int64_t row_limit;
+} T_profiler_memory_summary_options;
+static inline T_profiler_memory_summary_options T_profiler_memory_summary_defaults(void) {
+  T_profiler_memory_summary_options options = {10};
+  return options;
+}
+static inline dt_bytes *T_do_profiler_memory_summary(
+    dt_profiler *self, const T_profiler_memory_summary_options *options) {
+  dt_bytes *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_profiler_memory_summary(self, options->row_limit, &result));
+  return T_own_bytes_(result);
+}
+#define T_profiler_memory_summary(...) T_profiler_memory_summary_with_(__VA_ARGS__, )
+#define T_profiler_memory_summary_with_(self, ...) \
+  T_OPTIONS_(profiler_memory_summary, \
+    T_do_profiler_memory_summary(self, &T_profiler_memory_summary_o), __VA_ARGS__)
+
+/** T_profiler_activities(self: profiler, .shapes: where this result goes, .numbers: where this
+ *     result goes)
+ * All activities in the order in which they began. The names, the shapes of inputs, and int64
+ * [activities, 11]: kind (0: kernel, 1: node of a backward, 2: range), thread, start, duration,
+ * time of its own, a GPU's time, a GPU's time of its own (nanoseconds), memory, memory of its
+ * own, memory in use afterwards (bytes), the number of the activity around it or -1. */
+typedef struct {
+  dt_string_list **shapes;
+  dt_tensor **numbers;
+} T_profiler_activities_options;
+static inline T_profiler_activities_options T_profiler_activities_defaults(void) {
+  T_profiler_activities_options options = {NULL, NULL};
+  return options;
+}
+static inline dt_string_list *T_do_profiler_activities(
+    dt_profiler *self, const T_profiler_activities_options *options) {
+  dt_string_list *result = NULL;
+  dt_string_list *shapes = NULL;
+  dt_tensor *numbers = NULL;
+  if (!T_stopped_()) T_check(dt_profiler_activities(self, &result, &shapes, &numbers));
+  if (options->shapes) *options->shapes = T_own_string_list_(shapes);
+  else if (shapes) dt_string_list_release(shapes);
+  if (options->numbers) *options->numbers = T_own_tensor_(numbers);
+  else if (numbers) dt_tensor_release(numbers);
+  return T_own_string_list_(result);
+}
+#define T_profiler_activities(...) T_profiler_activities_with_(__VA_ARGS__, )
+#define T_profiler_activities_with_(self, ...) \
+  T_OPTIONS_(profiler_activities, \
+    T_do_profiler_activities(self, &T_profiler_activities_o), __VA_ARGS__)
+
+/** T_profiler_export_chrome_trace(self: profiler, path: path)
+ * Writes all activities as JSON that chrome://tracing and ui.perfetto.dev show. */
+static inline dt_status T_profiler_export_chrome_trace(dt_profiler *self, const char *path) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_profiler_export_chrome_trace(self, path));
+  return T_status();
+}
 
 /** T_rand(size: i64[], .generator: generator? = absent, .dtype: dtype? = absent, .device: device? =
  *     absent, .requires_grad: bool = false)

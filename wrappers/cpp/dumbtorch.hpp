@@ -31,6 +31,7 @@ enum class Status : int32_t {
   kCallback = 9,  // A function of the caller's reported an error.
   kCancelled = 10,  // A progress callback asked to stop (dumbtorch.safetensors.CancelledError).
   kInternal = 11,  // A fault of the library's.
+  kLinalgError = 12,  // A matrix is singular or not positive-definite, or an algorithm did not converge (Python: torch.linalg.LinAlgError).
 };
 
 // Element types.
@@ -147,6 +148,7 @@ class Graph;
 class Module;
 class Optimizer;
 class LrScheduler;
+class Profiler;
 class Node;
 class TensorList;
 class Bytes;
@@ -166,6 +168,22 @@ struct DeviceCapabilityResult;
 struct GetDevicePropertiesResult;
 struct DeviceMemoryResult;
 struct GetTf32Result;
+struct LinalgCholeskyExResult;
+struct LinalgLuFactorResult;
+struct LinalgLuFactorExResult;
+struct LinalgLuResult;
+struct LuUnpackResult;
+struct LinalgSolveExResult;
+struct TriangularSolveResult;
+struct LinalgInvExResult;
+struct LinalgSlogdetResult;
+struct SlogdetResult;
+struct LinalgQrResult;
+struct GeqrfResult;
+struct LinalgEighResult;
+struct LinalgSvdResult;
+struct SvdResult;
+struct LinalgLstsqResult;
 struct ModuleNamedParametersResult;
 struct ModuleNamedBuffersResult;
 struct ModuleStateDictResult;
@@ -178,6 +196,7 @@ struct AdaptiveMaxPool2dWithIndicesResult;
 struct AdaptiveMaxPool3dWithIndicesResult;
 struct FractionalMaxPool2dWithIndicesResult;
 struct FractionalMaxPool3dWithIndicesResult;
+struct ProfilerActivitiesResult;
 struct LstmResult;
 struct LstmPackedResult;
 struct GruResult;
@@ -309,6 +328,36 @@ class Tensor {
   // Says that a stream uses the tensor's memory, so that it is not given away before the stream is
   // done with it.
   void record_stream(const Stream& stream) const;
+  // Another name of `linalg_cholesky`.
+  Tensor cholesky(bool upper = false) const;
+  // X of (L @ L.mT) @ X = input.
+  Tensor cholesky_solve(const Tensor& input2, bool upper = false) const;
+  // The inverse of L @ L.mT.
+  Tensor cholesky_inverse(bool upper = false) const;
+  // linalg_lu_solve with the right-hand side first.
+  Tensor lu_solve(const Tensor& LU_data, const Tensor& LU_pivots) const;
+  // linalg_solve_triangular with the right-hand side first. X, and a copy of A.
+  TriangularSolveResult triangular_solve(
+    const Tensor& A, bool upper = true, bool transpose = false, bool unitriangular = false) const;
+  // Another name of `linalg_inv`.
+  Tensor inverse() const;
+  // Another name of `linalg_det`.
+  Tensor det() const;
+  // Another name of `linalg_slogdet`.
+  SlogdetResult slogdet() const;
+  // log of each determinant; NaN where it is negative.
+  Tensor logdet() const;
+  // QR by Householder reflectors: R and, below its diagonal, the reflectors; and their factors.
+  GeqrfResult geqrf() const;
+  // Another name of `linalg_householder_product`.
+  Tensor orgqr(const Tensor& input2) const;
+  // Product with the whole Q of the reflectors.
+  Tensor ormqr(
+    const Tensor& input2, const Tensor& input3, bool left = true, bool transpose = false) const;
+  // input = U @ diag(S) @ V.mT.
+  SvdResult svd(bool some = true, bool compute_uv = true) const;
+  // Another name of `linalg_matrix_exp`.
+  Tensor matrix_exp() const;
   // Advanced indexing, as in input[indices]: index tensors broadcast, masks stand for their nonzero
   // positions.
   Tensor index(const TensorRefs& indices) const;
@@ -439,7 +488,7 @@ class Tensor {
   Tensor cross(const Tensor& other, std::optional<int64_t> dim = std::nullopt) const;
   // Kronecker product: each element of input times the whole of other.
   Tensor kron(const Tensor& other) const;
-  // Products of n equal matrices; the identity for n = 0.
+  // Products of n equal matrices; the identity for n = 0, of inverses for n < 0.
   Tensor matrix_power(int64_t n) const;
   // Sum of the elements on the diagonal.
   Tensor trace() const;
@@ -1514,6 +1563,27 @@ class LrScheduler : public detail::Shared<dt_lr_scheduler, dt_lr_scheduler_relea
   int64_t last_epoch() const;
   // The learning rates that the schedule has set last. One rate per parameter group.
   std::vector<double> get_last_lr() const;
+};
+
+class Profiler : public detail::Shared<dt_profiler, dt_profiler_release> {
+ public:
+  using Shared::Shared;
+  // Ends it; from then on it can be asked for what it found. A second time does nothing.
+  void stop() const;
+  // A table of all activities, a row for each name: time of their own, time with what they contain,
+  // memory, calls.
+  std::string table(
+    const std::string& sort_by = "", int64_t row_limit = 100,
+    bool group_by_input_shape = false) const;
+  // Where the most memory was in use on each device, and which ops and ranges took it until then.
+  std::string memory_summary(int64_t row_limit = 10) const;
+  // All activities in the order in which they began. The names, the shapes of inputs, and int64
+  // [activities, 11]: kind (0: kernel, 1: node of a backward, 2: range), thread, start, duration,
+  // time of its own, a GPU's time, a GPU's time of its own (nanoseconds), memory, memory of its
+  // own, memory in use afterwards (bytes), the number of the activity around it or -1.
+  ProfilerActivitiesResult activities() const;
+  // Writes all activities as JSON that chrome://tracing and ui.perfetto.dev show.
+  void export_chrome_trace(const std::string& path) const;
 };
 
 class Node : public detail::Shared<dt_node, dt_node_release> {
@@ -2959,6 +3029,93 @@ struct GetTf32Result {
   bool convolution;
 };
 
+struct LinalgCholeskyExResult {
+  Tensor L;
+  Tensor info;
+};
+
+struct LinalgLuFactorResult {
+  Tensor LU;
+  Tensor pivots;
+};
+
+struct LinalgLuFactorExResult {
+  Tensor LU;
+  Tensor pivots;
+  Tensor info;
+};
+
+struct LinalgLuResult {
+  Tensor P;
+  Tensor L;
+  Tensor U;
+};
+
+struct LuUnpackResult {
+  Tensor P;
+  Tensor L;
+  Tensor U;
+};
+
+struct LinalgSolveExResult {
+  Tensor result;
+  Tensor info;
+};
+
+struct TriangularSolveResult {
+  Tensor solution;
+  Tensor cloned_coefficient;
+};
+
+struct LinalgInvExResult {
+  Tensor inverse;
+  Tensor info;
+};
+
+struct LinalgSlogdetResult {
+  Tensor sign;
+  Tensor logabsdet;
+};
+
+struct SlogdetResult {
+  Tensor sign;
+  Tensor logabsdet;
+};
+
+struct LinalgQrResult {
+  Tensor Q;
+  Tensor R;
+};
+
+struct GeqrfResult {
+  Tensor a;
+  Tensor tau;
+};
+
+struct LinalgEighResult {
+  Tensor eigenvalues;
+  Tensor eigenvectors;
+};
+
+struct LinalgSvdResult {
+  Tensor U;
+  Tensor S;
+  Tensor Vh;
+};
+
+struct SvdResult {
+  Tensor U;
+  Tensor S;
+  Tensor V;
+};
+
+struct LinalgLstsqResult {
+  Tensor solution;
+  Tensor residuals;
+  Tensor rank;
+  Tensor singular_values;
+};
+
 struct ModuleNamedParametersResult {
   std::vector<std::string> names;
   std::vector<Tensor> tensors;
@@ -3017,6 +3174,12 @@ struct FractionalMaxPool2dWithIndicesResult {
 struct FractionalMaxPool3dWithIndicesResult {
   Tensor values;
   Tensor indices;
+};
+
+struct ProfilerActivitiesResult {
+  std::vector<std::string> names;
+  std::vector<std::string> shapes;
+  Tensor numbers;
 };
 
 struct LstmResult {
@@ -3487,6 +3650,98 @@ inline void Graph::abandon() const {
 
 inline void Graph::replay() const {
   detail::check(dt_graph_replay(handle()));
+}
+
+inline Tensor Tensor::cholesky(bool upper) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_cholesky(handle(), upper, &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::cholesky_solve(const Tensor& input2, bool upper) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_cholesky_solve(handle(), input2.handle(), upper, &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::cholesky_inverse(bool upper) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_cholesky_inverse(handle(), upper, &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::lu_solve(const Tensor& LU_data, const Tensor& LU_pivots) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_lu_solve(handle(), LU_data.handle(), LU_pivots.handle(), &out));
+  return Tensor(out);
+}
+
+inline TriangularSolveResult Tensor::triangular_solve(
+    const Tensor& A, bool upper, bool transpose, bool unitriangular) const {
+  dt_tensor* solution = nullptr;
+  dt_tensor* cloned_coefficient = nullptr;
+  detail::check(dt_triangular_solve(
+    handle(), A.handle(), upper, transpose, unitriangular, &solution, &cloned_coefficient));
+  return {Tensor(solution), Tensor(cloned_coefficient)};
+}
+
+inline Tensor Tensor::inverse() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_inverse(handle(), &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::det() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_det(handle(), &out));
+  return Tensor(out);
+}
+
+inline SlogdetResult Tensor::slogdet() const {
+  dt_tensor* sign = nullptr;
+  dt_tensor* logabsdet = nullptr;
+  detail::check(dt_slogdet(handle(), &sign, &logabsdet));
+  return {Tensor(sign), Tensor(logabsdet)};
+}
+
+inline Tensor Tensor::logdet() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_logdet(handle(), &out));
+  return Tensor(out);
+}
+
+inline GeqrfResult Tensor::geqrf() const {
+  dt_tensor* a = nullptr;
+  dt_tensor* tau = nullptr;
+  detail::check(dt_geqrf(handle(), &a, &tau));
+  return {Tensor(a), Tensor(tau)};
+}
+
+inline Tensor Tensor::orgqr(const Tensor& input2) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_orgqr(handle(), input2.handle(), &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::ormqr(
+    const Tensor& input2, const Tensor& input3, bool left, bool transpose) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_ormqr(handle(), input2.handle(), input3.handle(), left, transpose, &out));
+  return Tensor(out);
+}
+
+inline SvdResult Tensor::svd(bool some, bool compute_uv) const {
+  dt_tensor* U = nullptr;
+  dt_tensor* S = nullptr;
+  dt_tensor* V = nullptr;
+  detail::check(dt_svd(handle(), some, compute_uv, &U, &S, &V));
+  return {Tensor(U), Tensor(S), Tensor(V)};
+}
+
+inline Tensor Tensor::matrix_exp() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_matrix_exp(handle(), &out));
+  return Tensor(out);
 }
 
 inline Tensor Tensor::index(const TensorRefs& indices) const {
@@ -5144,6 +5399,36 @@ inline const Tensor& Tensor::addcdiv_(
   detail::check(dt_addcdiv_(
     handle(), tensor1.handle(), tensor2.handle(), value.kind(), value.i(), value.f()));
   return *this;
+}
+
+inline void Profiler::stop() const {
+  detail::check(dt_profiler_stop(handle()));
+}
+
+inline std::string Profiler::table(
+    const std::string& sort_by, int64_t row_limit, bool group_by_input_shape) const {
+  dt_bytes* out = nullptr;
+  detail::check(dt_profiler_table(
+    handle(), detail::text(sort_by), row_limit, group_by_input_shape, &out));
+  return detail::take_string(out);
+}
+
+inline std::string Profiler::memory_summary(int64_t row_limit) const {
+  dt_bytes* out = nullptr;
+  detail::check(dt_profiler_memory_summary(handle(), row_limit, &out));
+  return detail::take_string(out);
+}
+
+inline ProfilerActivitiesResult Profiler::activities() const {
+  dt_string_list* names = nullptr;
+  dt_string_list* shapes = nullptr;
+  dt_tensor* numbers = nullptr;
+  detail::check(dt_profiler_activities(handle(), &names, &shapes, &numbers));
+  return {detail::take_strings(names), detail::take_strings(shapes), Tensor(numbers)};
+}
+
+inline void Profiler::export_chrome_trace(const std::string& path) const {
+  detail::check(dt_profiler_export_chrome_trace(handle(), detail::text(path)));
 }
 
 inline Tensor Tensor::bernoulli(const Generator& generator) const {
@@ -8916,6 +9201,20 @@ inline Tensor cross_entropy(
   return Tensor(out);
 }
 
+// cross_entropy of linear(input, linear_weight, linear_bias). Where there are more classes than
+// features, rows are computed in chunks, and the logits [batch, classes] never held at once.
+inline Tensor linear_cross_entropy(
+    const Tensor& input, const Tensor& linear_weight, const Tensor& target,
+    const Tensor& linear_bias = {}, const Tensor& weight = {},
+    Reduction reduction = Reduction::kMean, std::optional<int64_t> ignore_index = std::nullopt,
+    double label_smoothing = 0.0) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_linear_cross_entropy(
+    input.handle(), linear_weight.handle(), target.handle(), linear_bias.handle(), weight.handle(),
+    static_cast<dt_reduction>(reduction), detail::pointer(ignore_index), label_smoothing, &out));
+  return Tensor(out);
+}
+
 // -(target * log(input) + (1 - target) * log(1 - input)); logarithms are bounded by -100.
 inline Tensor binary_cross_entropy(
     const Tensor& input, const Tensor& target, const Tensor& weight = {},
@@ -9705,51 +10004,64 @@ inline Tensor affine_grid(
 
 }  // namespace functional
 
-namespace autograd {
-
-// backward from several tensors at once.
-inline void backward(
-    const TensorRefs& tensors, const TensorRefs& grad_tensors = {},
-    std::optional<bool> retain_graph = std::nullopt, bool create_graph = false,
-    const TensorRefs& inputs = std::nullopt) {
-  detail::check(dt_autograd_backward(
-    tensors.data(), tensors.size(), grad_tensors.data(), grad_tensors.size(),
-    detail::Flag(retain_graph).get(), create_graph, inputs.data(), inputs.size()));
+// Begins a region of this context in which ops run in the dtype that their policy names: products
+// in the half precision, what would lose too much in float32. Regions lie in each other;
+// autocast_end ends the innermost one.
+inline void autocast_begin(
+    DeviceType device_type, std::optional<DType> dtype = std::nullopt, bool enabled = true,
+    std::optional<bool> cache_enabled = std::nullopt) {
+  detail::check(dt_autocast_begin(
+    static_cast<dt_device_type>(device_type), detail::number(dtype), enabled,
+    detail::Flag(cache_enabled).get()));
 }
 
-// Gradients of outputs with respect to inputs. One gradient per input; .grad is left alone.
-inline std::vector<Tensor> grad(
-    const TensorRefs& outputs, const TensorRefs& inputs, const TensorRefs& grad_outputs = {},
-    std::optional<bool> retain_graph = std::nullopt, bool create_graph = false,
-    bool allow_unused = false) {
-  dt_tensor_list* out = nullptr;
-  detail::check(dt_autograd_grad(
-    outputs.data(), outputs.size(), inputs.data(), inputs.size(), grad_outputs.data(),
-    grad_outputs.size(), detail::Flag(retain_graph).get(), create_graph, allow_unused, &out));
-  return detail::take_tensors(out);
+// Ends the region that autocast_begin began last. With the outermost one the casts of weights are
+// forgotten.
+inline void autocast_end() {
+  detail::check(dt_autocast_end());
 }
 
-// Records an operation of the user's: the outputs get a node that calls backward. The outputs as
-// part of the graph.
-inline std::vector<Tensor> custom_function(
-    const std::optional<std::string>& name, const TensorRefs& inputs, const TensorRefs& outputs,
-    const TensorRefs& saved, CustomBackward backward, const TensorRefs& dirty = {}) {
-  const bool backward_given = static_cast<bool>(backward);
-  dt_tensor_list* out = nullptr;
-  detail::check(dt_custom_function(
-    detail::text(name), inputs.data(), inputs.size(), outputs.data(), outputs.size(), saved.data(),
-    saved.size(), backward_given ? detail::call_custom_backward : nullptr,
-    detail::box(std::move(backward)), detail::drop<CustomBackward>, dirty.data(), dirty.size(),
-    &out));
-  return detail::take_tensors(out);
+// Whether ops are cast in this context.
+inline bool is_autocast_enabled(DeviceType device_type) {
+  int32_t out = 0;
+  detail::check(dt_is_autocast_enabled(static_cast<dt_device_type>(device_type), &out));
+  return out != 0;
 }
 
-// Makes backward fail when a gradient is NaN, naming the operation that made it.
-inline void set_detect_anomaly(bool mode) {
-  detail::check(dt_set_detect_anomaly(mode));
+// Turns casting on or off, until the region ends.
+inline void set_autocast_enabled(DeviceType device_type, bool enabled) {
+  detail::check(dt_set_autocast_enabled(static_cast<dt_device_type>(device_type), enabled));
 }
 
-}  // namespace autograd
+// The half precision of a kind of device.
+inline DType get_autocast_dtype(DeviceType device_type) {
+  dt_dtype out = 0;
+  detail::check(dt_get_autocast_dtype(static_cast<dt_device_type>(device_type), &out));
+  return static_cast<DType>(out);
+}
+
+// Sets the half precision of a kind of device, until the region ends.
+inline void set_autocast_dtype(DeviceType device_type, DType dtype) {
+  detail::check(dt_set_autocast_dtype(
+    static_cast<dt_device_type>(device_type), static_cast<dt_dtype>(dtype)));
+}
+
+// Whether casts of weights are kept.
+inline bool is_autocast_cache_enabled() {
+  int32_t out = 0;
+  detail::check(dt_is_autocast_cache_enabled(&out));
+  return out != 0;
+}
+
+// Has casts of weights kept or not, until the region ends.
+inline void set_autocast_cache_enabled(bool enabled) {
+  detail::check(dt_set_autocast_cache_enabled(enabled));
+}
+
+// Forgets the casts of weights, as after a change that their version does not tell.
+inline void clear_autocast_cache() {
+  detail::check(dt_clear_autocast_cache());
+}
 
 // A tensor with arbitrary contents.
 inline Tensor empty(
@@ -10239,6 +10551,78 @@ inline bool is_capturing() {
   return out != 0;
 }
 
+inline Tensor cholesky(const Tensor& input, bool upper = false) {
+  return input.cholesky(upper);
+}
+
+inline Tensor cholesky_solve(const Tensor& input, const Tensor& input2, bool upper = false) {
+  return input.cholesky_solve(input2, upper);
+}
+
+inline Tensor cholesky_inverse(const Tensor& input, bool upper = false) {
+  return input.cholesky_inverse(upper);
+}
+
+// P, L and U of what linalg_lu_factor gives.
+inline LuUnpackResult lu_unpack(
+    const Tensor& LU_data, const Tensor& LU_pivots, bool unpack_data = true,
+    bool unpack_pivots = true) {
+  dt_tensor* P = nullptr;
+  dt_tensor* L = nullptr;
+  dt_tensor* U = nullptr;
+  detail::check(dt_lu_unpack(
+    LU_data.handle(), LU_pivots.handle(), unpack_data, unpack_pivots, &P, &L, &U));
+  return {Tensor(P), Tensor(L), Tensor(U)};
+}
+
+inline Tensor lu_solve(const Tensor& input, const Tensor& LU_data, const Tensor& LU_pivots) {
+  return input.lu_solve(LU_data, LU_pivots);
+}
+
+inline TriangularSolveResult triangular_solve(
+    const Tensor& input, const Tensor& A, bool upper = true, bool transpose = false,
+    bool unitriangular = false) {
+  return input.triangular_solve(A, upper, transpose, unitriangular);
+}
+
+inline Tensor inverse(const Tensor& input) {
+  return input.inverse();
+}
+
+inline Tensor det(const Tensor& input) {
+  return input.det();
+}
+
+inline SlogdetResult slogdet(const Tensor& input) {
+  return input.slogdet();
+}
+
+inline Tensor logdet(const Tensor& input) {
+  return input.logdet();
+}
+
+inline GeqrfResult geqrf(const Tensor& input) {
+  return input.geqrf();
+}
+
+inline Tensor orgqr(const Tensor& input, const Tensor& input2) {
+  return input.orgqr(input2);
+}
+
+inline Tensor ormqr(
+    const Tensor& input, const Tensor& input2, const Tensor& input3, bool left = true,
+    bool transpose = false) {
+  return input.ormqr(input2, input3, left, transpose);
+}
+
+inline SvdResult svd(const Tensor& input, bool some = true, bool compute_uv = true) {
+  return input.svd(some, compute_uv);
+}
+
+inline Tensor matrix_exp(const Tensor& input) {
+  return input.matrix_exp();
+}
+
 inline Tensor index_put(
     const Tensor& input, const TensorRefs& indices, const Tensor& values, bool accumulate = false) {
   return input.index_put(indices, values, accumulate);
@@ -10452,6 +10836,13 @@ inline Tensor chain_matmul(const TensorRefs& matrices) {
 
 inline Tensor trace(const Tensor& input) {
   return input.trace();
+}
+
+// The sum of the singular values of matrices.
+inline Tensor nuclear_norm(const Tensor& input, const Ints& dim = {-2, -1}, bool keepdim = false) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_nuclear_norm(input.handle(), dim.data(), dim.size(), keepdim, &out));
+  return Tensor(out);
 }
 
 inline Tensor dist(const Tensor& input, const Tensor& other, const Scalar& p = 2) {
@@ -11060,6 +11451,25 @@ inline Tensor addcmul(
 inline Tensor addcdiv(
     const Tensor& input, const Tensor& tensor1, const Tensor& tensor2, const Scalar& value = 1) {
   return input.addcdiv(tensor1, tensor2, value);
+}
+
+// Begins to profile the whole process. One profiler runs at a time.
+inline Profiler profiler_start(
+    bool record_shapes = false, bool profile_memory = false, bool device_times = false) {
+  dt_profiler* out = nullptr;
+  detail::check(dt_profiler_start(record_shapes, profile_memory, device_times, &out));
+  return dumbtorch::Profiler(out);
+}
+
+// Begins a range of this thread, which contains what runs until profiler_range_end; nothing where
+// no profiler runs.
+inline void profiler_range_begin(const std::string& name) {
+  detail::check(dt_profiler_range_begin(detail::text(name)));
+}
+
+// Ends the range that this thread began last.
+inline void profiler_range_end() {
+  detail::check(dt_profiler_range_end());
 }
 
 // Uniform numbers in [0, 1).
@@ -12335,6 +12745,52 @@ inline Tensor argwhere(const Tensor& input) {
   return input.argwhere();
 }
 
+namespace autograd {
+
+// backward from several tensors at once.
+inline void backward(
+    const TensorRefs& tensors, const TensorRefs& grad_tensors = {},
+    std::optional<bool> retain_graph = std::nullopt, bool create_graph = false,
+    const TensorRefs& inputs = std::nullopt) {
+  detail::check(dt_autograd_backward(
+    tensors.data(), tensors.size(), grad_tensors.data(), grad_tensors.size(),
+    detail::Flag(retain_graph).get(), create_graph, inputs.data(), inputs.size()));
+}
+
+// Gradients of outputs with respect to inputs. One gradient per input; .grad is left alone.
+inline std::vector<Tensor> grad(
+    const TensorRefs& outputs, const TensorRefs& inputs, const TensorRefs& grad_outputs = {},
+    std::optional<bool> retain_graph = std::nullopt, bool create_graph = false,
+    bool allow_unused = false) {
+  dt_tensor_list* out = nullptr;
+  detail::check(dt_autograd_grad(
+    outputs.data(), outputs.size(), inputs.data(), inputs.size(), grad_outputs.data(),
+    grad_outputs.size(), detail::Flag(retain_graph).get(), create_graph, allow_unused, &out));
+  return detail::take_tensors(out);
+}
+
+// Records an operation of the user's: the outputs get a node that calls backward. The outputs as
+// part of the graph.
+inline std::vector<Tensor> custom_function(
+    const std::optional<std::string>& name, const TensorRefs& inputs, const TensorRefs& outputs,
+    const TensorRefs& saved, CustomBackward backward, const TensorRefs& dirty = {}) {
+  const bool backward_given = static_cast<bool>(backward);
+  dt_tensor_list* out = nullptr;
+  detail::check(dt_custom_function(
+    detail::text(name), inputs.data(), inputs.size(), outputs.data(), outputs.size(), saved.data(),
+    saved.size(), backward_given ? detail::call_custom_backward : nullptr,
+    detail::box(std::move(backward)), detail::drop<CustomBackward>, dirty.data(), dirty.size(),
+    &out));
+  return detail::take_tensors(out);
+}
+
+// Makes backward fail when a gradient is NaN, naming the operation that made it.
+inline void set_detect_anomaly(bool mode) {
+  detail::check(dt_set_detect_anomaly(mode));
+}
+
+}  // namespace autograd
+
 namespace utils::data {
 
 // A dataset whose item i is row i of each tensor.
@@ -12414,6 +12870,232 @@ inline ReadCsvResult read_csv(
 
 namespace linalg {
 
+// The Cholesky factor L of positive-definite matrices, A = L @ L.mT, or its transpose. One triangle
+// of A is read.
+inline Tensor cholesky(const Tensor& A, bool upper = false) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_linalg_cholesky(A.handle(), upper, &out));
+  return Tensor(out);
+}
+
+// linalg_cholesky without looking at whether it went well. The factors, and for each matrix 0 or
+// the order of the first leading minor that is not positive (int32).
+inline LinalgCholeskyExResult cholesky_ex(
+    const Tensor& A, bool upper = false, bool check_errors = false) {
+  dt_tensor* L = nullptr;
+  dt_tensor* info = nullptr;
+  detail::check(dt_linalg_cholesky_ex(A.handle(), upper, check_errors, &L, &info));
+  return {Tensor(L), Tensor(info)};
+}
+
+// LU factors by partial pivoting, in one matrix, and the exchanges of rows (int32, counted from 1).
+inline LinalgLuFactorResult lu_factor(const Tensor& A, bool pivot = true) {
+  dt_tensor* LU = nullptr;
+  dt_tensor* pivots = nullptr;
+  detail::check(dt_linalg_lu_factor(A.handle(), pivot, &LU, &pivots));
+  return {Tensor(LU), Tensor(pivots)};
+}
+
+// linalg_lu_factor without looking at whether U can be divided by. The factors, the exchanges, and
+// for each matrix 0 or where the first zero on U's diagonal is (int32).
+inline LinalgLuFactorExResult lu_factor_ex(
+    const Tensor& A, bool pivot = true, bool check_errors = false) {
+  dt_tensor* LU = nullptr;
+  dt_tensor* pivots = nullptr;
+  dt_tensor* info = nullptr;
+  detail::check(dt_linalg_lu_factor_ex(A.handle(), pivot, check_errors, &LU, &pivots, &info));
+  return {Tensor(LU), Tensor(pivots), Tensor(info)};
+}
+
+// A = P @ L @ U: a permutation, a unit lower triangular matrix [..., m, k] and an upper triangular
+// one [..., k, n], with k = min(m, n).
+inline LinalgLuResult lu(const Tensor& A, bool pivot = true) {
+  dt_tensor* P = nullptr;
+  dt_tensor* L = nullptr;
+  dt_tensor* U = nullptr;
+  detail::check(dt_linalg_lu(A.handle(), pivot, &P, &L, &U));
+  return {Tensor(P), Tensor(L), Tensor(U)};
+}
+
+// X of A @ X = B, with A's factors as linalg_lu_factor gives them.
+inline Tensor lu_solve(
+    const Tensor& LU, const Tensor& pivots, const Tensor& B, bool left = true,
+    bool adjoint = false) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_linalg_lu_solve(LU.handle(), pivots.handle(), B.handle(), left, adjoint, &out));
+  return Tensor(out);
+}
+
+// X of A @ X = B. B is a vector if it has one dimension, or A's shape without the last.
+inline Tensor solve(const Tensor& A, const Tensor& B, bool left = true) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_linalg_solve(A.handle(), B.handle(), left, &out));
+  return Tensor(out);
+}
+
+// linalg_solve without looking at whether it went well. The solutions, and for each matrix 0 or
+// where the first zero on U's diagonal is (int32).
+inline LinalgSolveExResult solve_ex(
+    const Tensor& A, const Tensor& B, bool left = true, bool check_errors = false) {
+  dt_tensor* result = nullptr;
+  dt_tensor* info = nullptr;
+  detail::check(dt_linalg_solve_ex(A.handle(), B.handle(), left, check_errors, &result, &info));
+  return {Tensor(result), Tensor(info)};
+}
+
+// X of A @ X = B with a triangular A. Zeros on the diagonal are divided by.
+inline Tensor solve_triangular(
+    const Tensor& A, const Tensor& B, bool upper, bool left = true, bool unitriangular = false) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_linalg_solve_triangular(A.handle(), B.handle(), upper, left, unitriangular, &out));
+  return Tensor(out);
+}
+
+// The inverse of each matrix.
+inline Tensor inv(const Tensor& A) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_linalg_inv(A.handle(), &out));
+  return Tensor(out);
+}
+
+// linalg_inv without looking at whether it went well. The inverses, and for each matrix 0 or where
+// the first zero on U's diagonal is (int32).
+inline LinalgInvExResult inv_ex(const Tensor& A, bool check_errors = false) {
+  dt_tensor* inverse = nullptr;
+  dt_tensor* info = nullptr;
+  detail::check(dt_linalg_inv_ex(A.handle(), check_errors, &inverse, &info));
+  return {Tensor(inverse), Tensor(info)};
+}
+
+// The determinant of each matrix.
+inline Tensor det(const Tensor& A) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_linalg_det(A.handle(), &out));
+  return Tensor(out);
+}
+
+// The sign of each determinant, and log(abs(it)).
+inline LinalgSlogdetResult slogdet(const Tensor& A) {
+  dt_tensor* sign = nullptr;
+  dt_tensor* logabsdet = nullptr;
+  detail::check(dt_linalg_slogdet(A.handle(), &sign, &logabsdet));
+  return {Tensor(sign), Tensor(logabsdet)};
+}
+
+// A = Q @ R with orthonormal columns in Q and R upper triangular.
+inline LinalgQrResult qr(const Tensor& A, const std::string& mode = "reduced") {
+  dt_tensor* Q = nullptr;
+  dt_tensor* R = nullptr;
+  detail::check(dt_linalg_qr(A.handle(), detail::text(mode), &Q, &R));
+  return {Tensor(Q), Tensor(R)};
+}
+
+// The first n columns of the product of the reflectors.
+inline Tensor householder_product(const Tensor& A, const Tensor& tau) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_linalg_householder_product(A.handle(), tau.handle(), &out));
+  return Tensor(out);
+}
+
+// Eigenvalues of symmetric matrices, from the smallest, and orthonormal eigenvectors as columns.
+inline LinalgEighResult eigh(const Tensor& A, const std::string& UPLO = "L") {
+  dt_tensor* eigenvalues = nullptr;
+  dt_tensor* eigenvectors = nullptr;
+  detail::check(dt_linalg_eigh(A.handle(), detail::text(UPLO), &eigenvalues, &eigenvectors));
+  return {Tensor(eigenvalues), Tensor(eigenvectors)};
+}
+
+// The eigenvalues of linalg_eigh.
+inline Tensor eigvalsh(const Tensor& A, const std::string& UPLO = "L") {
+  dt_tensor* out = nullptr;
+  detail::check(dt_linalg_eigvalsh(A.handle(), detail::text(UPLO), &out));
+  return Tensor(out);
+}
+
+// A = U @ diag(S) @ Vh, singular values from the largest.
+inline LinalgSvdResult svd(
+    const Tensor& A, bool full_matrices = true,
+    const std::optional<std::string>& driver = std::nullopt) {
+  dt_tensor* U = nullptr;
+  dt_tensor* S = nullptr;
+  dt_tensor* Vh = nullptr;
+  detail::check(dt_linalg_svd(A.handle(), full_matrices, detail::text(driver), &U, &S, &Vh));
+  return {Tensor(U), Tensor(S), Tensor(Vh)};
+}
+
+// The singular values of linalg_svd.
+inline Tensor svdvals(const Tensor& A, const std::optional<std::string>& driver = std::nullopt) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_linalg_svdvals(A.handle(), detail::text(driver), &out));
+  return Tensor(out);
+}
+
+// Moore and Penrose's pseudo-inverse [..., n, m].
+inline Tensor pinv(
+    const Tensor& A, const Operand& atol = std::nullopt, const Operand& rtol = std::nullopt,
+    bool hermitian = false) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_linalg_pinv(
+    A.handle(), atol.tensor(), atol.number().kind(), atol.number().i(), atol.number().f(),
+    rtol.tensor(), rtol.number().kind(), rtol.number().i(), rtol.number().f(), hermitian, &out));
+  return Tensor(out);
+}
+
+// How many singular values of each matrix are not 0 (int64).
+inline Tensor matrix_rank(
+    const Tensor& A, const Operand& atol = std::nullopt, const Operand& rtol = std::nullopt,
+    bool hermitian = false) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_linalg_matrix_rank(
+    A.handle(), atol.tensor(), atol.number().kind(), atol.number().i(), atol.number().f(),
+    rtol.tensor(), rtol.number().kind(), rtol.number().i(), rtol.number().f(), hermitian, &out));
+  return Tensor(out);
+}
+
+// The X with the least norm of A @ X - B, and the least of its own. X, the sums of squares that
+// remain if m > n and the rank is n, the rank and the singular values.
+inline LinalgLstsqResult lstsq(
+    const Tensor& A, const Tensor& B, std::optional<double> rcond = std::nullopt,
+    const std::optional<std::string>& driver = std::nullopt) {
+  dt_tensor* solution = nullptr;
+  dt_tensor* residuals = nullptr;
+  dt_tensor* rank = nullptr;
+  dt_tensor* singular_values = nullptr;
+  detail::check(dt_linalg_lstsq(
+    A.handle(), B.handle(), detail::pointer(rcond), detail::text(driver), &solution, &residuals,
+    &rank, &singular_values));
+  return {Tensor(solution), Tensor(residuals), Tensor(rank), Tensor(singular_values)};
+}
+
+// norm(A, p) * norm(inv(A), p); by singular values, for 2 and -2, also of matrices that are not
+// square.
+inline Tensor cond(const Tensor& A, const Scalar& p = std::nullopt) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_linalg_cond(A.handle(), p.kind(), p.i(), p.f(), &out));
+  return Tensor(out);
+}
+
+// The exponential of matrices: the sum of A^k / k!.
+inline Tensor matrix_exp(const Tensor& A) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_linalg_matrix_exp(A.handle(), &out));
+  return Tensor(out);
+}
+
+// The inverse of tensordot by A: tensordot(tensorinv(A, ind), A, ind) is the identity.
+inline Tensor tensorinv(const Tensor& A, int64_t ind = 2) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_linalg_tensorinv(A.handle(), ind, &out));
+  return Tensor(out);
+}
+
+// X of tensordot(A, X, X.ndim) = B.
+inline Tensor tensorsolve(const Tensor& A, const Tensor& B, const Ints& dims = std::nullopt) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_linalg_tensorsolve(A.handle(), B.handle(), dims.data(), dims.size(), &out));
+  return Tensor(out);
+}
+
 // Another name of `matmul`.
 inline Tensor matmul(const Tensor& input, const Tensor& other) {
   dt_tensor* out = nullptr;
@@ -12461,7 +13143,7 @@ inline Tensor vector_norm(
   return Tensor(out);
 }
 
-// Norm of matrices. Those by singular values, 2, -2 and 'nuc', are not supported.
+// Norm of matrices. Python's 'nuc' is nuclear_norm.
 inline Tensor matrix_norm(
     const Tensor& input, const Scalar& ord = std::nullopt, const Ints& dim = {-2, -1},
     bool keepdim = false, std::optional<DType> dtype = std::nullopt) {

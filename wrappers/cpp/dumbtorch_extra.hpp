@@ -217,6 +217,22 @@ class NoGrad {
   bool before_;
 };
 
+// Ops run in the dtype of their policy while this object lives: `Autocast
+// guard(DeviceType::kCpu);`.
+class Autocast {
+ public:
+  explicit Autocast(DeviceType device_type, std::optional<DType> dtype = std::nullopt,
+                    bool enabled = true, std::optional<bool> cache_enabled = std::nullopt) {
+    autocast_begin(device_type, dtype, enabled, cache_enabled);
+  }
+  ~Autocast() {
+    // Ending what began cannot fail.
+    if (dt_autocast_end()) return;
+  }
+  Autocast(const Autocast&) = delete;
+  Autocast& operator=(const Autocast&) = delete;
+};
+
 // A context of one's own: grad mode, defaults, generator.
 inline Context new_context() {
   dt_context* out = nullptr;

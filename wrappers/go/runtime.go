@@ -67,6 +67,18 @@ func NoGrad(f func() error) error {
 	return f()
 }
 
+// Autocast calls f with its ops in the dtype of their policy, on f's thread as in NoGrad. Dtype(0)
+// is the device's: Bfloat16 on the CPU, Float16 on CUDA.
+func Autocast(deviceType DeviceType, dtype Dtype, f func() error) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := AutocastBegin(deviceType, AutocastBeginOptions{Dtype: dtype}); err != nil {
+		return err
+	}
+	defer AutocastEnd()
+	return f()
+}
+
 // Sequential makes a module that applies others one after the other.
 func Sequential(modules ...*Module) (*Module, error) {
 	all, err := NnSequential()

@@ -198,8 +198,9 @@ end
 
 -- ---- the module
 
-local function restore(mode, ok, ...)
-  torch.set_grad_enabled(mode)
+-- What pcall gave, after `undo`.
+local function finish(undo, ok, ...)
+  undo()
   if not ok then error((...), 0) end
   return ...
 end
@@ -208,7 +209,14 @@ end
 function torch.no_grad(f, ...)
   local mode = torch.is_grad_enabled()
   torch.set_grad_enabled(false)
-  return restore(mode, pcall(f, ...))
+  return finish(function() torch.set_grad_enabled(mode) end, pcall(f, ...))
+end
+
+-- autocast(device_type, dtype, f, ...): calls f with its ops in the dtype of their policy and gives
+-- back its results. Without a dtype it is the device's: bfloat16 on the CPU, float16 on CUDA.
+function torch.autocast(device_type, dtype, f, ...)
+  torch.autocast_begin(device_type, dtype)
+  return finish(torch.autocast_end, pcall(f, ...))
 end
 
 torch.live_handles = core.live_handles

@@ -77,6 +77,10 @@ static void py_lr_scheduler_release(int64_t handle) {
   dt_lr_scheduler_release((dt_lr_scheduler *)(intptr_t)handle);
 }
 
+static void py_profiler_release(int64_t handle) {
+  dt_profiler_release((dt_profiler *)(intptr_t)handle);
+}
+
 static void py_node_release(int64_t handle) {
   dt_node_release((dt_node *)(intptr_t)handle);
 }
@@ -1665,6 +1669,46 @@ static int32_t py_multi_head_attention_forward(int64_t query, int64_t key, int64
   return status;
 }
 
+static int32_t py_autocast_begin(int32_t device_type, int32_t dtype, int32_t enabled, int32_t cache_enabled) {
+  return dt_autocast_begin(device_type, dtype, enabled, cache_enabled < 0 ? NULL : &cache_enabled);
+}
+
+static int32_t py_autocast_end(void) {
+  return dt_autocast_end();
+}
+
+static int32_t py_is_autocast_enabled(int32_t device_type) {
+  int32_t out = 0;
+  return dt_is_autocast_enabled(device_type, &out) ? -1 : out;
+}
+
+static int32_t py_set_autocast_enabled(int32_t device_type, int32_t enabled) {
+  return dt_set_autocast_enabled(device_type, enabled);
+}
+
+static int32_t py_get_autocast_dtype(int32_t device_type) {
+  int32_t out = 0;
+  (void)!dt_get_autocast_dtype(device_type, &out);
+  return out;
+}
+
+static int32_t py_set_autocast_dtype(int32_t device_type, int32_t dtype) {
+  return dt_set_autocast_dtype(device_type, dtype);
+}
+
+static int32_t py_is_autocast_cache_enabled(void) {
+  int32_t out = 0;
+  return dt_is_autocast_cache_enabled(&out) ? -1 : out;
+}
+
+static int32_t py_set_autocast_cache_enabled(int32_t enabled) {
+  return dt_set_autocast_cache_enabled(enabled);
+}
+
+static int32_t py_clear_autocast_cache(void) {
+  return dt_clear_autocast_cache();
+}
+
 static int32_t py_tensor_backward(int64_t input, int64_t gradient, int32_t retain_graph, int32_t create_graph, const int64_t *inputs, int64_t inputs_n) {
   return dt_tensor_backward((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)gradient, retain_graph < 0 ? NULL : &retain_graph, create_graph, (dt_tensor *const *)list_or_null(inputs, inputs_n), list_count(inputs_n));
 }
@@ -2315,6 +2359,314 @@ static int32_t py_is_capturing(void) {
   return dt_is_capturing(&out) ? -1 : out;
 }
 
+static int64_t py_linalg_cholesky(int64_t A, int32_t upper) {
+  dt_tensor *out = NULL;
+  (void)!dt_linalg_cholesky((dt_tensor *)(intptr_t)A, upper, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_linalg_cholesky_ex(int64_t A, int32_t upper, int32_t check_errors, int64_t *out) {
+  dt_tensor *L = 0;
+  dt_tensor *info = 0;
+  const int32_t status = dt_linalg_cholesky_ex((dt_tensor *)(intptr_t)A, upper, check_errors, &L, &info);
+  out[0] = (int64_t)(intptr_t)L;
+  out[1] = (int64_t)(intptr_t)info;
+  return status;
+}
+
+static int64_t py_cholesky(int64_t input, int32_t upper) {
+  dt_tensor *out = NULL;
+  (void)!dt_cholesky((dt_tensor *)(intptr_t)input, upper, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_cholesky_solve(int64_t input, int64_t input2, int32_t upper) {
+  dt_tensor *out = NULL;
+  (void)!dt_cholesky_solve((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)input2, upper, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_cholesky_inverse(int64_t input, int32_t upper) {
+  dt_tensor *out = NULL;
+  (void)!dt_cholesky_inverse((dt_tensor *)(intptr_t)input, upper, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_linalg_lu_factor(int64_t A, int32_t pivot, int64_t *out) {
+  dt_tensor *LU = 0;
+  dt_tensor *pivots = 0;
+  const int32_t status = dt_linalg_lu_factor((dt_tensor *)(intptr_t)A, pivot, &LU, &pivots);
+  out[0] = (int64_t)(intptr_t)LU;
+  out[1] = (int64_t)(intptr_t)pivots;
+  return status;
+}
+
+static int32_t py_linalg_lu_factor_ex(int64_t A, int32_t pivot, int32_t check_errors, int64_t *out) {
+  dt_tensor *LU = 0;
+  dt_tensor *pivots = 0;
+  dt_tensor *info = 0;
+  const int32_t status = dt_linalg_lu_factor_ex((dt_tensor *)(intptr_t)A, pivot, check_errors, &LU, &pivots, &info);
+  out[0] = (int64_t)(intptr_t)LU;
+  out[1] = (int64_t)(intptr_t)pivots;
+  out[2] = (int64_t)(intptr_t)info;
+  return status;
+}
+
+static int32_t py_linalg_lu(int64_t A, int32_t pivot, int64_t *out) {
+  dt_tensor *P = 0;
+  dt_tensor *L = 0;
+  dt_tensor *U = 0;
+  const int32_t status = dt_linalg_lu((dt_tensor *)(intptr_t)A, pivot, &P, &L, &U);
+  out[0] = (int64_t)(intptr_t)P;
+  out[1] = (int64_t)(intptr_t)L;
+  out[2] = (int64_t)(intptr_t)U;
+  return status;
+}
+
+static int32_t py_lu_unpack(int64_t LU_data, int64_t LU_pivots, int32_t unpack_data, int32_t unpack_pivots, int64_t *out) {
+  dt_tensor *P = 0;
+  dt_tensor *L = 0;
+  dt_tensor *U = 0;
+  const int32_t status = dt_lu_unpack((dt_tensor *)(intptr_t)LU_data, (dt_tensor *)(intptr_t)LU_pivots, unpack_data, unpack_pivots, &P, &L, &U);
+  out[0] = (int64_t)(intptr_t)P;
+  out[1] = (int64_t)(intptr_t)L;
+  out[2] = (int64_t)(intptr_t)U;
+  return status;
+}
+
+static int64_t py_linalg_lu_solve(int64_t LU, int64_t pivots, int64_t B, int32_t left, int32_t adjoint) {
+  dt_tensor *out = NULL;
+  (void)!dt_linalg_lu_solve((dt_tensor *)(intptr_t)LU, (dt_tensor *)(intptr_t)pivots, (dt_tensor *)(intptr_t)B, left, adjoint, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_lu_solve(int64_t input, int64_t LU_data, int64_t LU_pivots) {
+  dt_tensor *out = NULL;
+  (void)!dt_lu_solve((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)LU_data, (dt_tensor *)(intptr_t)LU_pivots, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_linalg_solve(int64_t A, int64_t B, int32_t left) {
+  dt_tensor *out = NULL;
+  (void)!dt_linalg_solve((dt_tensor *)(intptr_t)A, (dt_tensor *)(intptr_t)B, left, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_linalg_solve_ex(int64_t A, int64_t B, int32_t left, int32_t check_errors, int64_t *out) {
+  dt_tensor *result = 0;
+  dt_tensor *info = 0;
+  const int32_t status = dt_linalg_solve_ex((dt_tensor *)(intptr_t)A, (dt_tensor *)(intptr_t)B, left, check_errors, &result, &info);
+  out[0] = (int64_t)(intptr_t)result;
+  out[1] = (int64_t)(intptr_t)info;
+  return status;
+}
+
+static int64_t py_linalg_solve_triangular(int64_t A, int64_t B, int32_t upper, int32_t left, int32_t unitriangular) {
+  dt_tensor *out = NULL;
+  (void)!dt_linalg_solve_triangular((dt_tensor *)(intptr_t)A, (dt_tensor *)(intptr_t)B, upper, left, unitriangular, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_triangular_solve(int64_t input, int64_t A, int32_t upper, int32_t transpose, int32_t unitriangular, int64_t *out) {
+  dt_tensor *solution = 0;
+  dt_tensor *cloned_coefficient = 0;
+  const int32_t status = dt_triangular_solve((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)A, upper, transpose, unitriangular, &solution, &cloned_coefficient);
+  out[0] = (int64_t)(intptr_t)solution;
+  out[1] = (int64_t)(intptr_t)cloned_coefficient;
+  return status;
+}
+
+static int64_t py_linalg_inv(int64_t A) {
+  dt_tensor *out = NULL;
+  (void)!dt_linalg_inv((dt_tensor *)(intptr_t)A, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_inverse(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_inverse((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_linalg_inv_ex(int64_t A, int32_t check_errors, int64_t *out) {
+  dt_tensor *inverse = 0;
+  dt_tensor *info = 0;
+  const int32_t status = dt_linalg_inv_ex((dt_tensor *)(intptr_t)A, check_errors, &inverse, &info);
+  out[0] = (int64_t)(intptr_t)inverse;
+  out[1] = (int64_t)(intptr_t)info;
+  return status;
+}
+
+static int64_t py_linalg_det(int64_t A) {
+  dt_tensor *out = NULL;
+  (void)!dt_linalg_det((dt_tensor *)(intptr_t)A, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_det(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_det((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_linalg_slogdet(int64_t A, int64_t *out) {
+  dt_tensor *sign = 0;
+  dt_tensor *logabsdet = 0;
+  const int32_t status = dt_linalg_slogdet((dt_tensor *)(intptr_t)A, &sign, &logabsdet);
+  out[0] = (int64_t)(intptr_t)sign;
+  out[1] = (int64_t)(intptr_t)logabsdet;
+  return status;
+}
+
+static int32_t py_slogdet(int64_t input, int64_t *out) {
+  dt_tensor *sign = 0;
+  dt_tensor *logabsdet = 0;
+  const int32_t status = dt_slogdet((dt_tensor *)(intptr_t)input, &sign, &logabsdet);
+  out[0] = (int64_t)(intptr_t)sign;
+  out[1] = (int64_t)(intptr_t)logabsdet;
+  return status;
+}
+
+static int64_t py_logdet(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_logdet((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_linalg_qr(int64_t A, const char *mode, int64_t *out) {
+  dt_tensor *Q = 0;
+  dt_tensor *R = 0;
+  const int32_t status = dt_linalg_qr((dt_tensor *)(intptr_t)A, mode, &Q, &R);
+  out[0] = (int64_t)(intptr_t)Q;
+  out[1] = (int64_t)(intptr_t)R;
+  return status;
+}
+
+static int32_t py_geqrf(int64_t input, int64_t *out) {
+  dt_tensor *a = 0;
+  dt_tensor *tau = 0;
+  const int32_t status = dt_geqrf((dt_tensor *)(intptr_t)input, &a, &tau);
+  out[0] = (int64_t)(intptr_t)a;
+  out[1] = (int64_t)(intptr_t)tau;
+  return status;
+}
+
+static int64_t py_linalg_householder_product(int64_t A, int64_t tau) {
+  dt_tensor *out = NULL;
+  (void)!dt_linalg_householder_product((dt_tensor *)(intptr_t)A, (dt_tensor *)(intptr_t)tau, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_orgqr(int64_t input, int64_t input2) {
+  dt_tensor *out = NULL;
+  (void)!dt_orgqr((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)input2, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_ormqr(int64_t input, int64_t input2, int64_t input3, int32_t left, int32_t transpose) {
+  dt_tensor *out = NULL;
+  (void)!dt_ormqr((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)input2, (dt_tensor *)(intptr_t)input3, left, transpose, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_linalg_eigh(int64_t A, const char *UPLO, int64_t *out) {
+  dt_tensor *eigenvalues = 0;
+  dt_tensor *eigenvectors = 0;
+  const int32_t status = dt_linalg_eigh((dt_tensor *)(intptr_t)A, UPLO, &eigenvalues, &eigenvectors);
+  out[0] = (int64_t)(intptr_t)eigenvalues;
+  out[1] = (int64_t)(intptr_t)eigenvectors;
+  return status;
+}
+
+static int64_t py_linalg_eigvalsh(int64_t A, const char *UPLO) {
+  dt_tensor *out = NULL;
+  (void)!dt_linalg_eigvalsh((dt_tensor *)(intptr_t)A, UPLO, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_linalg_svd(int64_t A, int32_t full_matrices, const char *driver, int64_t *out) {
+  dt_tensor *U = 0;
+  dt_tensor *S = 0;
+  dt_tensor *Vh = 0;
+  const int32_t status = dt_linalg_svd((dt_tensor *)(intptr_t)A, full_matrices, driver, &U, &S, &Vh);
+  out[0] = (int64_t)(intptr_t)U;
+  out[1] = (int64_t)(intptr_t)S;
+  out[2] = (int64_t)(intptr_t)Vh;
+  return status;
+}
+
+static int64_t py_linalg_svdvals(int64_t A, const char *driver) {
+  dt_tensor *out = NULL;
+  (void)!dt_linalg_svdvals((dt_tensor *)(intptr_t)A, driver, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_svd(int64_t input, int32_t some, int32_t compute_uv, int64_t *out) {
+  dt_tensor *U = 0;
+  dt_tensor *S = 0;
+  dt_tensor *V = 0;
+  const int32_t status = dt_svd((dt_tensor *)(intptr_t)input, some, compute_uv, &U, &S, &V);
+  out[0] = (int64_t)(intptr_t)U;
+  out[1] = (int64_t)(intptr_t)S;
+  out[2] = (int64_t)(intptr_t)V;
+  return status;
+}
+
+static int64_t py_linalg_pinv(int64_t A, int64_t atol, int32_t atol_kind, int64_t atol_i, double atol_f, int64_t rtol, int32_t rtol_kind, int64_t rtol_i, double rtol_f, int32_t hermitian) {
+  dt_tensor *out = NULL;
+  (void)!dt_linalg_pinv((dt_tensor *)(intptr_t)A, (dt_tensor *)(intptr_t)atol, atol_kind, atol_i, atol_f, (dt_tensor *)(intptr_t)rtol, rtol_kind, rtol_i, rtol_f, hermitian, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_linalg_matrix_rank(int64_t A, int64_t atol, int32_t atol_kind, int64_t atol_i, double atol_f, int64_t rtol, int32_t rtol_kind, int64_t rtol_i, double rtol_f, int32_t hermitian) {
+  dt_tensor *out = NULL;
+  (void)!dt_linalg_matrix_rank((dt_tensor *)(intptr_t)A, (dt_tensor *)(intptr_t)atol, atol_kind, atol_i, atol_f, (dt_tensor *)(intptr_t)rtol, rtol_kind, rtol_i, rtol_f, hermitian, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_linalg_lstsq(int64_t A, int64_t B, int32_t rcond_given, double rcond, const char *driver, int64_t *out) {
+  dt_tensor *solution = 0;
+  dt_tensor *residuals = 0;
+  dt_tensor *rank = 0;
+  dt_tensor *singular_values = 0;
+  const int32_t status = dt_linalg_lstsq((dt_tensor *)(intptr_t)A, (dt_tensor *)(intptr_t)B, rcond_given ? &rcond : NULL, driver, &solution, &residuals, &rank, &singular_values);
+  out[0] = (int64_t)(intptr_t)solution;
+  out[1] = (int64_t)(intptr_t)residuals;
+  out[2] = (int64_t)(intptr_t)rank;
+  out[3] = (int64_t)(intptr_t)singular_values;
+  return status;
+}
+
+static int64_t py_linalg_cond(int64_t A, int32_t p_kind, int64_t p_i, double p_f) {
+  dt_tensor *out = NULL;
+  (void)!dt_linalg_cond((dt_tensor *)(intptr_t)A, p_kind, p_i, p_f, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_linalg_matrix_exp(int64_t A) {
+  dt_tensor *out = NULL;
+  (void)!dt_linalg_matrix_exp((dt_tensor *)(intptr_t)A, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_matrix_exp(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_matrix_exp((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_linalg_tensorinv(int64_t A, int64_t ind) {
+  dt_tensor *out = NULL;
+  (void)!dt_linalg_tensorinv((dt_tensor *)(intptr_t)A, ind, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_linalg_tensorsolve(int64_t A, int64_t B, const int64_t *dims, int64_t dims_n) {
+  dt_tensor *out = NULL;
+  (void)!dt_linalg_tensorsolve((dt_tensor *)(intptr_t)A, (dt_tensor *)(intptr_t)B, list_or_null(dims, dims_n), list_count(dims_n), &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_index(int64_t input, const int64_t *indices, int64_t indices_n) {
   dt_tensor *out = NULL;
   (void)!dt_index((dt_tensor *)(intptr_t)input, (dt_tensor *const *)indices, indices_n, &out);
@@ -2693,6 +3045,12 @@ static int64_t py_linalg_matrix_norm(int64_t input, int32_t ord_kind, int64_t or
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_nuclear_norm(int64_t input, const int64_t *dim, int64_t dim_n, int32_t keepdim) {
+  dt_tensor *out = NULL;
+  (void)!dt_nuclear_norm((dt_tensor *)(intptr_t)input, dim, dim_n, keepdim, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_linalg_norm(int64_t input, int32_t ord_kind, int64_t ord_i, double ord_f, const int64_t *dim, int64_t dim_n, int32_t keepdim, int32_t dtype) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_norm((dt_tensor *)(intptr_t)input, ord_kind, ord_i, ord_f, list_or_null(dim, dim_n), list_count(dim_n), keepdim, dtype, &out);
@@ -2856,6 +3214,12 @@ static int64_t py_ctc_loss(int64_t log_probs, int64_t targets, int64_t input_len
 static int64_t py_cross_entropy(int64_t input, int64_t target, int64_t weight, int64_t ignore_index, int32_t reduction, double label_smoothing) {
   dt_tensor *out = NULL;
   (void)!dt_cross_entropy((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, (dt_tensor *)(intptr_t)weight, ignore_index, reduction, label_smoothing, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_linear_cross_entropy(int64_t input, int64_t linear_weight, int64_t target, int64_t linear_bias, int64_t weight, int32_t reduction, int32_t ignore_index_given, int64_t ignore_index, double label_smoothing) {
+  dt_tensor *out = NULL;
+  (void)!dt_linear_cross_entropy((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)linear_weight, (dt_tensor *)(intptr_t)target, (dt_tensor *)(intptr_t)linear_bias, (dt_tensor *)(intptr_t)weight, reduction, ignore_index_given ? &ignore_index : NULL, label_smoothing, &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -4489,6 +4853,51 @@ static int32_t py_fractional_max_pool3d_with_indices(int64_t input, const int64_
   out[0] = (int64_t)(intptr_t)values;
   out[1] = (int64_t)(intptr_t)indices;
   return status;
+}
+
+static int64_t py_profiler_start(int32_t record_shapes, int32_t profile_memory, int32_t device_times) {
+  dt_profiler *out = NULL;
+  (void)!dt_profiler_start(record_shapes, profile_memory, device_times, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_profiler_stop(int64_t self) {
+  return dt_profiler_stop((dt_profiler *)(intptr_t)self);
+}
+
+static int32_t py_profiler_range_begin(const char *name) {
+  return dt_profiler_range_begin(name);
+}
+
+static int32_t py_profiler_range_end(void) {
+  return dt_profiler_range_end();
+}
+
+static int64_t py_profiler_table(int64_t self, const char *sort_by, int64_t row_limit, int32_t group_by_input_shape) {
+  dt_bytes *out = NULL;
+  (void)!dt_profiler_table((dt_profiler *)(intptr_t)self, sort_by, row_limit, group_by_input_shape, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_profiler_memory_summary(int64_t self, int64_t row_limit) {
+  dt_bytes *out = NULL;
+  (void)!dt_profiler_memory_summary((dt_profiler *)(intptr_t)self, row_limit, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_profiler_activities(int64_t self, int64_t *out) {
+  dt_string_list *names = 0;
+  dt_string_list *shapes = 0;
+  dt_tensor *numbers = 0;
+  const int32_t status = dt_profiler_activities((dt_profiler *)(intptr_t)self, &names, &shapes, &numbers);
+  out[0] = (int64_t)(intptr_t)names;
+  out[1] = (int64_t)(intptr_t)shapes;
+  out[2] = (int64_t)(intptr_t)numbers;
+  return status;
+}
+
+static int32_t py_profiler_export_chrome_trace(int64_t self, const char *path) {
+  return dt_profiler_export_chrome_trace((dt_profiler *)(intptr_t)self, path);
 }
 
 static int64_t py_rand(const int64_t *size, int64_t size_n, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {

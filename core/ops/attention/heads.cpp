@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/ops/autocast.gen.h"
 #include "core/ops/attention.gen.h"
 #include "core/ops/attention/checks.h"
 #include "core/ops/copy.h"
@@ -24,8 +25,8 @@ struct Triple {
 
 // The three projections of inputs that may be one tensor: then they are one product.
 Triple project(const Triple& x, const Triple& weight, const Triple& bias) {
-  return {linear(x.q, weight.q, bias.q), linear(x.k, weight.k, bias.k),
-          linear(x.v, weight.v, bias.v)};
+  return {autocast::linear(x.q, weight.q, bias.q), autocast::linear(x.k, weight.k, bias.k),
+          autocast::linear(x.v, weight.v, bias.v)};
 }
 
 Triple thirds(const Tensor& x, int dim) {
@@ -36,7 +37,7 @@ Triple thirds(const Tensor& x, int dim) {
 
 Triple project_together(const Triple& x, const Tensor& weight, const Tensor& bias) {
   const bool is_one = x.q.is_same(x.k) && x.k.is_same(x.v);
-  if (is_one) return thirds(linear(x.q, weight, bias), -1);
+  if (is_one) return thirds(autocast::linear(x.q, weight, bias), -1);
   return project(x, thirds(weight, 0), thirds(bias, 0));
 }
 
@@ -61,7 +62,7 @@ Tensor by_heads(const Tensor& x, int64_t heads) {
 }
 
 Tensor zeros_behind(const Tensor& x) {
-  return cat({x, new_zeros(x, {x.size(0), 1, x.size(2)})}, 1);
+  return autocast::cat({x, new_zeros(x, {x.size(0), 1, x.size(2)})}, 1);
 }
 
 // attn_mask [., queries, keys] and the mask of keys [batch, keys] as one.
@@ -75,28 +76,30 @@ Tensor join_masks(const Tensor& mask, const Tensor& padding, int64_t batch, int6
 }
 
 struct Seen {
-  Tensor output, weights;
+  Tensor output;  // [queries, batch * heads, features of a head]
+  Tensor weights;
 };
 
 // The weights themselves, and what they make of the values.
 Seen attend(const Triple& x, const Tensor& mask, double dropout_p) {
   const double scale = std::sqrt(1 / static_cast<double>(x.q.size(-1)));
   const Tensor keys = transpose(x.k, -2, -1);
-  const Tensor scores = mask.defined() ? baddbmm(mask, x.q * scale, keys) : bmm(x.q * scale, keys);
-  const Tensor weights = dropout(softmax(scores, -1), dropout_p, dropout_p > 0);
-  return {bmm(weights, x.v), weights};
+  const Tensor scores = mask.defined() ? autocast::baddbmm(mask, x.q * scale, keys)
+                                       : autocast::bmm(x.q * scale, keys);
+  const Tensor weights = dropout(autocast::softmax(scores, -1), dropout_p, dropout_p > 0);
+  return {transpose(autocast::bmm(weights, x.v), 0, 1), weights};
 }
 
 Tensor attend_without_weights(const Triple& x, const Tensor& mask, double dropout_p, bool is_causal,
                               int64_t batch, int64_t heads) {
-  const auto four = [&](const Tensor& y) {
-    if (!y.defined() || y.size(0) == 1) return y;  // a mask of all heads broadcasts as it is
+  const auto by_batch = [&](const Tensor& y) {
     return reshape(y, {batch, heads, y.size(1), y.size(2)});
   };
-  const Triple by_batch{four(x.q), four(x.k), four(x.v)};
-  const Tensor y = scaled_dot_product_attention(by_batch.q, by_batch.k, by_batch.v, four(mask),
-                                                dropout_p, is_causal);
-  return reshape(y, {batch * heads, y.size(-2), y.size(-1)});
+  const bool is_of_all = !mask.defined() || mask.size(0) == 1;  // which broadcasts as it is
+  const Tensor y = autocast::scaled_dot_product_attention(
+      by_batch(x.q), by_batch(x.k), by_batch(x.v), is_of_all ? mask : by_batch(mask), dropout_p,
+      is_causal);
+  return flatten(permute(y, {2, 0, 1, 3}), 1, 2);
 }
 
 // What attention is applied to, and where it may look.
@@ -105,8 +108,8 @@ struct Heads {
   Tensor mask, padding;
 
   void add_key(const Tensor& k, const Tensor& v) {
-    x.k = cat({x.k, k});
-    x.v = cat({x.v, v});
+    x.k = autocast::cat({x.k, k});
+    x.v = autocast::cat({x.v, v});
     see_one_more();
   }
   void add_zero() {
@@ -167,8 +170,9 @@ std::tuple<Tensor, Tensor> multi_head_attention_forward(
       need_weights
           ? attend(heads.x, mask, p)
           : Seen{attend_without_weights(heads.x, mask, p, uses_hint, batch, num_heads), Tensor()};
-  const Tensor rows = reshape(transpose(seen.output, 0, 1), {length * batch, embed_dim_to_check});
-  const Tensor y = unsafe_view(linear(rows, out_proj_weight, out_proj_bias), query.sizes());
+  const Tensor rows = reshape(seen.output, {length * batch, embed_dim_to_check});
+  const Tensor y =
+      unsafe_view(autocast::linear(rows, out_proj_weight, out_proj_bias), query.sizes());
   if (!need_weights) return {y, Tensor()};
   const int64_t keys = seen.weights.size(2);
   const Tensor each = unsafe_view(seen.weights, {batch, num_heads, length, keys});

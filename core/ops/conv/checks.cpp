@@ -139,17 +139,18 @@ void check_conv_transpose(const Tensor& x, const Tensor& weight, const Tensor& b
   check_channels(x, weight, weight.size(0), "transposed", 1);
   check_bias(bias, weight, weight.size(1) * c.groups, "Given transposed=1, ");
   check_output_padding(c, output_padding);
+  Dims given, sizes;
   for (int d = 0; d < c.dims(); ++d) {
-    const int64_t n = x.size(d + 2);
+    given.push_back(x.size(d + 2));
     DT_CHECK(
-        n > 0 || x.size(0) == 0, kRuntimeError,
+        given[d] > 0 || x.size(0) == 0, kRuntimeError,
         "Only zero batch or zero channel inputs are supported, but got input shape: ", x.sizes());
-    DT_CHECK(n <= INT32_MAX, kRuntimeError, "input of size ", x.sizes(), " is too large");
-    const int64_t size = c.transposed_size(d, n, weight.size(d + 2), output_padding[d]);
-    DT_CHECK(size > 0, kRuntimeError, "Given input size per channel: (",
-             product_of(IntList(x.sizes().data() + 2, c.dims())),
-             "). Calculated output size per channel is too small: dimension ", d, " has ", size);
+    DT_CHECK(given[d] <= INT32_MAX, kRuntimeError, "input of size ", x.sizes(), " is too large");
+    sizes.push_back(c.transposed_size(d, given[d], weight.size(d + 2), output_padding[d]));
   }
+  DT_CHECK(!any_below(sizes, 1), kRuntimeError, "Given input size per channel: (",
+           product_of(given), "). Calculated output size per channel: (", product_of(sizes),
+           "). Output size is too small");
   DT_CHECK(is_floating(x.dtype()) || x.numel() == 0, kNotImplemented, "\"slow_conv_transpose",
            c.dims() == 3 ? 3 : 2, "d_out_cpu\" not implemented for '", type_word(x.dtype()), "'");
   check_dtypes(x, weight, bias);

@@ -45,7 +45,7 @@ Tensor convolve_batch(const Tensor& x, const Tensor& weight, const Tensor& bias,
   const Tensor factors = weight_of_images(weight, c.dims());
   if (c.dims() == 2) return convolve_images(x, factors, bias, geometry);
   if (c.dims() == 1) {
-    const Tensor y = convolve_images(unsqueeze(x, 2), factors, bias, geometry);
+    const Tensor y = convolve_images(unsqueeze(contiguous(x), 2), factors, bias, geometry);
     return unsafe_view(y, {y.size(0), y.size(1), y.size(3)});
   }
   const Depth depth = depth_of(weight, c);
@@ -79,7 +79,7 @@ Tensor transpose_batch(const Tensor& x, const Tensor& weight, const ConvSettings
   if (c.dims() == 2) return spread_images(x, factors, sizes, geometry);
   if (c.dims() == 1) {
     const Dims image{sizes[0], sizes[1], 1, sizes[2]};
-    return unsafe_view(spread_images(unsqueeze(x, 2), factors, image, geometry), sizes);
+    return unsafe_view(spread_images(unsqueeze(contiguous(x), 2), factors, image, geometry), sizes);
   }
   const Depth depth = depth_of(weight, c);
   const Tensor frames = frames_of(x);

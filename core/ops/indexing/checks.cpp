@@ -229,6 +229,11 @@ void check_scatter_reduce(const std::string& reduce) {
            "reduce argument must be either sum, prod, mean, amax or amin, got ", reduce);
 }
 
+void check_has_mean(const Tensor& self, const std::string& reduce) {
+  DT_CHECK(reduce != "mean" || !is_bool(self.dtype()), kNotImplemented,
+           "\"div_floor_cpu\" not implemented for 'Bool'");
+}
+
 void check_index_reduce(const Tensor& self, int dim, const Tensor& index, const Tensor& source,
                         const std::string& reduce, bool include_self) {
   DT_CHECK(reduce == "prod" || reduce == "mean" || reduce == "amax" || reduce == "amin",
@@ -245,8 +250,7 @@ void check_index_reduce(const Tensor& self, int dim, const Tensor& index, const 
            "\"index_func_\" not implemented for 'Bool'");
   DT_CHECK(include_self || !is_bool(self.dtype()), kNotImplemented,
            "\"index_reduce_func_exclude_input_init\" not implemented for 'Bool'");
-  DT_CHECK(reduce != "mean" || !is_bool(self.dtype()), kNotImplemented,
-           "\"div_floor_cpu\" not implemented for 'Bool'");
+  check_has_mean(self, reduce);
   const int64_t count = source.ndim() == 0 ? 1 : source.size(dim);
   DT_CHECK(index.numel() == count, kRuntimeError, "index_reduce_(): Number of indices (",
            index.numel(), ") should be equal to source.size(dim): (", count, "), for dim: ", dim);

@@ -36,6 +36,7 @@ void check_scatter(const Tensor& self, int dim, const Tensor& index, const Opera
 // Of what is written in place.
 void check_scatter_apart(const Tensor& self, const Tensor& index, const Operand& src);
 void check_scatter_reduce(const std::string& reduce);
+void check_has_mean(const Tensor& self, const std::string& reduce);
 void check_index_reduce(const Tensor& self, int dim, const Tensor& index, const Tensor& source,
                         const std::string& reduce, bool include_self);
 // `num_classes`, or what the largest class says if it is -1.

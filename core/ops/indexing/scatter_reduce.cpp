@@ -110,6 +110,7 @@ Tensor scatter_reduce(const Tensor& input, int64_t dim, const Tensor& index, con
   check_scatter_reduce(reduce);
   const int d = wrap_dim(dim, input.ndim());
   check_scatter_dtypes("scatter", input, &src, index);
+  check_has_mean(input, reduce);
   if (index.numel() == 0) return scatter_add(input, dim, index, src);
   check_scatter(input, d, index, src);
   const Tensor x = at_least_1d(input), at = at_least_1d(to_dtype(index, kIndexDType));

@@ -46,7 +46,7 @@ const Tensor& index_copy_(const Tensor& self, int64_t dim, const Tensor& index,
 }
 
 Tensor index_copy(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source) {
-  const Tensor y = clone(input);
+  const Tensor y = clone(input, MemoryFormat::kContiguous);
   index_copy_(y, dim, index, source);
   return y;
 }

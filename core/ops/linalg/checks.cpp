@@ -268,9 +268,7 @@ void check_matrix_norm(const Tensor& input, const std::optional<Scalar>& ord, In
            dim[1], ")");
   if (!ord) return;
   const double order = std::abs(ord->to_double());
-  DT_CHECK(order != 2, kNotImplemented, kName, ": order ", *ord,
-           " is made of singular values, which are not supported");
-  DT_CHECK(order == 1 || std::isinf(order), kRuntimeError, kName, ": Order ", *ord,
+  DT_CHECK(order == 1 || order == 2 || std::isinf(order), kRuntimeError, kName, ": Order ", *ord,
            " not supported.");
 }
 

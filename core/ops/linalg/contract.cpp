@@ -3,6 +3,7 @@
 // they are where dimensions do not have to be joined.
 #include <algorithm>
 
+#include "core/ops/autocast.gen.h"
 #include "core/ops/checks.h"
 #include "core/ops/linalg.gen.h"
 #include "core/ops/linalg/checks.h"
@@ -92,8 +93,9 @@ Term multiplied(const Term& left, const Term& right, IntList keep) {
   const int64_t n = count(a, batch), m = count(a, rows), k = count(a, sums), l = count(b, columns);
   const Tensor x = in_order(a, joined({batch, rows, sums}));
   const Tensor z = in_order(b, joined({batch, sums, columns}));
-  const Tensor product = batch.empty() ? mm(reshape(x, {m, k}), reshape(z, {k, l}))
-                                       : bmm(reshape(x, {n, m, k}), reshape(z, {n, k, l}));
+  const Tensor product = batch.empty()
+                             ? autocast::mm(reshape(x, {m, k}), reshape(z, {k, l}))
+                             : autocast::bmm(reshape(x, {n, m, k}), reshape(z, {n, k, l}));
   y.x = product.sizes() == sizes ? product : unsafe_view(product, sizes);
   return y;
 }

@@ -5,6 +5,7 @@
 #include "core/ops/checks.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/indexing.gen.h"
+#include "core/ops/factor.gen.h"
 #include "core/ops/linalg.gen.h"
 #include "core/ops/linalg/checks.h"
 #include "core/ops/pointwise.gen.h"
@@ -15,11 +16,40 @@
 
 namespace dt {
 
+namespace {
+
+// `join` of the singular values of the matrices along two dimensions.
+template <class Join>
+Tensor norm_of_spectrum(const Tensor& input, IntList dim, bool keepdim, Join join) {
+  const int first = wrap_dim(dim[0], input.ndim()), second = wrap_dim(dim[1], input.ndim());
+  const Tensor y = join(linalg_svdvals(movedim(input, {first, second}, {-2, -1})));
+  if (!keepdim) return y;
+  return unsqueeze(unsqueeze(y, std::min(first, second)), std::max(first, second));
+}
+
+Tensor sum_last(const Tensor& s) {
+  return sum(s, {{-1}});
+}
+
+}  // namespace
+
+Tensor nuclear_norm(const Tensor& input, IntList dim, bool keepdim) {
+  check_matrix_norm(input, {}, dim, DType::kDefault);
+  return norm_of_spectrum(input, dim, keepdim, sum_last);
+}
+
 Tensor linalg_matrix_norm(const Tensor& input, const std::optional<Scalar>& ord, IntList dim,
                           bool keepdim, DType dtype) {
   check_matrix_norm(input, ord, dim, dtype);
   if (!ord) return norm(input, 2, dim, keepdim, dtype);
   const double order = ord->to_double();
+  if (std::abs(order) == 2) {
+    const Tensor x = dtype == DType::kDefault ? input : to_dtype(input, dtype);
+    return norm_of_spectrum(x, dim, keepdim, [order](const Tensor& s) {
+      if (order < 0) return amin(s, {{-1}});
+      return s.size(-1) == 0 ? sum_last(s) : amax(s, {{-1}});  // the largest of none is 0
+    });
+  }
   int along = wrap_dim(dim[0], input.ndim()), over = wrap_dim(dim[1], input.ndim());
   if (std::isinf(order)) std::swap(along, over);
   const Tensor sums = norm(input, 1, {{along}}, true, dtype);

@@ -1,8 +1,10 @@
 // Products of several matrices.
 #include <limits>
 
+#include "core/ops/autocast.gen.h"
 #include "core/ops/checks.h"
 #include "core/ops/creation.gen.h"
+#include "core/ops/factor.gen.h"
 #include "core/ops/linalg.gen.h"
 #include "core/ops/linalg/checks.h"
 
@@ -10,13 +12,17 @@ namespace dt {
 
 Tensor matrix_power(const Tensor& input, int64_t n) {
   check_square(input, "linalg.matrix_power");
-  DT_CHECK(n >= 0, kNotImplemented,
-           "linalg.matrix_power: a negative exponent needs an inverse, which is not supported");
-  if (n == 0) return copy_(clone(input), eye(input.size(-1), {}, input.dtype(), input.device()));
+  if (n < 0) return matrix_power(autocast::linalg_inv(input), -n);
+  if (n == 0) {
+    const Tensor one = eye(input.size(-1), {}, input.dtype(), input.device());
+    return copy_(clone(input, MemoryFormat::kContiguous), one);
+  }
   if (n == 1) return clone(input);
+  // The order of the factors decides what becomes NaN beside an infinity.
+  if (n == 3) return autocast::matmul(autocast::matmul(input, input), input);
   Tensor y, power = input;
-  for (;; power = matmul(power, power)) {
-    if (n & 1) y = y.defined() ? matmul(y, power) : power;
+  for (;; power = autocast::matmul(power, power)) {
+    if (n & 1) y = y.defined() ? autocast::matmul(y, power) : power;
     if ((n >>= 1) == 0) return y;
   }
 }
@@ -47,7 +53,7 @@ Cuts best_cuts(const std::vector<int64_t>& sizes) {
 Tensor product_of(const std::vector<Tensor>& matrices, const Cuts& cuts, int64_t i, int64_t j) {
   if (i == j) return matrices[i];
   const int64_t k = cuts[i][j];
-  return mm(product_of(matrices, cuts, i, k), product_of(matrices, cuts, k + 1, j));
+  return autocast::mm(product_of(matrices, cuts, i, k), product_of(matrices, cuts, k + 1, j));
 }
 
 }  // namespace

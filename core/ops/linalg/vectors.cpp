@@ -1,5 +1,6 @@
 // Products of vectors, and sums of elements of one matrix.
 #include "core/autograd/record.h"
+#include "core/ops/autocast.gen.h"
 #include "core/ops/checks.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/linalg.gen.h"
@@ -43,6 +44,7 @@ Tensor addr(const Tensor& input, const Tensor& vec1, const Tensor& vec2, const S
 Tensor inner(const Tensor& input, const Tensor& other) {
   if (input.ndim() == 0 || other.ndim() == 0) return mul(input, other);
   check_inner(input, other);
+  if (input.ndim() == 1 && other.ndim() == 1) return autocast::dot(input, other);
   return tensordot_dims(input, other, {{-1}}, {{-1}});
 }
 

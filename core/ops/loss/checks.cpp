@@ -314,4 +314,28 @@ void check_ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor
            ", but got value ", most, kWhere);
 }
 
+void check_linear_cross_entropy(const Tensor& input, const Tensor& linear_weight,
+                                const Tensor& target, const Tensor& linear_bias, bool ignores) {
+  const Tensor &x = input, &w = linear_weight;
+  DT_CHECK(x.ndim() == 1 || x.ndim() == 2, kRuntimeError,
+           "expected input with dimensionality 1 or 2, got ", x.ndim());
+  DT_CHECK(w.ndim() >= 2, kRuntimeError,
+           "expected linear_weight with dimensionality at least 2, got ", w.ndim());
+  DT_CHECK(x.size(-1) == w.size(-1), kRuntimeError,
+           "expected equal input and linear_weight last dimensions (in_features), got ", x.size(-1),
+           " and ", w.size(-1), ", respectively");
+  Dims outputs = w.sizes(), logits = x.sizes();
+  outputs.erase(w.ndim() - 1);
+  DT_CHECK(!linear_bias.defined() || linear_bias.sizes() == outputs, kRuntimeError,
+           "expected linear_bias shape ", outputs, ", got ", linear_bias.sizes());
+  DT_CHECK(w.ndim() == 2 || x.ndim() == 2, kRuntimeError,
+           "K-dimensional loss defined by linear_weight shape ", w.sizes(),
+           " requires batched input, (N, ", x.size(-1), "), got unbatched input with shape ",
+           x.sizes());
+  logits.erase(x.ndim() - 1);
+  for (const int64_t n : outputs) logits.push_back(n);
+  DT_CHECK(!ignores || target.sizes() != logits, kRuntimeError,
+           "ignore_index cannot be specified when target contains probabilities");
+}
+
 }  // namespace dt

@@ -47,5 +47,7 @@ void check_class_weight(const Tensor& input, const Tensor& weight);
 void check_nll_loss(const Tensor& input, const Tensor& weight);
 void check_cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight,
                          double label_smoothing);
+void check_linear_cross_entropy(const Tensor& input, const Tensor& linear_weight,
+                                const Tensor& target, const Tensor& linear_bias, bool ignores);
 
 }  // namespace dt

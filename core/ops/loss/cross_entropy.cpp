@@ -36,18 +36,11 @@ Tensor class_weights(const Tensor& weight, const Tensor& index) {
   return reshape(index_select(weight, 0, reshape(index, {index.numel()})), index.sizes());
 }
 
-// What a mean divides by: how many targets count, or the sum of their weights.
-Tensor normaliser(const Tensor& target, const ClassLoss& loss) {
-  if (!loss.weight.defined()) return sum(ne(target, loss.ignore_index));
-  const ValidTargets t(target, loss.ignore_index);
-  return sum(where(t.counts, class_weights(loss.weight, t.index), 0));
-}
-
 Tensor reduce_class_losses(const Tensor& losses, const Tensor& target, const ClassLoss& loss,
                            Reduction reduction) {
   if (reduction == Reduction::kNone || reduction == Reduction::kSum)
     return reduce_losses(losses, reduction);
-  return true_divide(sum(losses), normaliser(target, loss));
+  return true_divide(sum(losses), class_normaliser(target, loss.weight, loss.ignore_index));
 }
 
 // -input[target] along dimension 1, weighted; 0 where the target is ignored.
@@ -173,6 +166,12 @@ Tensor cross_entropy_of_probabilities(const Tensor& input, Tensor target, const 
 }
 
 }  // namespace
+
+Tensor class_normaliser(const Tensor& target, const Tensor& weight, int64_t ignore_index) {
+  if (!weight.defined()) return sum(ne(target, ignore_index));
+  const ValidTargets t(target, ignore_index);
+  return sum(where(t.counts, class_weights(weight, t.index), 0));
+}
 
 Tensor nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight,
                 int64_t ignore_index, Reduction reduction) {

@@ -42,7 +42,7 @@ Tensor kl_div(const Tensor& input, const Tensor& target, DivergenceReduction red
     case DivergenceReduction::kSum:
       return sum(losses);
     case DivergenceReduction::kBatchmean:
-      return input.ndim() == 0 ? losses : sum(losses) / static_cast<double>(input.size(0));
+      return input.ndim() == 0 ? sum(losses) : sum(losses) / static_cast<double>(input.size(0));
     default:
       return mean(losses);
   }

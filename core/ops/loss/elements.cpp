@@ -93,10 +93,16 @@ Tensor reduce_losses(const Tensor& losses, Reduction reduction) {
   }
 }
 
+// PyTorch's mse_loss, l1_loss and smooth_l1_loss expand their operands before these meet, so that a
+// 0-d one counts in promotion like any other.
+Tensor dimensioned(const Tensor& x, const Tensor& other) {
+  return x.ndim() == 0 && other.ndim() > 0 && x.dtype() != other.dtype() ? reshape(x, {1}) : x;
+}
+
 // Reduced here rather than by recorded ops, so that backward has nothing left to compute, or one
 // kernel: the slope of a parabola, at every order.
-Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction,
-                const Tensor& weight) {
+Tensor mse_loss(const Tensor& x, const Tensor& t, Reduction reduction, const Tensor& weight) {
+  const Tensor input = dimensioned(x, t), target = dimensioned(t, x);
   if (weight.defined())
     return reduce_weighted(pow(sub(input, target), 2), weight, input, reduction);
   const DType common = result_type({input, target});
@@ -115,7 +121,7 @@ Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction,
 
 Tensor l1_loss(const Tensor& input, const Tensor& target, Reduction reduction,
                const Tensor& weight) {
-  const Tensor losses = abs(sub(input, target));
+  const Tensor losses = abs(sub(dimensioned(input, target), dimensioned(target, input)));
   if (weight.defined()) return reduce_weighted(losses, weight, input, reduction);
   return reduce_losses(losses, reduction);
 }
@@ -131,7 +137,8 @@ Tensor bent_errors(const Tensor& input, const Tensor& target, double bend, doubl
 
 }  // namespace
 
-Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, Reduction reduction, double beta) {
+Tensor smooth_l1_loss(const Tensor& x, const Tensor& t, Reduction reduction, double beta) {
+  const Tensor input = dimensioned(x, t), target = dimensioned(t, x);
   DT_CHECK(!(beta < 0), kRuntimeError, "smooth_l1_loss does not support negative values for beta.");
   if (beta == 0) return l1_loss(input, target, reduction);
   check_loss_dtype(result_type({input, target}), "smooth_l1_cpu");

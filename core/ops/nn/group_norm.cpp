@@ -1,6 +1,7 @@
 // Normalisation of groups of channels, of the channels of each image, and of an element among the
 // channels beside it.
 #include "core/autograd/fused.h"
+#include "core/ops/autocast/autocast.h"
 #include "core/ops/checks.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/pool.gen.h"
@@ -145,7 +146,7 @@ Tensor group_norm_of(const Tensor& x, int64_t groups, const Tensor& weight, cons
                      double eps) {
   if (x.numel() == 0) return group_norm_composition({x, weight, bias}, groups, eps);
   const GroupNorm of = statistics(x, groups, eps);
-  const Tensor y = normalise(x, weight, bias, of);
+  const Tensor y = normalise(is_channels_last(x) ? x : contiguous(x), weight, bias, of);
   if (!needs_graph({x, weight, bias})) return y;
   return fused(
       "NativeGroupNormBackward0", y, {x, weight, bias},
@@ -203,8 +204,9 @@ Tensor instance_norm(const Tensor& input, const Tensor& running_mean, const Tens
 }
 
 // The mean of neighbouring channels' squares is that of windows over [batch, 1, channels, ...].
-Tensor local_response_norm(const Tensor& input, int64_t size, double alpha, double beta, double k) {
-  check_local_response_norm(input, size);
+Tensor local_response_norm(const Tensor& given, int64_t size, double alpha, double beta, double k) {
+  check_local_response_norm(given, size);
+  const Tensor input = given.ndim() == 3 ? given : cast_on_cpu(given);  // by avg_pool3d
   if (input.numel() == 0) return input;
   const int64_t batch = input.size(0), channels = input.size(1);
   const Tensor squares =

@@ -48,9 +48,11 @@ struct Places {
   }
 };
 
-// PyTorch pools lines as images, and gives a view of them.
-Tensor as_pooled(const Tensor& y, int dims) {
-  return dims == 1 ? view(y, y.sizes()) : y;
+// Images lie in memory as the input does. PyTorch pools lines as images, and gives a view of them.
+Tensor as_pooled(const Tensor& y, const Tensor& input, int dims) {
+  if (dims == 1) return squeeze(as_pooled(unsqueeze(y, -2), unsqueeze(input, -2), 2), {{-2}});
+  const bool last = dims == 2 && is_channels_last(input);
+  return last ? contiguous(y, MemoryFormat::kChannelsLast) : y;
 }
 
 // The mean over windows of one dimension that are not equal.
@@ -93,7 +95,7 @@ Tensor adaptive_avg(const char* op, const char* kernel, const Tensor& input, int
     sizes.push_back(cover.elements / cover.windows);
   }
   if (!reduced.empty()) y = mean(reshape(y, sizes), IntList(reduced));
-  return as_pooled(to_dtype(y, input.dtype()), dims);
+  return as_pooled(to_dtype(y, input.dtype()), input, dims);
 }
 
 // Places in the planes of copies as places in the input's: `sources` are where each dimension's
@@ -135,14 +137,16 @@ std::tuple<Tensor, Tensor> adaptive_max(const char* op, const char* kernel, cons
     x = index_select(x, first + d, sources[d]);
   }
   const bool has_no_channels = input.ndim() == dims + 1 && input.size(0) == 0;
-  if (count_elements(windows) == 0 || has_no_channels)
-    return {as_pooled(zeros(sizes, x.dtype(), x.device()), dims),
-            as_pooled(zeros(sizes, kIndexDType, x.device()), dims)};
+  if (count_elements(windows) == 0 || has_no_channels) {
+    const Tensor none = clone(reshape(narrow(reshape(input, {-1}), 0, 0, 0), sizes));
+    return {as_pooled(none, input, dims),
+            as_pooled(zeros(sizes, kIndexDType, x.device()), input, dims)};
+  }
   const auto [values, places] = pool(x, size, {}, {0}, {1}, false);
-  if (!is_copied) return {as_pooled(values, dims), as_pooled(places, dims)};
+  if (!is_copied) return {as_pooled(values, input, dims), as_pooled(places, input, dims)};
   const Dims copied(IntList(x.sizes().data() + first, dims));
-  return {as_pooled(values, dims),
-          as_pooled(places_in_input(places, input, sources, copied), dims)};
+  return {as_pooled(values, input, dims),
+          as_pooled(places_in_input(places, input, sources, copied), input, dims)};
 }
 
 }  // namespace

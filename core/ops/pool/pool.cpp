@@ -152,7 +152,8 @@ Tensor max_pool1d(const Tensor& input, IntList kernel_size, std::optional<IntLis
                   IntList padding, IntList dilation, bool ceil_mode) {
   const Tensor y = std::get<0>(
       max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode));
-  return needs_graph(input) ? y : unsafe_view(y, y.sizes());  // PyTorch has a kernel for that
+  if (needs_graph(input)) return y;
+  return unsafe_view(contiguous(y), y.sizes());  // PyTorch has a kernel for that
 }
 
 std::tuple<Tensor, Tensor> max_pool2d_with_indices(const Tensor& input, IntList kernel_size,

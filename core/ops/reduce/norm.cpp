@@ -48,7 +48,8 @@ Tensor norm(const Tensor& input, const Scalar& p, std::optional<IntList> dim, bo
   NormCall call;
   call.y = kept_view(y, reduced);
   call.x = x;
-  call.p = order;
+  const bool power = order != 0 && reduced.count == 1;  // and root of one number: it as it is
+  call.p = power ? 1 : order;
   run(op::norm, call);
   if (!needs_graph(x)) return y;
   return record("LinalgVectorNormBackward0", y, {x},

@@ -1,4 +1,5 @@
 // Statistics that are made of other reductions.
+#include "core/ops/autocast.gen.h"
 #include "core/ops/checks.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/linalg.gen.h"
@@ -71,7 +72,7 @@ Tensor cov(const Tensor& input, int64_t correction, const Tensor& fweights,
   const Tensor freedom = clamp_min(sub(total, bias), 0);
   const Tensor centered = sub(x, unsqueeze(average, 1));
   const Tensor weighted = w.defined() ? mul(centered, w) : centered;
-  return squeeze(true_divide(mm(centered, transpose(weighted, 0, 1)), freedom));
+  return squeeze(true_divide(autocast::mm(centered, transpose(weighted, 0, 1)), freedom));
 }
 
 Tensor corrcoef(const Tensor& input) {

@@ -18,14 +18,15 @@ const char* word(PaddingMode mode) {
 
 }  // namespace
 
-void check_pad(const Tensor& input, IntList pad, PaddingMode mode, bool has_value) {
+void check_pad(const Tensor& input, IntList pad, PaddingMode mode,
+               const std::optional<Scalar>& value) {
   DT_CHECK(pad.size() % 2 == 0, kRuntimeError, "Padding length must be divisible by 2");
   DT_CHECK(pad.size() <= 2 * input.ndim(), kRuntimeError,
            "Padding length should be less than or equal to two times the input dimension but got "
            "padding length ",
            pad.size(), " and input of dimension ", input.ndim());
   if (mode == PaddingMode::kConstant) return;
-  DT_CHECK(!has_value, kRuntimeError, "Padding mode \"", word(mode),
+  DT_CHECK(!value || value->to_double() == 0, kRuntimeError, "Padding mode \"", word(mode),
            "\" doesn't take in value argument");
   const int64_t padded = pad.size() / 2, lead = input.ndim() - padded;
   DT_CHECK(padded >= 1 && padded <= 3 && (lead == 1 || lead == 2), kNotImplemented, "Padding size ",

@@ -9,7 +9,8 @@ namespace dt {
 
 // ---- pad
 
-void check_pad(const Tensor& input, IntList pad, PaddingMode mode, bool has_value);
+void check_pad(const Tensor& input, IntList pad, PaddingMode mode,
+               const std::optional<Scalar>& value);
 // The size of dimension d that padding gives; both may be negative.
 void check_padded_size(const Tensor& input, int d, int64_t before, int64_t after);
 // Whether a mode other than constant finds what it needs in dimension d.

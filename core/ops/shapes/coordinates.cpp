@@ -14,14 +14,18 @@ namespace dt {
 
 std::vector<Tensor> unravel_index(const Tensor& indices, IntList shape) {
   check_unravel_index(indices, shape);
-  std::vector<Tensor> out(static_cast<size_t>(shape.size()));
-  const Tensor places = to_dtype(indices, kIndexDType);
-  int64_t step = 1;
-  for (int64_t d = shape.size() - 1; d >= 0; --d) {
-    out[static_cast<size_t>(d)] = remainder(floor_divide(places, step), shape[d]);
+  if (shape.empty()) return {};
+  const int64_t ndim = shape.size();
+  const Tensor numbers = make_empty({2, ndim}, kIndexDType, kCpu);
+  int64_t *steps = numbers.data_as<int64_t>(), *sizes = steps + ndim, step = 1;
+  for (int64_t d = ndim - 1; d >= 0; --d) {
+    steps[d] = step;
+    sizes[d] = shape[d];
     step = count_elements({step, shape[d]});
   }
-  return out.empty() ? out : unbind(stack(out, -1), -1);
+  const Tensor there = to(numbers, indices.device(), kIndexDType);
+  const Tensor rest = floor_divide(unsqueeze(indices, -1), select(there, 0, 0));
+  return unbind(remainder(rest, select(there, 0, 1)), -1);
 }
 
 namespace {

@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "core/autograd/record.h"
+#include "core/ops/autocast/autocast.h"
 #include "core/ops/checks.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/pointwise.gen.h"
@@ -167,8 +168,20 @@ Tensor fold_margins(const Tensor& g, const Margins& m, PaddingMode mode) {
 
 }  // namespace
 
-Tensor pad(const Tensor& input, IntList pad, PaddingMode mode, const std::optional<Scalar>& value) {
-  check_pad(input, pad, mode, value.has_value());
+namespace {
+
+// The policy is one of some modes alone: PyTorch's of one for each.
+Tensor autocast_input(const Tensor& input, IntList pad, PaddingMode mode) {
+  const bool is_reflected_volume = mode == PaddingMode::kReflect && pad.size() == 6;
+  const bool has_policy = mode == PaddingMode::kReplicate || mode == PaddingMode::kReflect;
+  return has_policy && !is_reflected_volume ? cast_on_cpu(input) : input;
+}
+
+}  // namespace
+
+Tensor pad(const Tensor& given, IntList pad, PaddingMode mode, const std::optional<Scalar>& value) {
+  check_pad(given, pad, mode, value);
+  const Tensor input = autocast_input(given, pad, mode);
   const Margins m(input.ndim(), pad);
   for (int d = 0; d < input.ndim(); ++d) check_padded_size(input, d, m.before[d], m.after[d]);
   if (mode == PaddingMode::kConstant) return pad_number(input, m, value.value_or(0));

@@ -1,4 +1,5 @@
 // Channels and places that change with each other: pixel_shuffle, pixel_unshuffle, channel_shuffle.
+#include "core/ops/checks.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/shapes.gen.h"
 #include "core/ops/shapes/checks.h"
@@ -20,7 +21,8 @@ Tensor rearrange(const Tensor& x, int first, const Dims& parts, const Dims& orde
   for (int64_t d : order) dims.push_back(first + d);
   for (int64_t n : result) joined.push_back(n);
   const Tensor moved = permute(reshape(x, cut), dims);
-  return unsafe_view(clone(moved, MemoryFormat::kContiguous), joined);
+  const Tensor y = unsafe_view(clone(moved, MemoryFormat::kContiguous), joined);
+  return is_channels_last(x) ? contiguous(y, MemoryFormat::kChannelsLast) : y;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "core/ops/creation.gen.h"
 #include "core/ops/overwrite.h"
 #include "core/ops/pointwise.gen.h"
+#include "core/ops/pointwise/rules.h"
 #include "core/ops/pointwise_logic.gen.h"
 #include "core/ops/pointwise_math.gen.h"
 #include "core/ops/special.gen.h"
@@ -34,12 +35,12 @@ Tensor next_number(const Tensor& x, const Tensor& towards) {
   return where(ne(x, x), x, where(ne(towards, towards), towards, finite));
 }
 
-// The operands in the dtype and the shape of the result.
+// The operands in the dtype of the result.
 std::vector<Tensor> alike(const Tensor& input, const Tensor& other) {
   const DType t = result_type({input, other});
   DT_CHECK(is_floating(t), kNotImplemented, "\"nextafter_cpu\" not implemented for '", type_word(t),
            "'");
-  return broadcast_tensors({to_dtype(input, t), to_dtype(other, t)});
+  return {to_dtype(input, t), to_dtype(other, t)};
 }
 
 // A number whose bits are `sign and fraction` | `exponent`, the fields of T's format.
@@ -65,8 +66,7 @@ std::pair<Tensor, Tensor> parts_of(const Tensor& x) {
   const Tensor exponent = sub(sub(field, F::kHalf), mul(lifted, F::kLift));
   const Tensor mantissa = bitwise_or(bitwise_and(bits, ~exponents), F::kHalf << F::kFraction);
   const Tensor as_they_are = logical_or(eq(x, 0), logical_not(isfinite(x)));
-  return {where(as_they_are, x, view_dtype(mantissa, x.dtype())),
-          masked_fill(exponent, as_they_are, 0)};
+  return {where(as_they_are, x, view_dtype(mantissa, x.dtype())), where(as_they_are, 0, exponent)};
 }
 
 }  // namespace
@@ -79,6 +79,10 @@ Tensor nextafter(const Tensor& input, const Tensor& other) {
     y = next_number(operands[0], operands[1]);
   }
   if (!needs_graph({input, other})) return y;
+  if (!needs_graph(input)) {
+    return record("NextafterBackward0", y, {input, other},
+                  [](BackwardCall& b) { b.results[1] = zeros_like(b.grad()); });
+  }
   const Saved differs = Saved::input(ne(input, other));
   return record("NextafterBackward0", y, {input, other}, [differs](BackwardCall& b) {
     if (b.wants(0)) b.results[0] = where(differs.get(b.node), b.grad(), 0);
@@ -87,7 +91,9 @@ Tensor nextafter(const Tensor& input, const Tensor& other) {
 }
 
 const Tensor& nextafter_(const Tensor& self, const Tensor& other) {
-  return overwrite(self, nextafter(self, other));
+  const Tensor y = nextafter(self, other);
+  check_written(self, y.sizes(), y.dtype());
+  return overwrite(self, y);
 }
 
 std::tuple<Tensor, Tensor> frexp(const Tensor& input) {
@@ -96,7 +102,7 @@ std::tuple<Tensor, Tensor> frexp(const Tensor& input) {
   std::pair<Tensor, Tensor> parts;
   {
     const GradMode no_grad(false);
-    const Tensor x = contiguous(to_dtype(input, info(input.dtype()).compute));
+    const Tensor x = to_dtype(input, info(input.dtype()).compute);
     parts = x.dtype() == kRealDType ? parts_of<double>(x) : parts_of<float>(x);
   }
   const Tensor exponent = to_dtype(parts.second, kDTypeOf<int32_t>);

@@ -65,17 +65,25 @@ const Tensor& polygamma_(const Tensor& self, int64_t n) {
 Tensor mvlgamma(const Tensor& input, int64_t p) {
   check_mvlgamma(input, p);
   const double n = static_cast<double>(p);
+  const auto arguments = [n](const Tensor& x) {
+    return add(unsqueeze(x, -1), arange(0, -n / 2, -0.5, x.dtype(), x.device()));
+  };
   return in_steps(input, [=](const Tensor& x) {
-    const Tensor halves = arange(0, -n / 2, -0.5, x.dtype(), x.device());
-    const Tensor parts = lgamma(add(unsqueeze(x, -1), halves));
-    return add(sum(parts, {{-1}}), n * (n - 1) / 4 * kLogOfPi);
+    Tensor y;
+    {
+      const GradMode no_grad(false);
+      y = add(sum(lgamma(arguments(x)), {{-1}}), n * (n - 1) / 4 * kLogOfPi);
+    }
+    return record("MvlgammaBackward0", y, {x}, [=, x = Saved::input(x)](BackwardCall& b) {
+      b.results[0] = mul(b.grad(), sum(digamma(arguments(x.get(b.node))), {{-1}}));
+    });
   });
 }
 
 const Tensor& mvlgamma_(const Tensor& self, int64_t p) {
   check_mvlgamma(self, p);
   check_output_dtype(self.dtype());
-  return overwrite(self, mvlgamma(self, p));
+  return overwrite(self, mvlgamma(needs_graph(self) ? history_clone(self) : self, p));
 }
 
 Tensor entr(const Tensor& input) {
@@ -101,7 +109,7 @@ Tensor xlog1py(const Operand& input, const Operand& other) {
   };
   const Tensor x = widened(input), y = widened(other);
   const Tensor unbounded = logical_or(le(y, -1), isinf(y));
-  const Tensor one_less = where(logical_and(eq(x, 0), unbounded), 0, y);
+  const Tensor one_less = where(logical_and(unbounded, eq(x, 0)), 0, y);
   return to_dtype(mul(x, log1p(one_less)), is_floating(t) ? t : wide);
 }
 

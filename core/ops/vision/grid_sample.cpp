@@ -1,6 +1,7 @@
 // Sampling at places of a grid. The composition says what it means and has the derivatives of all
 // orders: along each dimension a place is made of a few elements, which are gathered.
 #include "core/autograd/fused.h"
+#include "core/autograd/record.h"
 #include "core/ops/checks.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/formula.h"
@@ -183,23 +184,44 @@ Tensor grid_sample(const Tensor& input, const Tensor& grid, const std::string& m
   return to_dtype(sample(x, places, how), input.dtype());
 }
 
-Tensor affine_grid(const Tensor& theta, IntList size, std::optional<bool> align_corners) {
-  check_affine_grid(theta, size, align_corners.value_or(false));
-  const int dims = static_cast<int>(size.size()) - 2;
-  Dims sizes{size[0]};
-  for (int d = 0; d < dims; ++d) sizes.push_back(size[d + 2]);
+namespace {
+
+// The places of the elements of images of `size` in homogeneous coordinates, in the dtype of
+// `like`: [batch, elements, dims + 1].
+Tensor homogeneous_places(const Dims& size, bool align_corners, const Tensor& like) {
+  const int dims = size.size() - 2;
   std::vector<Tensor> coordinates;
   for (int d = dims - 1; d >= 0; --d) {
     Dims along(dims, 1), all(IntList(size.data() + 2, dims));
     along[d] = size[d + 2];
-    const Tensor places = even_places(size[d + 2], align_corners.value_or(false), theta);
+    const Tensor places = even_places(size[d + 2], align_corners, like);
     coordinates.push_back(reshape(expand(reshape(places, along), all), {-1, 1}));
   }
   coordinates.push_back(ones_like(coordinates[0]));
-  const Tensor base =
-      expand(unsqueeze(cat(coordinates, 1), 0), {size[0], coordinates[0].size(0), dims + 1});
+  return expand(unsqueeze(cat(coordinates, 1), 0), {size[0], coordinates[0].size(0), dims + 1});
+}
+
+}  // namespace
+
+Tensor affine_grid(const Tensor& theta, IntList size, std::optional<bool> align_corners) {
+  const bool aligned = align_corners.value_or(false);
+  check_affine_grid(theta, size, aligned);
+  const Dims images(size);
+  const int dims = images.size() - 2;
+  Dims sizes{images[0]};
+  for (int d = 0; d < dims; ++d) sizes.push_back(images[d + 2]);
   sizes.push_back(dims);
-  return unsafe_view(bmm(base, transpose(theta, 1, 2)), sizes);
+  Tensor y;
+  {
+    const GradMode no_grad(false);
+    const Tensor places = homogeneous_places(images, aligned, theta);
+    y = unsafe_view(bmm(places, transpose(theta, 1, 2)), sizes);
+  }
+  return record("AffineGridGeneratorBackward0", y, {theta}, [=](BackwardCall& b) {
+    const Tensor places = homogeneous_places(images, aligned, b.grad());
+    const Tensor g = reshape(b.grad(), {images[0], places.size(1), dims});
+    b.results[0] = bmm(transpose(g, 1, 2), places);
+  });
 }
 
 }  // namespace dt

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/autograd/record.h"
+#include "core/ops/autocast.gen.h"
 #include "core/ops/checks.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/indexing.gen.h"
@@ -85,7 +86,7 @@ Tensor area(const Tensor& input, const Resizes& resizes) {
   Dims sizes;
   for (const Resize& r : resizes) sizes.push_back(r.to);
   if (sizes.size() == 1) return adaptive_avg_pool1d(input, sizes);
-  if (sizes.size() == 3) return adaptive_avg_pool3d(input, sizes);
+  if (sizes.size() == 3) return autocast::adaptive_avg_pool3d(input, sizes);
   const Tensor y = adaptive_avg_pool2d(input, sizes);
   return is_channels_last(input) ? contiguous(y, MemoryFormat::kChannelsLast) : y;
 }

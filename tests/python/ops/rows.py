@@ -2,6 +2,7 @@
 
 from rows_arrange import ROWS as ARRANGE_ROWS
 from rows_attention import ROWS as ATTENTION_ROWS
+from rows_factor import ROWS as FACTOR_ROWS
 from rows_linalg import ROWS as LINALG_ROWS
 from rows_loss import ROWS as LOSS_ROWS
 from rows_nn import ROWS as NN_ROWS
@@ -22,4 +23,5 @@ ROWS = [
     *ATTENTION_ROWS,
     *LOSS_ROWS,
     *LINALG_ROWS,
+    *FACTOR_ROWS,
 ]

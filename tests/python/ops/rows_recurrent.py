@@ -76,7 +76,7 @@ def packed(name, sizes, bidirectional=False):
     def call(t, x, *rest):
         first, params = rest[:states], list(rest[states:])
         with plain(t):
-            return getattr(t, name)(x, t.tensor(sizes), first if states == 2 else first[0], params, True, 1, 0.0, True, bidirectional)  # fmt: skip
+            return getattr(t, name)(x, t.tensor(sizes, device="cpu"), first if states == 2 else first[0], params, True, 1, 0.0, True, bidirectional)  # fmt: skip
 
     return call
 

@@ -36,6 +36,7 @@ ELSEWHERE = {
         "data_loader_next", "read_idx", "load_safetensors", "load_safetensors_bytes",
     },
     "test_csv.py: it reads files": {"read_csv"},
+    "test_profiler.py: what ops took": {"profiler_activities"},
     "test_serialization.py and test_npy.py: they read and write files": {
         "load_checkpoint", "load_archive", "load_archive_bytes", "archive_bytes", "load_npy",
         "load_npz",

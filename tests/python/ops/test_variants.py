@@ -3,6 +3,8 @@ decides: where it answers our values and gradients are the same, where it refuse
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 from harness import (
     DEVICE,
@@ -32,18 +34,25 @@ def outcome(library, row, dtype) -> list | Exception:
         results = as_list(row.call(library, *arguments))
         for y in results:
             to_numpy(y)
-        if library is dumbtorch and DEVICE == "cuda":
-            dumbtorch.cuda.synchronize()
+        wait(library)
     except REFUSALS as error:
+        with contextlib.suppress(IndexError):
+            wait(library)
         return error
     return results
 
 
+def wait(library):
+    if library is dumbtorch and DEVICE == "cuda":
+        dumbtorch.cuda.synchronize()
+
+
 def check(row, dtype) -> bool:
     """Whether there are results."""
-    ours, theirs = (outcome(t, row, dtype) for t in (dumbtorch, torch))
+    ours = outcome(dumbtorch, row, dtype)
     if is_documented(row, dtype):
         return False
+    theirs = outcome(torch, row, dtype)
     refused = isinstance(ours, Exception), isinstance(theirs, Exception)
     assert refused[0] == refused[1], f"{dtype}: {ours!r}, PyTorch {theirs!r}"
     if refused[0]:

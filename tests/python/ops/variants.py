@@ -108,6 +108,12 @@ def is_documented(row: Row, dtype: str) -> bool:
             return whole or any(0 in s for s in sizes)
         case "multi_head_attention_forward":  # and cannot reshape masks of nothing
             return whole or 0 in sizes[0]
+        case "linalg_lu_factor" | "linalg_lu_factor_ex" | "linalg_lu" | "lu_unpack":
+            return whole and 0 in sizes[0]  # PyTorch factors integers where there are none
+        case "linalg_eigh" | "linalg_eigvalsh" | "cholesky":  # and here
+            return whole and 0 in sizes[0]
+        case "linalg_lstsq":  # the rank is the matrix's, also where nothing is to be solved
+            return not row.orders and 0 in sizes[1] and 0 not in sizes[0]
         case "view_dtype":  # PyTorch looks at the strides of nothing
             return 0 in sizes[0]
     return False

@@ -26,21 +26,19 @@ LEFT_OUT = {
         "squeeze_", "unsqueeze_", "t_", "transpose_", "swapaxes_", "swapdims_", "as_strided_", "resize_", "resize_as_",
     },
     "another device than that of the program": {"cuda", "cpu"},
-    "of equal elements PyTorch chooses any": {
-        "sort", "argsort", "topk", "kthvalue", "median_dim", "nanmedian_dim", "mode",
-    },
-    "their arguments have to fit each other and the elements": {
-        "quantile", "nanquantile", "unique", "unique_consecutive", "searchsorted", "bucketize", "isin",
-        "bincount", "histc", "histogram",
-    },
     "test_recurrent.py and test_transformer.py: no rule knows which weights fit": {
         "lstm", "gru", "rnn_tanh", "rnn_relu", "lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell",
         "multi_head_attention_forward",
     },
     "test_ctc_loss.py, test_embedding_bag.py and rows_vision.py: no rule knows what fits": {
-        "ctc_loss", "embedding_bag", "grid_sample", "affine_grid", "fractional_max_pool2d",
+        "ctc_loss", "embedding_bag", "grid_sample", "fractional_max_pool2d",
         "fractional_max_pool2d_with_indices", "fractional_max_pool3d", "fractional_max_pool3d_with_indices",
     },
+    "rows_factor.py: the matrices of programs are singular, and rounding decides what is seen of that": {
+        "cholesky", "cholesky_solve", "cholesky_inverse", "lu_solve", "lu_unpack", "triangular_solve", "inverse",
+        "det", "slogdet", "logdet", "geqrf", "orgqr", "ormqr", "svd",
+    },
+    "test_linear_cross_entropy.py: no rule knows what fits": {"linear_cross_entropy"},
     "PyTorch's fast one cannot be differentiated twice": {"scaled_dot_product_attention"},
     "statements.py has them": {
         "dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout", "rrelu",

@@ -74,27 +74,39 @@ class Case:
         return any(has_node(x, names) for x in self.derived)
 
     @property
-    def asked(self) -> set[Node] | None:
-        """The nodes at which it stops: those of the tensors whose gradients are asked for. None: all leaves."""
+    def wanted(self) -> list[torch.Tensor]:
+        """The tensors whose gradients are asked for; none of them: all leaves'."""
         call = _derivative(self.statement)
         if call is None:
-            return None
+            return []
         inputs = [k.value for k in call.keywords if k.arg == "inputs"]
         if ast.unparse(call.func) == "t.autograd.grad":
             inputs.append(call.args[1])
-        if not inputs:
+        return self.named(ast.unparse(inputs[0])) if inputs else []
+
+    @property
+    def asked(self) -> set[Node] | None:
+        """The nodes at which it stops. None: all leaves."""
+        if not self.wanted:
             return None
-        wanted = [x for x in self.named(ast.unparse(inputs[0])) if x.requires_grad]
+        wanted = [x for x in self.wanted if x.requires_grad]
         return {torch.autograd.graph.get_gradient_edge(x).node for x in wanted}
 
     @property
+    def returned(self) -> list[torch.Tensor]:
+        """What autograd.grad returned."""
+        return self.named(" ".join(re.findall(r"(.*) = t\.autograd\.grad\(", self.history)))
+
+    @property
     def uses_returned_gradient(self) -> bool:
-        """Whether one of those is what autograd.grad returned, or lies in its memory."""
-        names = re.findall(
-            r"x\d+", " ".join(re.findall(r"(.*) = t\.autograd\.grad\(", self.history))
-        )
-        returned = [self.tensors[n] for n in names if n in self.tensors]
-        return any(share_memory(x, g) for x in self.used for g in returned)
+        """Whether one of those that are used is such, or lies in its memory."""
+        return any(share_memory(x, g) for x in self.used for g in self.returned)
+
+    @property
+    def flagged(self) -> list[torch.Tensor]:
+        """What was made to require grad, or not to, after it was there."""
+        flags = r"\b(x\d+)\.requires_grad(?:_\(| = )"
+        return self.named(" ".join(re.findall(flags, self.history)))
 
     def only_theirs_raises(self, sentence: str) -> bool:
         d = self.difference
@@ -152,6 +164,11 @@ def graph_behind(node: Node | None) -> list[Node]:
 
 def has_node(x: torch.Tensor, name: str | tuple[str, ...]) -> bool:
     return any(n.name().startswith(name) for n in graph_of(x))
+
+
+def names_changed(error: str, x: torch.Tensor) -> bool:
+    """Whether an error about a changed tensor may be about this one, or one like it."""
+    return f"{CHANGED}[{x.type()} {list(x.shape)}]" in error
 
 
 def share_memory(x: torch.Tensor, y: torch.Tensor) -> bool:

@@ -7,7 +7,13 @@ import re
 
 import torch
 
-from . import known_elementwise, known_gradients, known_numbers, known_saved  # noqa: F401 - they fill DIFFERENCES
+from . import (  # noqa: F401 - they fill DIFFERENCES
+    known_edges,
+    known_elementwise,
+    known_gradients,
+    known_numbers,
+    known_saved,
+)
 from .case import DIFFERENCES, Case, Known
 
 

@@ -9,6 +9,7 @@ import torch
 from .case import Case, documented, graph_of, has_node, is_derivative
 from .elements import (
     all_that_differ,
+    numbers_of,
     only_the_infinite_differs,
     only_theirs_is_nan,
     where_different,
@@ -23,6 +24,12 @@ def _(c: Case) -> bool:
 @documented("**More is taken**")
 def _(c: Case) -> bool:
     return c.only_theirs_raises('"ldexp_cpu_exp" not implemented')
+
+
+@documented("**More is taken**")
+def _(c: Case) -> bool:
+    sentence = "Subtraction, the `-` operator, with (a|two) bool tensors? is not supported"
+    return c.derives("Lerp") and c.only_theirs_raises(sentence)
 
 
 @documented("**`pow` with exponents that are 0**")
@@ -86,6 +93,26 @@ def _(c: Case) -> bool:
     if called and any(bool((x.long().abs() >= 2**31).any()) for x in integers):
         return c.aspect == "values"
     return called and all_that_differ(c, lambda ours, theirs: ~theirs.isfinite() | (theirs == 0))
+
+
+@documented("**`i0`** of infinity")
+def _(c: Case) -> bool:
+    called = re.search(r"\bi0_?\(", c.statement) is not None
+    return called and all_that_differ(c, lambda ours, theirs: ours.isinf() & theirs.isnan())
+
+
+# Of poles and infinities, and in the last digits of trigamma.
+@documented("**`polygamma`** and the derivatives of")
+def _(c: Case) -> bool:
+    called = re.search(r"\bpolygamma_?\(", c.statement) is not None
+    if c.aspect != "values" or not (
+        called or c.derives("Digamma", "Lgamma", "Mvlgamma", "Polygamma")
+    ):
+        return False
+    ours, theirs = (numbers_of(s) for s in (c.difference.ours, c.difference.theirs))
+    precision = 3e-6 if any(x.dtype is torch.float32 for x in c.floats) else 1e-8
+    digits = (ours - theirs).abs() <= precision * theirs.abs().clamp_min(1)
+    return bool((digits | ~ours.isfinite() | ~theirs.isfinite()).all())
 
 
 # At NaN, depending on the element's place in a vector.

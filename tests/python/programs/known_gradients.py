@@ -16,6 +16,7 @@ from .case import (
     graph_of,
     has_node,
     is_derivative,
+    names_changed,
     share_memory,
 )
 
@@ -76,7 +77,7 @@ def _(c: Case) -> bool:
 # The view of a vector that matmul has kept.
 @documented("**Views made under `no_grad`** require no gradient")
 def _(c: Case) -> bool:
-    later = re.search(r"\.requires_grad(_\(| = )", c.history) is not None
+    later = any(x.dim() == 1 for x in c.flagged)
     less = c.aspect == "requires_grad" and c.difference.ours == "False"
     less = less or (c.aspect == "type" and c.difference.ours == "None")
     return later and less and c.derives(*PRODUCTS)
@@ -99,7 +100,7 @@ def _(c: Case) -> bool:
 # What was a view, and written, before its base became a leaf that requires grad.
 @documented("**Views made under `no_grad`** require no gradient")
 def _(c: Case) -> bool:
-    later = re.search(r"\.requires_grad(_\(| = )", c.history) is not None
+    later = any(share_memory(x, y) for x in c.used for y in c.flagged)
     less = c.aspect in ("requires_grad", "is_leaf") and "True" in c.difference.theirs
     less = less or c.only_ours_raises("(doesn't|does not) require grad|requires_grad=False")
     less = less or c.only_theirs_raises("a (view of a )?leaf Variable that requires grad")
@@ -243,6 +244,13 @@ def _(c: Case) -> bool:
     return c.uses_returned_gradient and c.only_ours_raises("A view was created in no_grad mode and")
 
 
+# What came out is kept by an op of the graph, and written.
+@documented("**A gradient that is handed in**")
+def _(c: Case) -> bool:
+    written = [g for g in c.returned if g._version and names_changed(c.difference.theirs, g)]
+    return c.only_theirs_raises(CHANGED) and len(written) > 0
+
+
 # It is one leaf under two names.
 @documented("**A gradient that is handed in**")
 def _(c: Case) -> bool:
@@ -252,7 +260,7 @@ def _(c: Case) -> bool:
 # What is computed from one that was made to require grad under the other name.
 @documented("**A gradient that is handed in**")
 def _(c: Case) -> bool:
-    later = re.search(r"\.requires_grad(_\(| = )", c.history) is not None
+    later = any(share_memory(x, g) for x in c.flagged for g in c.returned)
     less = c.aspect in ("requires_grad", "is_leaf", "grad_fn")
     return later and less and c.uses_returned_gradient
 
@@ -303,7 +311,7 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     seen = c.aspect in ("values", "length", "requires_grad") and is_derivative(c)
     written = {n: x for n, x in c.tensors.items() if is_written_view(x)}
-    asked = "inputs=" in c.statement and any(map(is_written_view, c.used))
+    asked = any(map(is_written_view, c.wanted))
     # PyTorch has forgotten the hooks of those that it made again.
     hooked = set(re.findall(r"\b(x\d+)\.(?:register_hook|retain_grad)\(", c.history))
     return seen and (asked or not hooked.isdisjoint(written))
@@ -321,6 +329,19 @@ def _(c: Case) -> bool:
     return convolves and "0" in re.findall(r"\d+", c.difference.theirs)
 
 
+@documented("**Nothing to compute**")
+def _(c: Case) -> bool:
+    return c.only_theirs_raises(r"adaptive_max_pool\dd_backward\(\): Expected .* being empty")
+
+
+# What is transposed to nothing.
+@documented("**Nothing to compute**")
+def _(c: Case) -> bool:
+    return c.only_ours_raises(
+        r"conv_transpose\dd: Given input size per channel: .*Output size is too small"
+    )
+
+
 # Through what was written: of no elements.
 @documented("**Nothing to compute**")
 def _(c: Case) -> bool:
@@ -334,7 +355,8 @@ def _(c: Case) -> bool:
 @documented("**`detach_`** works on views too")
 def _(c: Case) -> bool:
     detached = c.named(" ".join(re.findall(r"\bx\d+(?=\.detach_\(\))", c.history)))
-    return c.only_ours_raises(CHANGED) and any(x._version for x in detached)
+    written = [x for x in detached if x._version and names_changed(c.difference.ours, x)]
+    return c.only_ours_raises(CHANGED) and len(written) > 0
 
 
 # PyTorch's op has kept a view of what was detached.

@@ -25,6 +25,7 @@ KEEPS = "**What an op keeps**"
 KEPT_BY_PYTORCH_ALONE = {
     "AdaptiveMaxPool2DBackward0": "self|result1",
     "AdaptiveMaxPool3DBackward0": "self|result1",
+    "AddbmmBackward0": "batch1",
     "AminmaxBackward0": "min|max",
     "AvgPool2DBackward0": "self",
     "CdistBackward0": "x1|x2|result",
@@ -44,8 +45,10 @@ KEPT_BY_PYTORCH_ALONE = {
     "LogSoftmaxBackwardDataBackward0": "grad_output",
     "MaskedScatterBackward0": "mask",
     "MaskedSelectBackward0": "self|mask",
+    "NansumBackward0": "self",
     "NativeBatchNormBackward0": "running_mean|running_var|result1|result2",
     "NativeLayerNormBackward0": "bias",
+    "NextafterBackward0": "self|other",
     "NllLossBackward0": "self|target|weight|total_weight",
     "NllLoss2DBackward0": "self|target|weight|total_weight",
     "PowBackward1": "result",
@@ -54,6 +57,8 @@ KEPT_BY_PYTORCH_ALONE = {
     "RemainderBackward1": "other",
     "SgnBackward0": "self|result",
 }
+# Whose result, in place, is computed apart here and then copied: a later write does not reach what is kept.
+COPIED_IN_PLACE = ("CumprodBackward0", "IndexReduceBackward0", "ScatterReduceBackward0")
 # What ours keep, or look at, only for the gradients of some of the inputs: their places among the node's edges.
 KEPT_FOR = {
     ("AddmmBackward0", "mat1"): [2],
@@ -90,8 +95,16 @@ def _(c: Case) -> bool:
 @documented(KEEPS)
 def _(c: Case) -> bool:
     changed = reported(c)
-    alone = all(by_pytorch_alone(node, what, c.asked) for node, what in changed)
+    alone = all(
+        by_pytorch_alone(node, what, c.asked) or is_copied(node, what) for node, what in changed
+    )
     return c.only_theirs_raises(CHANGED) and len(changed) > 0 and alone
+
+
+def is_copied(node: Node, what: str) -> bool:
+    """Whether it is a result in place: one of a new tensor is at version 0."""
+    in_place = not why_changed(node, f"_saved_{what}").endswith("expected version 0")
+    return node.name() in COPIED_IN_PLACE and what == "result" and in_place
 
 
 def by_pytorch_alone(node: Node, what: str, asked: set[Node] | None) -> bool:
@@ -110,8 +123,11 @@ def by_pytorch_alone(node: Node, what: str, asked: set[Node] | None) -> bool:
             return node._saved_is_result and what == "self_or_result"
         case "LinalgVectorNormBackward0":
             return node._saved_ord == 0
-        case "ScatterReduceBackward0" | "IndexReduceBackward0" if what != "index":
-            return node._saved_reduce in ("sum", "mean")
+        case "CumprodBackward0":  # that of a number is the number
+            return node._input_metadata[0].shape == ()
+        case "ScatterReduceBackward0" | "IndexReduceBackward0":
+            adds = node._saved_reduce in ("sum", "mean")
+            return adds and (what != "index" or (node._saved_include_self and not leads(1)))
         case "ProdBackward0" | "ProdBackward1" if what == "self":  # ours is the converted copy
             return dtype_at(node) != dtype_at(node.next_functions[0][0])
     return re.fullmatch(KEPT_BY_PYTORCH_ALONE.get(node.name(), ""), what) is not None
@@ -212,7 +228,9 @@ def _(c: Case) -> bool:
 @documented(KEEPS)
 def _(c: Case) -> bool:
     powers = (n for x in c.tensors.values() for n in graph_of(x) if n.name() == "PowBackward0")
-    return c.only_ours_raises(CHANGED) and any(n._saved_exponent == 0 for n in powers)
+    zeroth = [n for n in powers if n._saved_exponent == 0]
+    sizes = {str(list(n._input_metadata[0].shape)) for n in zeroth}
+    return c.only_ours_raises(CHANGED) and any(f"Tensor {s}]" in c.difference.ours for s in sizes)
 
 
 # PyTorch's product does not notice that a factor was written.

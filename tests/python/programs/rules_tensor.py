@@ -230,12 +230,10 @@ def _(p, given):
 # ---- order
 
 
-@rule("searchsorted.sorted_sequence", "bucketize.boundaries", "quantile.input", "nanquantile.input")
+@rule("searchsorted.sorted_sequence", "bucketize.boundaries")
 def _(p, given):
     x = p.tensor(lambda x: x.is_floating_point() and x.numel() > 0)
-    kind = dtype_name(first(given)) if "input" in given and "q" not in given else ""
-    if given["function"].endswith("quantile"):
-        return x
+    kind = dtype_name(first(given)) if "input" in given else ""
     if isinstance(given.get("input"), torch.Tensor):
         x = p.tensor(lambda x: x.dim() == 1, dtype=kind)
     return p.assign(f"{x}.detach().sort().values")[0]

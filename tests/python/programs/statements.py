@@ -7,6 +7,7 @@ import torch
 from . import (
     calls,
     rules_arrange,  # noqa: F401
+    rules_order,  # noqa: F401
 )
 from .arguments import like
 from .leaves import FLOATS, leaf, number

@@ -111,8 +111,13 @@ def values(pair: Pair, tolerance: Callable[[], float]) -> Differing:
     elif _is_plain(ours) or _is_plain(theirs):
         if type(ours) is not type(theirs):
             yield "type", describe(ours), describe(theirs)
-        elif ours != theirs:
+        elif _without_device(ours) != theirs:
             yield "values", ours, theirs
+
+
+def _without_device(x):
+    """The oracle stays on the CPU: of `tensor.type()`, torch.cuda.FloatTensor is torch.FloatTensor there."""
+    return x.replace("torch.cuda.", "torch.") if isinstance(x, str) else x
 
 
 def _is_plain(x) -> bool:

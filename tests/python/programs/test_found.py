@@ -475,6 +475,34 @@ x4 = t.nn.functional.dropout3d(t.tensor(0.0))
 x1 = t.nn.functional.pad(t.arange(6.0).reshape(3, 2).t(), ())
 n2 = t.nn.functional.pad(t.arange(6.0).reshape(3, 2).t(), (0, -1)).stride()
 """,
+    "Bessel functions that overflow, and what they keep": """
+x1 = t.tensor([100.0, -100.0, 800.0, 1.0], requires_grad=True)
+x2 = t.i0(x1)
+x2.round_()
+x3, = t.autograd.grad(x2.sum(), x1)
+x4, = t.autograd.grad(t.i0(x1).sum(), x1, create_graph=True)
+""",
+    "a value for padding that takes none": """
+x1 = t.nn.functional.pad(t.ones(1, 2, 3), (1, 1), "replicate", 0)
+x2 = t.nn.functional.pad(t.ones(1, 2, 3), (1, 1), "circular", False)
+x3 = t.nn.functional.pad(t.ones(1, 2, 3), (1, 1), "reflect", 1)
+""",
+    "the largest elements of no windows": """
+x1 = t.ones(1, 3, 3, requires_grad=True)
+x2 = t.nn.functional.adaptive_max_pool2d(x1, (0, 2))
+x3 = t.nn.functional.adaptive_max_pool1d(x1 * 2, 0)
+x4 = t.nn.functional.adaptive_max_pool3d(t.ones(1, 2, 3, 4, requires_grad=True), 0)
+""",
+    "the number after an integer": """
+x1 = t.tensor([1, 2])
+x1.nextafter_(t.ones(2))
+x1.nextafter_(t.ones(2, dtype=t.float64))
+x2 = t.ones(2).nextafter_(t.zeros(2, dtype=t.float64))
+x3 = t.tensor([0.0, 2.0], requires_grad=True)
+x4 = x1.nextafter(x3).sum()
+x4.backward()
+x4.backward()
+""",
     "counts have no derivative": """
 x1 = t.tensor([1.0, 1.0, 3.0], requires_grad=True)
 x2 = t.histogram(x1, 2).hist

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math as _math
 
-from . import _ops, _overloads, _typed_tensors, _types
+from . import _missing, _ops, _overloads, _typed_tensors, _types
 from ._creation import as_tensor, asarray, from_dlpack, from_numpy, frombuffer, tensor
 from ._native import lib as _lib
 from ._of_complex import (
@@ -66,6 +66,7 @@ from . import (  # noqa: E402
     linalg,
     nn,
     optim,
+    profiler,
     random,
     safetensors,
     special,
@@ -135,6 +136,18 @@ from ._type_info import (  # noqa: E402
 from ._typed_tensors import set_default_tensor_type  # noqa: E402
 from ._windows import bartlett_window, blackman_window, hamming_window, hann_window  # noqa: E402
 from .amp import GradScaler, autocast  # noqa: E402
+from .amp.autocast_mode import (  # noqa: E402
+    clear_autocast_cache,
+    get_autocast_cpu_dtype,
+    get_autocast_dtype,
+    get_autocast_gpu_dtype,
+    is_autocast_cache_enabled,
+    is_autocast_cpu_enabled,
+    is_autocast_enabled,
+    set_autocast_cache_enabled,
+    set_autocast_dtype,
+    set_autocast_enabled,
+)
 from .autograd import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: E402
 from .compiler import compile  # noqa: E402
 from .cuda import Event, Stream  # noqa: E402
@@ -150,6 +163,8 @@ from .random import (  # noqa: E402
 from .serialization import load, save  # noqa: E402
 from .storage import TypedStorage, UntypedStorage, is_storage  # noqa: E402
 from .utils.dlpack import to_dlpack  # noqa: E402
+
+__getattr__ = _missing.getattr_of(__name__)
 
 __version__ = version.__version__
 

@@ -3196,6 +3196,135 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_head
     return multi_head_attention_forward_result((wrap(out[0]), wrap(out[1]) if out[1] else None))
 
 
+def autocast_begin(device_type, dtype=None, enabled=True, cache_enabled=None):
+    """Begins a region of this context in which ops run in the dtype that their policy names:
+    products in the half precision, what would lose too much in float32. Regions lie in each
+    other; autocast_end ends the innermost one.
+
+    Args:
+        device_type: The kind of device whose ops are meant.
+        dtype: bfloat16 or float16; absent: that of the region around this one, which is
+            bfloat16 on the CPU and float16 on CUDA at first.
+        enabled: Whether ops are cast; false for a region within another one where they are
+            not.
+        cache_enabled: Whether a weight's cast is kept for the ops after it; absent: as in
+            the region around this one, on at first.
+    """
+    try:
+        status = lib.py_autocast_begin(DEVICE_TYPE[device_type], DTYPE[dtype], enabled, -1 if cache_enabled is None else cache_enabled)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "autocast_begin", "device_type:enum dtype:enum? enabled:bool cache_enabled:bool?", device_type, dtype, enabled, cache_enabled) from None
+    if status:
+        raise fail()
+
+
+def autocast_end():
+    """Ends the region that autocast_begin began last. With the outermost one the casts of
+    weights are forgotten.
+    """
+    try:
+        status = lib.py_autocast_end()
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "autocast_end", "") from None
+    if status:
+        raise fail()
+
+
+def is_autocast_enabled(device_type):
+    """Whether ops are cast in this context.
+
+    Args:
+        device_type: The kind of device whose ops are meant.
+    """
+    try:
+        out = lib.py_is_autocast_enabled(DEVICE_TYPE[device_type])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "is_autocast_enabled", "device_type:enum", device_type) from None
+    if out < 0:
+        raise fail()
+    return out != 0
+
+
+def set_autocast_enabled(device_type, enabled):
+    """Turns casting on or off, until the region ends.
+
+    Args:
+        device_type: The kind of device whose ops are meant.
+        enabled: Cast or not.
+    """
+    try:
+        status = lib.py_set_autocast_enabled(DEVICE_TYPE[device_type], enabled)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "set_autocast_enabled", "device_type:enum enabled:bool", device_type, enabled) from None
+    if status:
+        raise fail()
+
+
+def get_autocast_dtype(device_type):
+    """The half precision of a kind of device.
+
+    Args:
+        device_type: The kind of device whose ops are meant.
+    """
+    try:
+        out = lib.py_get_autocast_dtype(DEVICE_TYPE[device_type])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "get_autocast_dtype", "device_type:enum", device_type) from None
+    if not out:
+        raise fail()
+    return DTYPE.value(out)
+
+
+def set_autocast_dtype(device_type, dtype):
+    """Sets the half precision of a kind of device, until the region ends.
+
+    Args:
+        device_type: The kind of device whose ops are meant.
+        dtype: bfloat16 or float16.
+    """
+    try:
+        status = lib.py_set_autocast_dtype(DEVICE_TYPE[device_type], DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "set_autocast_dtype", "device_type:enum dtype:enum", device_type, dtype) from None
+    if status:
+        raise fail()
+
+
+def is_autocast_cache_enabled():
+    """Whether casts of weights are kept."""
+    try:
+        out = lib.py_is_autocast_cache_enabled()
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "is_autocast_cache_enabled", "") from None
+    if out < 0:
+        raise fail()
+    return out != 0
+
+
+def set_autocast_cache_enabled(enabled):
+    """Has casts of weights kept or not, until the region ends.
+
+    Args:
+        enabled: Keep them or not.
+    """
+    try:
+        status = lib.py_set_autocast_cache_enabled(enabled)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "set_autocast_cache_enabled", "enabled:bool", enabled) from None
+    if status:
+        raise fail()
+
+
+def clear_autocast_cache():
+    """Forgets the casts of weights, as after a change that their version does not tell."""
+    try:
+        status = lib.py_clear_autocast_cache()
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "clear_autocast_cache", "") from None
+    if status:
+        raise fail()
+
+
 def tensor_backward(input, gradient=None, retain_graph=None, create_graph=False, inputs=None):
     """Adds gradients with respect to the leaves to their .grad. If it fails, some of them may
     have been added.
@@ -4816,6 +4945,741 @@ def is_capturing():
     return out != 0
 
 
+def linalg_cholesky(A, *, upper=False, out=None):
+    """The Cholesky factor L of positive-definite matrices, A = L @ L.mT, or its transpose. One
+    triangle of A is read.
+
+    Args:
+        A: Matrices [..., n, n] of float32 or float64.
+        upper: Whether the factor is upper triangular.
+    """
+    if out is not None:
+        return into(out, linalg_cholesky, A, upper=upper)
+    try:
+        out = lib.py_linalg_cholesky(A._h, upper)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "cholesky", "A:tensor upper:bool", A, upper) from None
+    return wrap(out)
+
+
+def linalg_cholesky_ex(A, *, upper=False, check_errors=False, out=None):
+    """linalg_cholesky without looking at whether it went well.
+
+    Args:
+        A: Matrices [..., n, n] of float32 or float64.
+        upper: Whether the factor is upper triangular.
+        check_errors: Whether a failure is an error, not a code.
+
+    Returns:
+        The factors, and for each matrix 0 or the order of the first leading minor that is
+        not positive (int32).
+    """
+    if out is not None:
+        return into(out, linalg_cholesky_ex, A, upper=upper, check_errors=check_errors)
+    try:
+        out = ffi_new("int64_t[2]")
+        status = lib.py_linalg_cholesky_ex(A._h, upper, check_errors, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "cholesky_ex", "A:tensor upper:bool check_errors:bool", A, upper, check_errors) from None
+    if status:
+        raise fail()
+    return linalg_cholesky_ex_result((wrap(out[0]), wrap(out[1])))
+
+
+def cholesky(input, upper=False, *, out=None):
+    """Another name of `linalg_cholesky`.
+
+    Args:
+        upper: Whether the factor is upper triangular.
+    """
+    if out is not None:
+        return into(out, cholesky, input, upper)
+    try:
+        out = lib.py_cholesky(input._h, upper)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "cholesky", "input:tensor upper:bool", input, upper) from None
+    return wrap(out)
+
+
+def cholesky_solve(input, input2, upper=False, *, out=None):
+    """X of (L @ L.mT) @ X = input.
+
+    Args:
+        input2: Cholesky factors [..., n, n].
+        upper: Whether the factor is upper triangular.
+    """
+    if out is not None:
+        return into(out, cholesky_solve, input, input2, upper)
+    try:
+        out = lib.py_cholesky_solve(input._h, input2._h, upper)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "cholesky_solve", "input:tensor input2:tensor upper:bool", input, input2, upper) from None
+    return wrap(out)
+
+
+def cholesky_inverse(input, upper=False, *, out=None):
+    """The inverse of L @ L.mT.
+
+    Args:
+        upper: Whether the factor is upper triangular.
+    """
+    if out is not None:
+        return into(out, cholesky_inverse, input, upper)
+    try:
+        out = lib.py_cholesky_inverse(input._h, upper)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "cholesky_inverse", "input:tensor upper:bool", input, upper) from None
+    return wrap(out)
+
+
+def linalg_lu_factor(A, *, pivot=True, out=None):
+    """LU factors by partial pivoting, in one matrix, and the exchanges of rows (int32, counted
+    from 1).
+
+    Args:
+        A: Matrices [..., m, n].
+        pivot: Whether rows are exchanged; on a CPU they always are.
+    """
+    if out is not None:
+        return into(out, linalg_lu_factor, A, pivot=pivot)
+    try:
+        out = ffi_new("int64_t[2]")
+        status = lib.py_linalg_lu_factor(A._h, pivot, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "lu_factor", "A:tensor pivot:bool", A, pivot) from None
+    if status:
+        raise fail()
+    return linalg_lu_factor_result((wrap(out[0]), wrap(out[1])))
+
+
+def linalg_lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
+    """linalg_lu_factor without looking at whether U can be divided by.
+
+    Args:
+        A: Matrices [..., m, n].
+        pivot: Whether rows are exchanged; on a CPU they always are.
+        check_errors: Whether a failure is an error, not a code.
+
+    Returns:
+        The factors, the exchanges, and for each matrix 0 or where the first zero on U's
+        diagonal is (int32).
+    """
+    if out is not None:
+        return into(out, linalg_lu_factor_ex, A, pivot=pivot, check_errors=check_errors)
+    try:
+        out = ffi_new("int64_t[3]")
+        status = lib.py_linalg_lu_factor_ex(A._h, pivot, check_errors, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "lu_factor_ex", "A:tensor pivot:bool check_errors:bool", A, pivot, check_errors) from None
+    if status:
+        raise fail()
+    return linalg_lu_factor_ex_result((wrap(out[0]), wrap(out[1]), wrap(out[2])))
+
+
+def linalg_lu(A, *, pivot=True, out=None):
+    """A = P @ L @ U: a permutation, a unit lower triangular matrix [..., m, k] and an upper
+    triangular one [..., k, n], with k = min(m, n).
+
+    Args:
+        A: Matrices [..., m, n].
+        pivot: Whether rows are exchanged; on a CPU they always are.
+    """
+    if out is not None:
+        return into(out, linalg_lu, A, pivot=pivot)
+    try:
+        out = ffi_new("int64_t[3]")
+        status = lib.py_linalg_lu(A._h, pivot, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "lu", "A:tensor pivot:bool", A, pivot) from None
+    if status:
+        raise fail()
+    return linalg_lu_result((wrap(out[0]), wrap(out[1]), wrap(out[2])))
+
+
+def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=None):
+    """P, L and U of what linalg_lu_factor gives.
+
+    Args:
+        LU_data: The factors as lu_factor gives them.
+        LU_pivots: The exchanges of rows as lu_factor gives them.
+        unpack_data: Whether L and U are wanted; if not, they have no elements.
+        unpack_pivots: Whether P is wanted; if not, it has no elements.
+    """
+    if out is not None:
+        return into(out, lu_unpack, LU_data, LU_pivots, unpack_data, unpack_pivots)
+    try:
+        out = ffi_new("int64_t[3]")
+        status = lib.py_lu_unpack(LU_data._h, LU_pivots._h, unpack_data, unpack_pivots, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "lu_unpack", "LU_data:tensor LU_pivots:tensor unpack_data:bool unpack_pivots:bool", LU_data, LU_pivots, unpack_data, unpack_pivots) from None
+    if status:
+        raise fail()
+    return lu_unpack_result((wrap(out[0]), wrap(out[1]), wrap(out[2])))
+
+
+def linalg_lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
+    """X of A @ X = B, with A's factors as linalg_lu_factor gives them.
+
+    Args:
+        LU: The factors as lu_factor gives them: U, and below its diagonal L without its
+            own.
+        pivots: The exchanges of rows as lu_factor gives them (int32, counted from 1).
+        B: Right-hand sides [..., n, k].
+        left: Whether the system is A @ X = B, not X @ A = B.
+        adjoint: Whether the matrix is transposed.
+    """
+    if out is not None:
+        return into(out, linalg_lu_solve, LU, pivots, B, left=left, adjoint=adjoint)
+    try:
+        out = lib.py_linalg_lu_solve(LU._h, pivots._h, B._h, left, adjoint)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "lu_solve", "LU:tensor pivots:tensor B:tensor left:bool adjoint:bool", LU, pivots, B, left, adjoint) from None
+    return wrap(out)
+
+
+def lu_solve(input, LU_data, LU_pivots, *, out=None):
+    """linalg_lu_solve with the right-hand side first.
+
+    Args:
+        LU_data: The factors as lu_factor gives them.
+        LU_pivots: The exchanges of rows as lu_factor gives them.
+    """
+    if out is not None:
+        return into(out, lu_solve, input, LU_data, LU_pivots)
+    try:
+        out = lib.py_lu_solve(input._h, LU_data._h, LU_pivots._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "lu_solve", "input:tensor LU_data:tensor LU_pivots:tensor", input, LU_data, LU_pivots) from None
+    return wrap(out)
+
+
+def linalg_solve(A, B, *, left=True, out=None):
+    """X of A @ X = B. B is a vector if it has one dimension, or A's shape without the last.
+
+    Args:
+        A: Matrices [..., n, n] of float32 or float64.
+        B: Right-hand sides [..., n, k], or vectors [..., n] where the shape says so.
+        left: Whether the system is A @ X = B, not X @ A = B.
+    """
+    if out is not None:
+        return into(out, linalg_solve, A, B, left=left)
+    try:
+        out = lib.py_linalg_solve(A._h, B._h, left)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "solve", "A:tensor B:tensor left:bool", A, B, left) from None
+    return wrap(out)
+
+
+def linalg_solve_ex(A, B, *, left=True, check_errors=False, out=None):
+    """linalg_solve without looking at whether it went well.
+
+    Args:
+        A: Matrices [..., n, n] of float32 or float64.
+        B: Right-hand sides [..., n, k], or vectors [..., n] where the shape says so.
+        left: Whether the system is A @ X = B, not X @ A = B.
+        check_errors: Whether a failure is an error, not a code.
+
+    Returns:
+        The solutions, and for each matrix 0 or where the first zero on U's diagonal is
+        (int32).
+    """
+    if out is not None:
+        return into(out, linalg_solve_ex, A, B, left=left, check_errors=check_errors)
+    try:
+        out = ffi_new("int64_t[2]")
+        status = lib.py_linalg_solve_ex(A._h, B._h, left, check_errors, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "solve_ex", "A:tensor B:tensor left:bool check_errors:bool", A, B, left, check_errors) from None
+    if status:
+        raise fail()
+    return linalg_solve_ex_result((wrap(out[0]), wrap(out[1])))
+
+
+def linalg_solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
+    """X of A @ X = B with a triangular A. Zeros on the diagonal are divided by.
+
+    Args:
+        A: Triangular matrices [..., n, n]; the other triangle is not read.
+        B: Right-hand sides [..., n, k].
+        upper: Whether A is upper triangular.
+        left: Whether the system is A @ X = B, not X @ A = B.
+        unitriangular: Whether A's diagonal counts as ones and is not read.
+    """
+    if out is not None:
+        return into(out, linalg_solve_triangular, A, B, upper=upper, left=left, unitriangular=unitriangular)
+    try:
+        out = lib.py_linalg_solve_triangular(A._h, B._h, upper, left, unitriangular)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "solve_triangular", "A:tensor B:tensor upper:bool left:bool unitriangular:bool", A, B, upper, left, unitriangular) from None
+    return wrap(out)
+
+
+def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False, *, out=None):
+    """linalg_solve_triangular with the right-hand side first.
+
+    Args:
+        A: Triangular matrices [..., n, n].
+        upper: Whether A is upper triangular.
+        transpose: Whether A is transposed.
+        unitriangular: Whether A's diagonal counts as ones.
+
+    Returns:
+        X, and a copy of A.
+    """
+    if out is not None:
+        return into(out, triangular_solve, input, A, upper, transpose, unitriangular)
+    try:
+        out = ffi_new("int64_t[2]")
+        status = lib.py_triangular_solve(input._h, A._h, upper, transpose, unitriangular, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "triangular_solve", "input:tensor A:tensor upper:bool transpose:bool unitriangular:bool", input, A, upper, transpose, unitriangular) from None
+    if status:
+        raise fail()
+    return triangular_solve_result((wrap(out[0]), wrap(out[1])))
+
+
+def linalg_inv(A, *, out=None):
+    """The inverse of each matrix.
+
+    Args:
+        A: Matrices [..., n, n] of float32 or float64.
+    """
+    if out is not None:
+        return into(out, linalg_inv, A)
+    try:
+        out = lib.py_linalg_inv(A._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "inv", "A:tensor", A) from None
+    return wrap(out)
+
+
+def inverse(input, *, out=None):
+    """Another name of `linalg_inv`."""
+    if out is not None:
+        return into(out, inverse, input)
+    try:
+        out = lib.py_inverse(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "inverse", "input:tensor", input) from None
+    return wrap(out)
+
+
+def linalg_inv_ex(A, *, check_errors=False, out=None):
+    """linalg_inv without looking at whether it went well.
+
+    Args:
+        A: Matrices [..., n, n] of float32 or float64.
+        check_errors: Whether a failure is an error, not a code.
+
+    Returns:
+        The inverses, and for each matrix 0 or where the first zero on U's diagonal is
+        (int32).
+    """
+    if out is not None:
+        return into(out, linalg_inv_ex, A, check_errors=check_errors)
+    try:
+        out = ffi_new("int64_t[2]")
+        status = lib.py_linalg_inv_ex(A._h, check_errors, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "inv_ex", "A:tensor check_errors:bool", A, check_errors) from None
+    if status:
+        raise fail()
+    return linalg_inv_ex_result((wrap(out[0]), wrap(out[1])))
+
+
+def linalg_det(A, *, out=None):
+    """The determinant of each matrix.
+
+    Args:
+        A: Matrices [..., n, n] of float32 or float64.
+    """
+    if out is not None:
+        return into(out, linalg_det, A)
+    try:
+        out = lib.py_linalg_det(A._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "det", "A:tensor", A) from None
+    return wrap(out)
+
+
+def det(input, *, out=None):
+    """Another name of `linalg_det`."""
+    if out is not None:
+        return into(out, det, input)
+    try:
+        out = lib.py_det(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "det", "input:tensor", input) from None
+    return wrap(out)
+
+
+def linalg_slogdet(A, *, out=None):
+    """The sign of each determinant, and log(abs(it)).
+
+    Args:
+        A: Matrices [..., n, n] of float32 or float64.
+    """
+    if out is not None:
+        return into(out, linalg_slogdet, A)
+    try:
+        out = ffi_new("int64_t[2]")
+        status = lib.py_linalg_slogdet(A._h, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "slogdet", "A:tensor", A) from None
+    if status:
+        raise fail()
+    return linalg_slogdet_result((wrap(out[0]), wrap(out[1])))
+
+
+def slogdet(input, *, out=None):
+    """Another name of `linalg_slogdet`."""
+    if out is not None:
+        return into(out, slogdet, input)
+    try:
+        out = ffi_new("int64_t[2]")
+        status = lib.py_slogdet(input._h, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "slogdet", "input:tensor", input) from None
+    if status:
+        raise fail()
+    return slogdet_result((wrap(out[0]), wrap(out[1])))
+
+
+def logdet(input, *, out=None):
+    """log of each determinant; NaN where it is negative."""
+    if out is not None:
+        return into(out, logdet, input)
+    try:
+        out = lib.py_logdet(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "logdet", "input:tensor", input) from None
+    return wrap(out)
+
+
+def linalg_qr(A, mode='reduced', *, out=None):
+    """A = Q @ R with orthonormal columns in Q and R upper triangular.
+
+    Args:
+        A: Matrices [..., m, n].
+        mode: 'reduced': Q [..., m, k] and R [..., k, n] with k = min(m, n); 'complete': Q
+            [..., m, m] and R [..., m, n]; 'r': R alone, of the reduced form.
+    """
+    if out is not None:
+        return into(out, linalg_qr, A, mode)
+    try:
+        out = ffi_new("int64_t[2]")
+        status = lib.py_linalg_qr(A._h, c_string(mode), out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "qr", "A:tensor mode:str", A, mode) from None
+    if status:
+        raise fail()
+    return linalg_qr_result((wrap(out[0]), wrap(out[1])))
+
+
+def geqrf(input, *, out=None):
+    """QR by Householder reflectors: R and, below its diagonal, the reflectors; and their
+    factors.
+    """
+    if out is not None:
+        return into(out, geqrf, input)
+    try:
+        out = ffi_new("int64_t[2]")
+        status = lib.py_geqrf(input._h, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "geqrf", "input:tensor", input) from None
+    if status:
+        raise fail()
+    return geqrf_result((wrap(out[0]), wrap(out[1])))
+
+
+def linalg_householder_product(A, tau, *, out=None):
+    """The first n columns of the product of the reflectors.
+
+    Args:
+        A: Reflectors as geqrf gives them, [..., m, n] with m >= n.
+        tau: Their factors [..., k].
+    """
+    if out is not None:
+        return into(out, linalg_householder_product, A, tau)
+    try:
+        out = lib.py_linalg_householder_product(A._h, tau._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "householder_product", "A:tensor tau:tensor", A, tau) from None
+    return wrap(out)
+
+
+def orgqr(input, input2, *, out=None):
+    """Another name of `linalg_householder_product`.
+
+    Args:
+        input2: Their factors [..., k].
+    """
+    if out is not None:
+        return into(out, orgqr, input, input2)
+    try:
+        out = lib.py_orgqr(input._h, input2._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "orgqr", "input:tensor input2:tensor", input, input2) from None
+    return wrap(out)
+
+
+def ormqr(input, input2, input3, left=True, transpose=False, *, out=None):
+    """Product with the whole Q of the reflectors.
+
+    Args:
+        input2: Their factors.
+        input3: What is multiplied.
+        left: Whether Q is the first factor.
+        transpose: Whether Q is transposed.
+    """
+    if out is not None:
+        return into(out, ormqr, input, input2, input3, left, transpose)
+    try:
+        out = lib.py_ormqr(input._h, input2._h, input3._h, left, transpose)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "ormqr", "input:tensor input2:tensor input3:tensor left:bool transpose:bool", input, input2, input3, left, transpose) from None
+    return wrap(out)
+
+
+def linalg_eigh(A, UPLO='L', *, out=None):
+    """Eigenvalues of symmetric matrices, from the smallest, and orthonormal eigenvectors as
+    columns.
+
+    Args:
+        A: Matrices [..., n, n] of float32 or float64.
+        UPLO: Which triangle of A is read, 'L' or 'U'.
+    """
+    if out is not None:
+        return into(out, linalg_eigh, A, UPLO)
+    try:
+        out = ffi_new("int64_t[2]")
+        status = lib.py_linalg_eigh(A._h, c_string(UPLO), out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "eigh", "A:tensor UPLO:str", A, UPLO) from None
+    if status:
+        raise fail()
+    return linalg_eigh_result((wrap(out[0]), wrap(out[1])))
+
+
+def linalg_eigvalsh(A, UPLO='L', *, out=None):
+    """The eigenvalues of linalg_eigh.
+
+    Args:
+        A: Matrices [..., n, n] of float32 or float64.
+        UPLO: Which triangle of A is read, 'L' or 'U'.
+    """
+    if out is not None:
+        return into(out, linalg_eigvalsh, A, UPLO)
+    try:
+        out = lib.py_linalg_eigvalsh(A._h, c_string(UPLO))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "eigvalsh", "A:tensor UPLO:str", A, UPLO) from None
+    return wrap(out)
+
+
+def linalg_svd(A, full_matrices=True, *, driver=None, out=None):
+    """A = U @ diag(S) @ Vh, singular values from the largest.
+
+    Args:
+        A: Matrices [..., m, n].
+        full_matrices: Whether U is [..., m, m] and Vh [..., n, n]; if not, they are [...,
+            m, k] and [..., k, n] with k = min(m, n).
+        driver: There is one way; to be absent.
+    """
+    if out is not None:
+        return into(out, linalg_svd, A, full_matrices, driver=driver)
+    try:
+        out = ffi_new("int64_t[3]")
+        status = lib.py_linalg_svd(A._h, full_matrices, NULL if driver is None else c_string(driver), out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "svd", "A:tensor full_matrices:bool driver:str?", A, full_matrices, driver) from None
+    if status:
+        raise fail()
+    return linalg_svd_result((wrap(out[0]), wrap(out[1]), wrap(out[2])))
+
+
+def linalg_svdvals(A, *, driver=None, out=None):
+    """The singular values of linalg_svd.
+
+    Args:
+        A: Matrices [..., m, n].
+        driver: There is one way; to be absent.
+    """
+    if out is not None:
+        return into(out, linalg_svdvals, A, driver=driver)
+    try:
+        out = lib.py_linalg_svdvals(A._h, NULL if driver is None else c_string(driver))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "svdvals", "A:tensor driver:str?", A, driver) from None
+    return wrap(out)
+
+
+def svd(input, some=True, compute_uv=True, *, out=None):
+    """input = U @ diag(S) @ V.mT.
+
+    Args:
+        some: Whether U and V have min(m, n) columns.
+        compute_uv: Whether U and V are wanted; if not, they are zeros.
+    """
+    if out is not None:
+        return into(out, svd, input, some, compute_uv)
+    try:
+        out = ffi_new("int64_t[3]")
+        status = lib.py_svd(input._h, some, compute_uv, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "svd", "input:tensor some:bool compute_uv:bool", input, some, compute_uv) from None
+    if status:
+        raise fail()
+    return svd_result((wrap(out[0]), wrap(out[1]), wrap(out[2])))
+
+
+def linalg_pinv(A, *, atol=None, rtol=None, hermitian=False, out=None):
+    """Moore and Penrose's pseudo-inverse [..., n, m].
+
+    Args:
+        A: Matrices [..., m, n].
+        atol: Singular values up to it count as 0.
+        rtol: Those up to it times the largest do; absent: max(m, n) times the dtype's
+            epsilon, or 0 if atol is given.
+        hermitian: Whether A is symmetric.
+    """
+    if out is not None:
+        return into(out, linalg_pinv, A, atol=atol, rtol=rtol, hermitian=hermitian)
+    try:
+        atol_h, atol_kind, atol_i, atol_f = read_operand_or_none(atol)
+        rtol_h, rtol_kind, rtol_i, rtol_f = read_operand_or_none(rtol)
+        out = lib.py_linalg_pinv(A._h, atol_h, atol_kind, atol_i, atol_f, rtol_h, rtol_kind, rtol_i, rtol_f, hermitian)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "pinv", "A:tensor atol:operand? rtol:operand? hermitian:bool", A, atol, rtol, hermitian) from None
+    return wrap(out)
+
+
+def linalg_matrix_rank(A, *, atol=None, rtol=None, hermitian=False, out=None):
+    """How many singular values of each matrix are not 0 (int64).
+
+    Args:
+        A: Matrices [..., m, n].
+        atol: Singular values up to it count as 0.
+        rtol: Those up to it times the largest do; absent: max(m, n) times the dtype's
+            epsilon, or 0 if atol is given.
+        hermitian: Whether A is symmetric.
+    """
+    if out is not None:
+        return into(out, linalg_matrix_rank, A, atol=atol, rtol=rtol, hermitian=hermitian)
+    try:
+        atol_h, atol_kind, atol_i, atol_f = read_operand_or_none(atol)
+        rtol_h, rtol_kind, rtol_i, rtol_f = read_operand_or_none(rtol)
+        out = lib.py_linalg_matrix_rank(A._h, atol_h, atol_kind, atol_i, atol_f, rtol_h, rtol_kind, rtol_i, rtol_f, hermitian)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "matrix_rank", "A:tensor atol:operand? rtol:operand? hermitian:bool", A, atol, rtol, hermitian) from None
+    return wrap(out)
+
+
+def linalg_lstsq(A, B, rcond=None, *, driver=None, out=None):
+    """The X with the least norm of A @ X - B, and the least of its own.
+
+    Args:
+        A: Matrices [..., m, n].
+        B: Right-hand sides [..., m, k], or vectors [..., m] where the shape says so.
+        rcond: Singular values up to it times the largest count as 0; absent: max(m, n)
+            times the dtype's epsilon.
+        driver: 'gelsy', as absent, 'gelsd', 'gelss' or 'gels': which of rank (all but gels)
+            and singular_values (gelsd, gelss) have elements.
+
+    Returns:
+        X, the sums of squares that remain if m > n and the rank is n, the rank and the
+        singular values.
+    """
+    if out is not None:
+        return into(out, linalg_lstsq, A, B, rcond, driver=driver)
+    try:
+        out = ffi_new("int64_t[4]")
+        status = lib.py_linalg_lstsq(A._h, B._h, rcond is not None, 0.0 if rcond is None else rcond, NULL if driver is None else c_string(driver), out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "lstsq", "A:tensor B:tensor rcond:f64? driver:str?", A, B, rcond, driver) from None
+    if status:
+        raise fail()
+    return linalg_lstsq_result((wrap(out[0]), wrap(out[1]), wrap(out[2]), wrap(out[3])))
+
+
+def linalg_cond(A, p=None, *, out=None):
+    """norm(A, p) * norm(inv(A), p); by singular values, for 2 and -2, also of matrices that
+    are not square.
+
+    Args:
+        A: Matrices [..., n, n] of float32 or float64.
+        p: The norm's order, as of linalg_matrix_norm; absent: 2.
+    """
+    if out is not None:
+        return into(out, linalg_cond, A, p)
+    try:
+        p_kind, p_i, p_f = read_scalar_or_none(p)
+        out = lib.py_linalg_cond(A._h, p_kind, p_i, p_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "cond", "A:tensor p:scalar?", A, p) from None
+    return wrap(out)
+
+
+def linalg_matrix_exp(A, *, out=None):
+    """The exponential of matrices: the sum of A^k / k!.
+
+    Args:
+        A: Matrices [..., n, n] of float32 or float64.
+    """
+    if out is not None:
+        return into(out, linalg_matrix_exp, A)
+    try:
+        out = lib.py_linalg_matrix_exp(A._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "matrix_exp", "A:tensor", A) from None
+    return wrap(out)
+
+
+def matrix_exp(input, *, out=None):
+    """Another name of `linalg_matrix_exp`."""
+    if out is not None:
+        return into(out, matrix_exp, input)
+    try:
+        out = lib.py_matrix_exp(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "matrix_exp", "input:tensor", input) from None
+    return wrap(out)
+
+
+def linalg_tensorinv(A, ind=2, *, out=None):
+    """The inverse of tensordot by A: tensordot(tensorinv(A, ind), A, ind) is the identity.
+
+    Args:
+        A: A tensor whose first `ind` sizes have the product of the others.
+        ind: How many dimensions are rows.
+    """
+    if out is not None:
+        return into(out, linalg_tensorinv, A, ind)
+    try:
+        out = lib.py_linalg_tensorinv(A._h, ind)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "tensorinv", "A:tensor ind:i64", A, ind) from None
+    return wrap(out)
+
+
+def linalg_tensorsolve(A, B, dims=None, *, out=None):
+    """X of tensordot(A, X, X.ndim) = B.
+
+    Args:
+        A: A tensor whose sizes behind those of B have the product of B's.
+        B: The right-hand side.
+        dims: Dimensions of A that are moved to its end first.
+    """
+    if out is not None:
+        return into(out, linalg_tensorsolve, A, B, dims)
+    try:
+        dims_c, dims_c_n = optional_ints(dims, 0)
+        out = lib.py_linalg_tensorsolve(A._h, B._h, dims_c, dims_c_n)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "tensorsolve", "A:tensor B:tensor dims:i64[]?", A, B, dims) from None
+    return wrap(out)
+
+
 def index(input, indices):
     """Advanced indexing, as in input[indices]: index tensors broadcast, masks stand for their
     nonzero positions.
@@ -5853,10 +6717,10 @@ def linalg_matmul(input, other, *, out=None):
 
 
 def matrix_power(input, n, *, out=None):
-    """Products of n equal matrices; the identity for n = 0.
+    """Products of n equal matrices; the identity for n = 0, of inverses for n < 0.
 
     Args:
-        n: The exponent, not negative.
+        n: The exponent.
     """
     if out is not None:
         return into(out, matrix_power, input, n)
@@ -5980,11 +6844,12 @@ def linalg_vector_norm(input, ord=2, dim=None, keepdim=False, *, dtype=None, out
 
 
 def linalg_matrix_norm(input, ord=None, dim=(-2, -1), keepdim=False, *, dtype=None, out=None):
-    """Norm of matrices. Those by singular values, 2, -2 and 'nuc', are not supported.
+    """Norm of matrices. Python's 'nuc' is nuclear_norm.
 
     Args:
         ord: Absent ('fro' in Python): the root of the sum of squares; 1 and inf: the
-            largest sum of |x| of a column, of a row; -1 and -inf: the smallest.
+            largest sum of |x| of a column, of a row; -1 and -inf: the smallest; 2 and -2:
+            the largest and the smallest singular value.
         dim: The two dimensions of the matrices.
         keepdim: Whether reduced dimensions stay, with size 1.
         dtype: The dtype to convert to first.
@@ -5997,6 +6862,27 @@ def linalg_matrix_norm(input, ord=None, dim=(-2, -1), keepdim=False, *, dtype=No
         out = lib.py_linalg_matrix_norm(input._h, ord_kind, ord_i, ord_f, dim_c, len(dim_c), keepdim, DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         raise complain(error, "matrix_norm", "input:tensor ord:scalar? dim:i64[] keepdim:bool dtype:enum?", input, ord, dim, keepdim, dtype) from None
+    return wrap(out)
+
+
+def nuclear_norm(input, dim=(-2, -1), keepdim=False, *, axis=None, keepdims=None, out=None):
+    """The sum of the singular values of matrices.
+
+    Args:
+        dim: The two dimensions of the matrices.
+        keepdim: Whether reduced dimensions stay, with size 1.
+    """
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
+    if out is not None:
+        return into(out, nuclear_norm, input, dim, keepdim)
+    try:
+        dim_c = shape_list(dim)
+        out = lib.py_nuclear_norm(input._h, dim_c, len(dim_c), keepdim)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "nuclear_norm", "input:tensor dim:i64[] keepdim:bool", input, dim, keepdim) from None
     return wrap(out)
 
 
@@ -6488,6 +7374,27 @@ def cross_entropy(input, target, weight=None, *, ignore_index=-100, reduction='m
         out = lib.py_cross_entropy(input._h, target._h, 0 if weight is None else weight._h, ignore_index, REDUCTION[reduction], label_smoothing)
     except BAD_ARGUMENTS as error:
         raise complain(error, "cross_entropy", "input:tensor target:tensor weight:tensor? ignore_index:i64 reduction:enum label_smoothing:f64", input, target, weight, ignore_index, reduction, label_smoothing) from None
+    return wrap(out)
+
+
+def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weight=None, reduction='mean', ignore_index=None, label_smoothing=0.0):
+    """cross_entropy of linear(input, linear_weight, linear_bias). Where there are more classes
+    than features, rows are computed in chunks, and the logits [batch, classes] never held
+    at once.
+
+    Args:
+        linear_weight: The layer's weight [classes, ..., in_features].
+        target: int64 classes [batch, ...], or probabilities of the logits' shape.
+        linear_bias: The layer's bias [classes, ...], or absent.
+        weight: A factor for each class, or absent. The mean is weighted.
+        reduction: How the elements' losses are joined.
+        ignore_index: A target class that counts nothing; absent: -100.
+        label_smoothing: The share of the uniform distribution in the target, in [0, 1].
+    """
+    try:
+        out = lib.py_linear_cross_entropy(input._h, linear_weight._h, target._h, 0 if linear_bias is None else linear_bias._h, 0 if weight is None else weight._h, REDUCTION[reduction], ignore_index is not None, 0 if ignore_index is None else ignore_index, label_smoothing)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "linear_cross_entropy", "input:tensor linear_weight:tensor target:tensor linear_bias:tensor? weight:tensor? reduction:enum ignore_index:i64? label_smoothing:f64", input, linear_weight, target, linear_bias, weight, reduction, ignore_index, label_smoothing) from None
     return wrap(out)
 
 
@@ -10483,6 +11390,47 @@ def fractional_max_pool3d_with_indices(input, kernel_size, output_size=None, out
     if status:
         raise fail()
     return fractional_max_pool3d_with_indices_result((wrap(out[0]), wrap(out[1])))
+
+
+def profiler_start(record_shapes=False, profile_memory=False, device_times=False):
+    """Begins to profile the whole process. One profiler runs at a time.
+
+    Args:
+        record_shapes: Keep the shapes of each kernel's inputs.
+        profile_memory: Keep how much memory is in use after each kernel.
+        device_times: Measure how long a GPU computes, by events around each kernel; the
+            other times are those of the threads that send work.
+    """
+    try:
+        out = lib.py_profiler_start(record_shapes, profile_memory, device_times)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "profiler_start", "record_shapes:bool profile_memory:bool device_times:bool", record_shapes, profile_memory, device_times) from None
+    return Profiler.own(out)
+
+
+def profiler_range_begin(name):
+    """Begins a range of this thread, which contains what runs until profiler_range_end;
+    nothing where no profiler runs.
+
+    Args:
+        name: The name of what comes.
+    """
+    try:
+        status = lib.py_profiler_range_begin(c_string(name))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "profiler_range_begin", "name:str", name) from None
+    if status:
+        raise fail()
+
+
+def profiler_range_end():
+    """Ends the range that this thread began last."""
+    try:
+        status = lib.py_profiler_range_end()
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "profiler_range_end", "") from None
+    if status:
+        raise fail()
 
 
 def rand(*args, size=None, generator=None, dtype=None, device=None, requires_grad=False, out=None):
@@ -16457,6 +17405,83 @@ class LrScheduler(Handle):
         return take_numbers(out, count)
 
 
+class Profiler(Handle):
+    """What ops took while it was on: an activity for each kernel, each node of a backward and each named range, of all threads."""
+
+    __slots__ = ()
+    _release = lib.py_profiler_release
+
+    def stop(self):
+        """Ends it; from then on it can be asked for what it found. A second time does nothing."""
+        try:
+            status = lib.py_profiler_stop(self._h)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "stop", "self:handle", self) from None
+        if status:
+            raise fail()
+
+    def table(self, sort_by='', row_limit=100, group_by_input_shape=False):
+        """A table of all activities, a row for each name: time of their own, time with what they
+        contain, memory, calls.
+
+        Args:
+            sort_by: cpu_time_total, self_cpu_time_total, cpu_time, count, cpu_memory_usage,
+                self_cpu_memory_usage, and of a GPU device_time_total, self_device_time_total;
+                empty: in the order in which they began.
+            row_limit: How many rows at most; -1: all.
+            group_by_input_shape: Give each combination of shapes a row.
+        """
+        try:
+            out = lib.py_profiler_table(self._h, c_string(sort_by), row_limit, group_by_input_shape)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "table", "self:handle sort_by:str row_limit:i64 group_by_input_shape:bool", self, sort_by, row_limit, group_by_input_shape) from None
+        return take_text(out)
+
+    def memory_summary(self, row_limit=10):
+        """Where the most memory was in use on each device, and which ops and ranges took it until
+        then.
+
+        Args:
+            row_limit: How many rows at most; -1: all.
+        """
+        try:
+            out = lib.py_profiler_memory_summary(self._h, row_limit)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "memory_summary", "self:handle row_limit:i64", self, row_limit) from None
+        return take_text(out)
+
+    def activities(self):
+        """All activities in the order in which they began.
+
+        Returns:
+            The names, the shapes of inputs, and int64 [activities, 11]: kind (0: kernel, 1:
+            node of a backward, 2: range), thread, start, duration, time of its own, a GPU's
+            time, a GPU's time of its own (nanoseconds), memory, memory of its own, memory in
+            use afterwards (bytes), the number of the activity around it or -1.
+        """
+        try:
+            out = ffi_new("int64_t[3]")
+            status = lib.py_profiler_activities(self._h, out)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "activities", "self:handle", self) from None
+        if status:
+            raise fail()
+        return profiler_activities_result((take_texts(out[0]), take_texts(out[1]), wrap(out[2])))
+
+    def export_chrome_trace(self, path):
+        """Writes all activities as JSON that chrome://tracing and ui.perfetto.dev show.
+
+        Args:
+            path: The file.
+        """
+        try:
+            status = lib.py_profiler_export_chrome_trace(self._h, c_path(path))
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "export_chrome_trace", "self:handle path:path", self, path) from None
+        if status:
+            raise fail()
+
+
 class Node(Handle):
     """A recorded operation: the graph behind it lives as long as the handle."""
 
@@ -16622,6 +17647,22 @@ device_capability_result = result_type("device_capability", "major minor")
 get_device_properties_result = result_type("get_device_properties", "name major minor multi_processor_count total_memory")
 device_memory_result = result_type("device_memory", "free total peak_allocated peak_reserved")
 get_tf32_result = result_type("get_tf32", "matmul convolution")
+linalg_cholesky_ex_result = result_type("cholesky_ex", "L info")
+linalg_lu_factor_result = result_type("lu_factor", "LU pivots")
+linalg_lu_factor_ex_result = result_type("lu_factor_ex", "LU pivots info")
+linalg_lu_result = result_type("lu", "P L U")
+lu_unpack_result = result_type("lu_unpack", "P L U")
+linalg_solve_ex_result = result_type("solve_ex", "result info")
+triangular_solve_result = result_type("triangular_solve", "solution cloned_coefficient")
+linalg_inv_ex_result = result_type("inv_ex", "inverse info")
+linalg_slogdet_result = result_type("slogdet", "sign logabsdet")
+slogdet_result = result_type("slogdet", "sign logabsdet")
+linalg_qr_result = result_type("qr", "Q R")
+geqrf_result = result_type("geqrf", "a tau")
+linalg_eigh_result = result_type("eigh", "eigenvalues eigenvectors")
+linalg_svd_result = result_type("svd", "U S Vh")
+svd_result = result_type("svd", "U S V")
+linalg_lstsq_result = result_type("lstsq", "solution residuals rank singular_values")
 module_named_parameters_result = result_type("module_named_parameters", "names tensors")
 module_named_buffers_result = result_type("module_named_buffers", "names tensors")
 module_state_dict_result = result_type("module_state_dict", "names tensors")
@@ -16634,6 +17675,7 @@ adaptive_max_pool2d_with_indices_result = result_type("adaptive_max_pool2d_with_
 adaptive_max_pool3d_with_indices_result = result_type("adaptive_max_pool3d_with_indices", "values indices")
 fractional_max_pool2d_with_indices_result = result_type("fractional_max_pool2d_with_indices", "values indices")
 fractional_max_pool3d_with_indices_result = result_type("fractional_max_pool3d_with_indices", "values indices")
+profiler_activities_result = result_type("profiler_activities", "names shapes numbers")
 lstm_result = result_type("lstm", "output h_n c_n")
 lstm_packed_result = result_type("lstm_packed", "output h_n c_n")
 gru_result = result_type("gru", "output h_n")
@@ -16681,6 +17723,20 @@ METHODS = {
     "pin_memory": tensor_pin_memory,
     "is_pinned": tensor_is_pinned,
     "record_stream": tensor_record_stream,
+    "cholesky": cholesky,
+    "cholesky_solve": cholesky_solve,
+    "cholesky_inverse": cholesky_inverse,
+    "lu_solve": lu_solve,
+    "triangular_solve": triangular_solve,
+    "inverse": inverse,
+    "det": det,
+    "slogdet": slogdet,
+    "logdet": logdet,
+    "geqrf": geqrf,
+    "orgqr": orgqr,
+    "ormqr": ormqr,
+    "svd": svd,
+    "matrix_exp": matrix_exp,
     "index": index,
     "index_put": index_put,
     "index_put_": index_put_,
@@ -17171,6 +18227,7 @@ NAMESPACES = {
         "nll_loss": nll_loss,
         "ctc_loss": ctc_loss,
         "cross_entropy": cross_entropy,
+        "linear_cross_entropy": linear_cross_entropy,
         "binary_cross_entropy": binary_cross_entropy,
         "binary_cross_entropy_with_logits": binary_cross_entropy_with_logits,
         "linear": linear,
@@ -17276,6 +18333,32 @@ NAMESPACES = {
         "affine_grid": affine_grid,
     },
     "linalg": {
+        "cholesky": linalg_cholesky,
+        "cholesky_ex": linalg_cholesky_ex,
+        "lu_factor": linalg_lu_factor,
+        "lu_factor_ex": linalg_lu_factor_ex,
+        "lu": linalg_lu,
+        "lu_solve": linalg_lu_solve,
+        "solve": linalg_solve,
+        "solve_ex": linalg_solve_ex,
+        "solve_triangular": linalg_solve_triangular,
+        "inv": linalg_inv,
+        "inv_ex": linalg_inv_ex,
+        "det": linalg_det,
+        "slogdet": linalg_slogdet,
+        "qr": linalg_qr,
+        "householder_product": linalg_householder_product,
+        "eigh": linalg_eigh,
+        "eigvalsh": linalg_eigvalsh,
+        "svd": linalg_svd,
+        "svdvals": linalg_svdvals,
+        "pinv": linalg_pinv,
+        "matrix_rank": linalg_matrix_rank,
+        "lstsq": linalg_lstsq,
+        "cond": linalg_cond,
+        "matrix_exp": linalg_matrix_exp,
+        "tensorinv": linalg_tensorinv,
+        "tensorsolve": linalg_tensorsolve,
         "matmul": linalg_matmul,
         "matrix_power": matrix_power,
         "multi_dot": linalg_multi_dot,
@@ -17501,6 +18584,21 @@ NAMESPACES = {
         "fill_": fill_,
         "zero_": zero_,
         "reset_peak_memory_stats": reset_peak_memory_stats,
+        "cholesky": cholesky,
+        "cholesky_solve": cholesky_solve,
+        "cholesky_inverse": cholesky_inverse,
+        "lu_unpack": lu_unpack,
+        "lu_solve": lu_solve,
+        "triangular_solve": triangular_solve,
+        "inverse": inverse,
+        "det": det,
+        "slogdet": slogdet,
+        "logdet": logdet,
+        "geqrf": geqrf,
+        "orgqr": orgqr,
+        "ormqr": ormqr,
+        "svd": svd,
+        "matrix_exp": matrix_exp,
         "index_put": index_put,
         "index_put_": index_put_,
         "index_select": index_select,
@@ -17558,6 +18656,7 @@ NAMESPACES = {
         "matrix_power": matrix_power,
         "chain_matmul": chain_matmul,
         "trace": trace,
+        "nuclear_norm": nuclear_norm,
         "cosine_similarity": cosine_similarity,
         "pairwise_distance": pairwise_distance,
         "dist": dist,

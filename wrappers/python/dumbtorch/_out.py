@@ -22,7 +22,7 @@ def into(out, function, *args, **options):
     _check_tensors(name, out, outs)
     if not many:
         _take_from(out, options)
-    made = function(*args, **options)
+    made = _called(function, args, options)
     results = made if isinstance(made, tuple) else (made,)
     if len(results) != len(outs) or many != isinstance(made, tuple):
         wanted = f"tuple of {len(results)} Tensors" if isinstance(made, tuple) else "Tensor"
@@ -35,6 +35,20 @@ def into(out, function, *args, **options):
     for place, result in zip(outs, results, strict=True):
         _write(place, result)
     return type(made)(outs) if many else out
+
+
+def _called(function, args, options):
+    """What it gives without autocast, which leaves results that are given alone."""
+    from . import _ops
+
+    devices = [d for d in ("cpu", "cuda") if _ops.is_autocast_enabled(d)]
+    for device in devices:
+        _ops.set_autocast_enabled(device, False)
+    try:
+        return function(*args, **options)
+    finally:
+        for device in devices:
+            _ops.set_autocast_enabled(device, True)
 
 
 def _check_tensors(name: str, out, outs: tuple) -> None:

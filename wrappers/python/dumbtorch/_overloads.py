@@ -3,7 +3,7 @@ the generated function in `_ops.py`."""
 
 from __future__ import annotations
 
-from . import _ops, _types
+from . import _ops, _types, linalg
 from ._out import into
 from ._tensor_type import TensorBase
 from .linalg import _order_of
@@ -253,8 +253,27 @@ def norm(
     if p == "fro" and isinstance(dim, (list, tuple)) and len(dim) > 2:
         dims = " ".join(map(str, dim))
         raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {dims}")
+    if p == "nuc":
+        dim = (0, 1) if dim is None else dim
+        return linalg.matrix_norm(input, p, dim, keepdim, dtype=dtype, out=out)
     order = _order_of(p)
     return _ops.norm(input, 2 if order is None else order, dim, keepdim, dtype=dtype, out=out)
+
+
+def lu(A, pivot=True, get_infos=False):
+    """The older form of linalg.lu_factor: (LU, pivots), and codes of failure where they are asked for."""
+    factors, pivots, info = _ops.linalg_lu_factor_ex(A, pivot=pivot)
+    return (factors, pivots, info) if get_infos else (factors, pivots)
+
+
+def qr(input, some=True, *, out=None):
+    """The older form of linalg.qr."""
+    return _ops.linalg_qr(input, "reduced" if some else "complete", out=out)
+
+
+def pinverse(input, rcond=1e-15):
+    """The older form of linalg.pinv."""
+    return _ops.linalg_pinv(input, rtol=rcond)
 
 
 def var_mean(
@@ -555,7 +574,7 @@ _LISTED = (
     einsum, tensordot, chain_matmul, cdist, gradient, where, nonzero, round, repeat_interleave, tensor_split,
     hsplit, vsplit, dsplit, meshgrid, broadcast_tensors, broadcast_shapes, block_diag, cartesian_prod,
     atleast_1d, atleast_2d, atleast_3d, median, nanmedian, unique, unique_consecutive, scatter, scatter_,
-    round_, bernoulli_, random_, conv1d, conv2d, conv3d, lstm, gru, rnn_tanh, rnn_relu,
+    lu, qr, pinverse, round_, bernoulli_, random_, conv1d, conv2d, conv3d, lstm, gru, rnn_tanh, rnn_relu,
 )  # fmt: skip
 FUNCTIONS = {f.__name__: f for f in _LISTED}
 FUNCTIONS |= {f"{name}_copy": _copying(name) for name in _COPIES}
@@ -565,7 +584,7 @@ METHODS = {
         *(max, min, split, var, std, norm, nonzero, scatter, scatter_, round, round_),
         *(repeat_interleave, tensor_split, hsplit, vsplit, dsplit),
         *(median, nanmedian, unique, unique_consecutive),
-        *(bernoulli, bernoulli_, random_),
+        *(bernoulli, bernoulli_, random_, lu, qr, pinverse),
     )
 }
 METHODS |= {"where": _where_method, "view": _view_method, "polygamma": _polygamma_method}

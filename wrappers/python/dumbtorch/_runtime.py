@@ -40,6 +40,10 @@ class CancelledError(RuntimeError):
     """A progress function has asked to stop."""
 
 
+class LinAlgError(RuntimeError):
+    """A matrix is singular or not positive-definite, or an algorithm did not converge."""
+
+
 _STATUS = {number: name for name, number in _enums.STATUS.items()}
 _EXCEPTIONS = {
     "type_error": TypeError,
@@ -50,6 +54,7 @@ _EXCEPTIONS = {
     "out_of_memory": OutOfMemoryError,
     "io": OSError,
     "cancelled": CancelledError,
+    "linalg_error": LinAlgError,
 }
 CALLBACK_FAILED = _enums.STATUS["callback"]
 
@@ -254,6 +259,11 @@ def int_list(x, count: int) -> tuple | list:
     if isinstance(x, _SEQUENCE):
         return x
     return (x,) * count if hasattr(x, "__index__") or not count else tuple(x)
+
+
+def all_between(x: float | tuple, low: float, high: float) -> bool:
+    """Whether that holds for a number, or for all of a list."""
+    return all(low < n < high for n in (x if isinstance(x, _SEQUENCE) else (x,)))
 
 
 def optional_ints(x, count: int):

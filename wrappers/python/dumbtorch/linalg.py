@@ -1,16 +1,23 @@
-"""torch.linalg: products and norms of vectors and matrices."""
+"""torch.linalg: products, norms and factorisations of vectors and matrices."""
 
 from __future__ import annotations
 
-from . import _ops
+import math
+
+from . import _missing, _ops
+from ._runtime import LinAlgError
+
+__getattr__ = _missing.getattr_of(__name__)
 
 globals().update(_ops.NAMESPACES["linalg"])
 
-__all__ = list(_ops.NAMESPACES["linalg"])
+__all__ = [*_ops.NAMESPACES["linalg"], "LinAlgError"]
 
 
 def matrix_norm(input, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=None):
-    """Norm of matrices: "fro", 1, -1, inf or -inf."""
+    """Norm of matrices: "fro", "nuc", 1, -1, 2, -2, inf or -inf."""
+    if ord == "nuc":
+        return _ops.nuclear_norm(input if dtype is None else input.to(dtype), dim, keepdim, out=out)
     return _ops.linalg_matrix_norm(input, _order_of(ord), dim, keepdim, dtype=dtype, out=out)
 
 
@@ -27,11 +34,35 @@ def norm(input, ord=None, dim=None, keepdim=False, *, dtype=None, out=None):
     return matrix_norm(input, ord, dim, keepdim, dtype=dtype, out=out)
 
 
+def cond(A, p=None, *, out=None):
+    """norm(A, p) * norm(inv(A), p), by singular values where p is None, 2 or -2."""
+    if not isinstance(p, str):
+        return _ops.linalg_cond(A, p, out=out)
+    if p not in ("fro", "nuc"):
+        raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
+    if A.numel() == 0:  # whatever the order
+        return _ops.linalg_cond(A, 1, out=out)
+    inverse, info = _ops.linalg_inv_ex(A)
+    inverse = inverse.masked_fill((info > 0).unsqueeze(-1).unsqueeze(-1), math.inf)
+    # Autocast has made the inverse float32.
+    return _ops.mul(matrix_norm(A, p, dtype=inverse.dtype), matrix_norm(inverse, p), out=out)
+
+
+def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None, out=None):
+    """The pseudo-inverse; `rcond` is an older name of `rtol`."""
+    rtol = rcond if rtol is None else rtol
+    return _ops.linalg_pinv(A, atol=atol, rtol=rtol, hermitian=hermitian, out=out)
+
+
+def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None, out=None):
+    """How many singular values are not 0; `tol` is an older name of `atol`, with 0 for `rtol`."""
+    if tol is not None:
+        atol, rtol = tol, 0.0
+    return _ops.linalg_matrix_rank(A, atol=atol, rtol=rtol, hermitian=hermitian, out=out)
+
+
 def _order_of(name):
     """The order of a norm as a number, None for "fro"."""
-    if name == "nuc":
-        message = "order nuc is made of singular values, which are not supported"
-        raise NotImplementedError(f"linalg.matrix_norm: {message}")
     if isinstance(name, str) and name != "fro":
         raise RuntimeError(f"linalg.matrix_norm: Order {name} not supported.")
     return None if name == "fro" else name

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from . import _ops, _overloads
+from . import _missing, _ops, _overloads
+
+__getattr__ = _missing.getattr_of(__name__)
 
 # Where torch.special has a name of its own for a function of torch.
 _NAMES = {

@@ -1,14 +1,19 @@
 """Modules: layers, containers, losses."""
 
+from .. import _missing
 from . import functional, init, modules, parallel, utils
 from .modules import *  # noqa: F403
 from .parallel import DataParallel
-from .parameter import Buffer, Parameter
+from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
+
+__getattr__ = _missing.getattr_of(__name__)
 
 __all__ = [
     "Buffer",
     "DataParallel",
     "Parameter",
+    "UninitializedBuffer",
+    "UninitializedParameter",
     "functional",
     "init",
     "modules",

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from .. import _ops, _overloads
+import warnings
+
+from .. import _missing, _ops, _overloads
+
+__getattr__ = _missing.getattr_of(__name__)
 
 globals().update(_ops.NAMESPACES["functional"])
 
@@ -13,9 +17,30 @@ conv2d = _overloads.conv2d
 conv3d = _overloads.conv3d
 
 
-def softmax(input, dim, *, dtype=None):
+def _dim_of(name, input, dim):
+    """Where programs older than `dim` mean the dimension of classes, as PyTorch takes it, with its warning."""
+    if dim is not None:
+        return dim
+    warnings.warn(
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
+        stacklevel=3,
+    )
+    return 0 if input.ndim in (0, 1, 3) else 1
+
+
+def softmax(input, dim=None, _stacklevel=3, dtype=None):
     """exp(input) / sum(exp(input)) along a dimension."""
-    return _ops.softmax(input, dim, dtype=dtype)
+    return _ops.softmax(input, _dim_of("softmax", input, dim), dtype=dtype)
+
+
+def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
+    """The logarithm of softmax."""
+    return _ops.log_softmax(input, _dim_of("log_softmax", input, dim), dtype=dtype)
+
+
+def softmin(input, dim=None, _stacklevel=3, dtype=None):
+    """softmax of -input."""
+    return _ops.softmin(input, _dim_of("softmin", input, dim), dtype=dtype)
 
 
 def max_pool1d(

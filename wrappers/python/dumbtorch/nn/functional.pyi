@@ -38,6 +38,7 @@ from .._ops import multilabel_margin_loss as multilabel_margin_loss
 from .._ops import multilabel_soft_margin_loss as multilabel_soft_margin_loss
 from .._ops import nll_loss as nll_loss
 from .._ops import cross_entropy as cross_entropy
+from .._ops import linear_cross_entropy as linear_cross_entropy
 from .._ops import binary_cross_entropy as binary_cross_entropy
 from .._ops import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
 from .._ops import linear as linear
@@ -48,7 +49,6 @@ from .._ops import rms_norm as rms_norm
 from .._ops import group_norm as group_norm
 from .._ops import instance_norm as instance_norm
 from .._ops import local_response_norm as local_response_norm
-from .._ops import log_softmax as log_softmax
 from .._ops import functional_dropout as dropout
 from .._ops import dropout_ as dropout_
 from .._ops import functional_dropout1d as dropout1d
@@ -101,7 +101,6 @@ from .._ops import functional_mish as mish
 from .._ops import mish_ as mish_
 from .._ops import glu as glu
 from .._ops import prelu as prelu
-from .._ops import softmin as softmin
 from .._ops import max_pool1d_with_indices as max_pool1d_with_indices
 from .._ops import avg_pool1d as avg_pool1d
 from .._ops import max_pool2d_with_indices as max_pool2d_with_indices
@@ -128,7 +127,9 @@ from .._ops import interpolate_aligned as interpolate_aligned
 from .._ops import grid_sample as grid_sample
 from .._ops import affine_grid as affine_grid
 
-def softmax(input, dim, *, dtype=None) -> Any: ...
+def softmax(input, dim=None, _stacklevel=3, dtype=None) -> Any: ...
+def log_softmax(input, dim=None, _stacklevel=3, dtype=None) -> Any: ...
+def softmin(input, dim=None, _stacklevel=3, dtype=None) -> Any: ...
 def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False) -> Any: ...
 def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False) -> Any: ...
 def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False) -> Any: ...

@@ -6,9 +6,11 @@ import functools
 import math
 import warnings
 
-from .. import _ops
+from .. import _missing, _ops
 from .._types import float64
 from ..autograd.grad_mode import no_grad
+
+__getattr__ = _missing.getattr_of(__name__)
 
 _GAINS = {
     "linear": 1.0, "conv1d": 1.0, "conv2d": 1.0, "conv3d": 1.0, "conv_transpose1d": 1.0,

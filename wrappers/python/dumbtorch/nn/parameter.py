@@ -42,3 +42,72 @@ class Buffer(Tensor):
 
     def __init__(self, data=None, *, persistent=True):
         pass  # as above
+
+
+def is_lazy(tensor) -> bool:
+    """Whether it is a parameter or buffer that is not made yet."""
+    return isinstance(tensor, _Uninitialized)
+
+
+class _Uninitialized:
+    """What a lazy module has until the first call: a tensor without a size."""
+
+    def __new__(cls, requires_grad=None, device=None, dtype=None, **kwargs):
+        if requires_grad is not None:
+            kwargs["requires_grad"] = requires_grad
+        return super().__new__(cls, _ops.empty((0,), device=device, dtype=dtype), **kwargs)
+
+    def __init__(self, requires_grad=None, device=None, dtype=None, **kwargs):
+        pass  # as above
+
+    def materialize(self, shape, device=None, dtype=None) -> None:
+        """Becomes a tensor of this size, with arbitrary contents."""
+        dtype, device = dtype or self.dtype, device or self.device
+        self.__class__ = self.cls_to_become
+        self.data = _ops.empty(tuple(shape), device=device, dtype=dtype)
+
+    @property
+    def shape(self):
+        """There is none yet."""
+        raise RuntimeError(
+            "Can't access the shape of an uninitialized parameter or buffer. This error usually "
+            "happens in `load_state_dict` when trying to load an uninitialized parameter into an "
+            "initialized one. Call `forward` to initialize the parameters before accessing their "
+            "attributes."
+        )
+
+    def numel(self):
+        """There is no number yet."""
+        raise ValueError(
+            "Attempted to use an uninitialized parameter in numel. This error happens when you are "
+            "using a `LazyModule` or explicitly manipulating "
+            f"`torch.nn.parameter.{type(self).__name__}` objects. When using LazyModules Call "
+            "`forward` with a dummy batch to initialize the parameters before calling torch functions"
+        )
+
+    def detach(self):
+        """Itself: there is nothing to share."""
+        return self
+
+    def __deepcopy__(self, memo):
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(device=self.device, dtype=self.dtype)
+        return memo[id(self)]
+
+    def __reduce_ex__(self, protocol):
+        return type(self), (None, str(self.device), self.dtype)
+
+    def __repr__(self):
+        return f"<{type(self).__name__}>"
+
+
+class UninitializedParameter(_Uninitialized, Parameter):
+    """A parameter whose size is not known yet."""
+
+    cls_to_become = Parameter
+
+
+class UninitializedBuffer(_Uninitialized, Buffer):
+    """A buffer whose size is not known yet."""
+
+    cls_to_become = Buffer

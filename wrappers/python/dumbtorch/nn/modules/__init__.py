@@ -1,10 +1,11 @@
 """Layers (generated from the schema), containers and the base class."""
 
 from . import batchnorm as batchnorm
-from . import layers
+from . import layers, lazy
 from .activation import MultiheadAttention
 from .container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from .layers import *  # noqa: F403
+from .lazy import *  # noqa: F403
 from .loss import TripletMarginWithDistanceLoss
 from .module import Module
 from .rnn import GRU, LSTM, RNN, RNNBase
@@ -22,4 +23,4 @@ __all__ = [
     "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer",
     "TripletMarginWithDistanceLoss",
 ]  # fmt: skip
-__all__ += layers.__all__
+__all__ += layers.__all__ + lazy.__all__

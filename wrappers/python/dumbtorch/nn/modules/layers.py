@@ -4,7 +4,7 @@
 import math
 
 from ... import _ops
-from ..._runtime import int_list
+from ..._runtime import all_between, int_list
 from ...autograd.grad_mode import no_grad
 from .. import functional
 from ..parameter import Parameter
@@ -2532,6 +2532,8 @@ class FractionalMaxPool2d(Module):
             raise ValueError("FractionalMaxPool2d requires specifying either an output size, or a pooling ratio")
         if not ((output_size is None) or (output_ratio is None)):
             raise ValueError("only one of output_size and output_ratio may be specified")
+        if not ((output_ratio is None) or all_between(output_ratio, 0, 1)):
+            raise ValueError("output_ratio must be between 0 and 1")
         self.kernel_size = kernel_size
         self.output_size = output_size
         self.output_ratio = output_ratio
@@ -2565,6 +2567,8 @@ class FractionalMaxPool3d(Module):
             raise ValueError("FractionalMaxPool3d requires specifying either an output size, or a pooling ratio")
         if not ((output_size is None) or (output_ratio is None)):
             raise ValueError("only one of output_size and output_ratio may be specified")
+        if not ((output_ratio is None) or all_between(output_ratio, 0, 1)):
+            raise ValueError("output_ratio must be between 0 and 1")
         self.kernel_size = kernel_size
         self.output_size = output_size
         self.output_ratio = output_ratio

@@ -10,7 +10,6 @@ from collections import OrderedDict, namedtuple
 from collections.abc import Mapping
 from functools import partial
 
-from ... import _ops
 from ..._tensor import Tensor
 from ...autograd.grad_mode import no_grad
 from ...utils.hooks import RemovableHandle, add_hook
@@ -66,7 +65,7 @@ class StateDict:
     def _save_to_state_dict(self, destination, prefix: str, keep_vars: bool) -> None:
         """Adds this module's own entries."""
         for name, tensor in self._state():
-            destination[prefix + name] = tensor if keep_vars else _ops.detach(tensor)
+            destination[prefix + name] = tensor if keep_vars else tensor.detach()
         if type(self).get_extra_state is not StateDict.get_extra_state:
             destination[prefix + _EXTRA] = self.get_extra_state()
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from . import amp as amp
+
 __all__ = [
+    "amp",
     "current_device",
     "device_count",
     "is_available",

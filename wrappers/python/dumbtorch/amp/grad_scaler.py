@@ -1,39 +1,14 @@
-"""torch.amp: GradScaler, and autocast where it is turned off. Models of float16 and bfloat16 are made by to(dtype)."""
+"""torch.amp.GradScaler: a loss that is scaled so that gradients of float16 do not vanish."""
 
 from __future__ import annotations
 
 import functools
 import warnings
 
-from . import _ops, cuda
-from .autograd.grad_mode import no_grad
+from .. import _ops
+from ..autograd.grad_mode import no_grad
 
-__all__ = ["GradScaler", "autocast", "is_autocast_available"]
-
-
-def is_autocast_available(device_type: str) -> bool:
-    """False: dtypes are the program's own."""
-    return False
-
-
-class autocast:
-    """Not supported, but for enabled=False, which does nothing."""
-
-    def __init__(self, device_type="cuda", dtype=None, enabled=True, cache_enabled=None):
-        if enabled:
-            raise NotImplementedError(
-                "autocast: dtypes are not changed behind a program; model.to(torch.bfloat16) makes one of "
-                "narrow numbers, and enabled=False turns this off"
-            )
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        return False
-
-    def __call__(self, function):
-        return function
+__all__ = ["GradScaler"]
 
 
 class GradScaler:
@@ -50,7 +25,7 @@ class GradScaler:
         enabled=True,
     ):
         self._device, self._enabled = device, enabled
-        if enabled and device == "cuda" and not cuda.is_available():
+        if enabled and device == "cuda" and _ops.cuda_device_count() == 0:
             warnings.warn(
                 "torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.",
                 stacklevel=2,

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import OrderedDict
 from contextlib import contextmanager
 
-from . import _graph, _ops
-from ._runtime import OutOfMemoryError as _OutOfMemoryError
-from ._typed_tensors import TYPES
-from ._types import device as _device
-from .random import default_generator
+from .. import _graph, _ops
+from .._runtime import OutOfMemoryError as _OutOfMemoryError
+from .._typed_tensors import TYPES
+from .._types import device as _device
+from ..random import default_generator
+from . import amp as amp
 
 CUDAGraph = _graph.Graph
 
@@ -107,8 +108,11 @@ def get_device_capability(device=None) -> tuple[int, int]:
 
 
 def synchronize(device=None) -> None:
-    """Waits until the device has done everything it was asked to."""
-    _ops.synchronize(_where(device))
+    """Waits until the device has done everything it was asked to; without CUDA there is nothing to
+    wait for.
+    """
+    if is_available():
+        _ops.synchronize(_where(device))
 
 
 def manual_seed(seed: int) -> None:

@@ -1,0 +1,66 @@
+// Cholesky factors and what is solved with them.
+#include "core/autograd/record.h"
+#include "core/ops/checks.h"
+#include "core/ops/factor.gen.h"
+#include "core/ops/factor/parts.h"
+#include "core/ops/indexing.gen.h"
+#include "core/ops/linalg.gen.h"
+#include "core/ops/pointwise.gen.h"
+#include "core/runtime/backend.h"
+#include "core/runtime/calls/factor.gen.h"
+
+namespace dt {
+namespace {
+
+// With P = tril(L^T gL), its diagonal halved: gA = L^-T P L^-1, made symmetric. (Iain Murray,
+// "Differentiation of the Cholesky decomposition", 2016.)
+Tensor cholesky_gradient(const Tensor& l, const Tensor& g) {
+  const Tensor p = tril(matmul(turned(l), g));
+  const Tensor symmetric = mul(add(p, turned(tril(p, -1))), 0.5);
+  const Tensor left = linalg_solve_triangular(turned(l), symmetric, true);
+  return linalg_solve_triangular(l, left, false, false);
+}
+
+}  // namespace
+
+std::tuple<Tensor, Tensor> linalg_cholesky_ex(const Tensor& A, bool upper, bool check_errors) {
+  check_real_square(A, "linalg.cholesky", "cholesky_cpu");
+  const int64_t n = A.size(-1);
+  const Tensor x = joined(upper ? turned(A) : A);
+  const Tensor y = empty_matrices(A, batch_of(A), n, n), info = empty_codes(A, batch_of(A));
+  CholeskyCall call;
+  call.l = joined_view(upper ? turned(y) : y, 2);
+  call.info = joined_view(info, 0);
+  call.a = x;
+  run(op::cholesky, call);
+  if (check_errors) check_codes(info, Failed::kCholesky, "linalg.cholesky");
+  if (!needs_graph(A)) return {y, info};
+  record("LinalgCholeskyExBackward0", y, {A}, [upper, y = Saved::output(y)](BackwardCall& b) {
+    const Tensor l = y.get(b.node);
+    b.results[0] =
+        upper ? cholesky_gradient(turned(l), turned(b.grad())) : cholesky_gradient(l, b.grad());
+  });
+  return {y, info};
+}
+
+Tensor linalg_cholesky(const Tensor& A, bool upper) {
+  return std::get<0>(linalg_cholesky_ex(A, upper, true));
+}
+
+Tensor cholesky_solve(const Tensor& input, const Tensor& input2, bool upper) {
+  DT_CHECK(input.ndim() >= 2, kRuntimeError, "b should have at least 2 dimensions, but has ",
+           input.ndim(), " dimensions instead");
+  DT_CHECK(input2.ndim() >= 2, kRuntimeError, "u should have at least 2 dimensions, but has ",
+           input2.ndim(), " dimensions instead");
+  check_same_dtype(input2, input, "cholesky_solve");
+  const Tensor l = upper ? turned(input2) : input2;
+  const Tensor y = linalg_solve_triangular(l, input, false);
+  return linalg_solve_triangular(turned(l), y, true);
+}
+
+Tensor cholesky_inverse(const Tensor& input, bool upper) {
+  check_real_square(input, "cholesky_inverse", "cholesky_inverse_out_cpu");
+  return cholesky_solve(identities(input, batch_of(input), input.size(-1)), input, upper);
+}
+
+}  // namespace dt

@@ -1,0 +1,99 @@
+// Determinants, from LU factors.
+#include <limits>
+
+#include "core/autograd/record.h"
+#include "core/ops/checks.h"
+#include "core/ops/creation.gen.h"
+#include "core/ops/factor.gen.h"
+#include "core/ops/factor/parts.h"
+#include "core/ops/linalg.gen.h"
+#include "core/ops/linalg/checks.h"
+#include "core/ops/pointwise.gen.h"
+#include "core/ops/pointwise_logic.gen.h"
+#include "core/ops/reduce.gen.h"
+#include "core/ops/shapes.gen.h"
+
+namespace dt {
+namespace {
+
+struct Pieces {
+  Tensor lu, pivots, diagonal, parity;  // parity: 1 or -1, of the exchanges of rows
+};
+
+Pieces pieces_of(const Tensor& A) {
+  const GradMode no_grad(false);
+  const auto [lu, pivots, info] = linalg_lu_factor_ex(A.detach());
+  const Tensor own = arange(1, A.size(-1) + 1, 1, pivots.dtype(), A.device());
+  const Tensor exchanges = sum(ne(pivots, own), {{-1}});
+  const Tensor parity = add(mul(remainder(exchanges, 2), -2), 1);
+  return {lu, pivots, diagonal(lu, 0, -2, -1), to_dtype(parity, A.dtype())};
+}
+
+// g times the inverse's transpose: of the transposed system.
+Tensor inverse_gradient(const Tensor& a, const Tensor& g) {
+  const Tensor right = diag_embed(expand(unsqueeze(g, -1), batch_of(a, 1)));
+  return linalg_solve(turned(a), right);
+}
+
+// The gradient of a determinant is the matrix of cofactors, which a singular matrix has as well:
+// with A = U S V^T it is det(U) det(V) U D V^T, where D has the products of all other singular
+// values.
+Tensor cofactors(const Tensor& a) {
+  const auto [u, s, vh] = linalg_svd(a, false);
+  const Tensor own = eye(a.size(-1), {}, kMaskDType, a.device());
+  const Tensor others = prod(where(own, 1, unsqueeze(s, -2)), -1);
+  const Tensor scale = unsqueeze(mul(linalg_det(u), linalg_det(vh)), -1);
+  return matmul(mul(u, unsqueeze(mul(others, scale), -2)), vh);
+}
+
+bool is_singular(const Tensor& determinants) {
+  if (determinants.numel() == 0) return false;
+  const double limit = determinants.dtype() == kDTypeOf<double> ? 2e-14 : 1e-5;
+  return item(min(abs(determinants.detach()))).to_double() < limit;
+}
+
+}  // namespace
+
+Tensor linalg_det(const Tensor& A) {
+  check_real_square(A, "linalg.det", "lu_cpu");
+  const Pieces p = pieces_of(A);
+  Tensor y;
+  {
+    const GradMode no_grad(false);
+    y = mul(prod(p.diagonal, -1), p.parity);
+  }
+  if (!needs_graph(A)) return y;
+  return record(
+      "LinalgDetBackward0", y, {A}, [a = Saved::input(A), y = Saved::output(y)](BackwardCall& b) {
+        const Tensor x = a.get(b.node), det = y.get(b.node), g = b.grad();
+        b.results[0] = is_singular(det) ? mul(cofactors(x), unsqueeze(unsqueeze(g, -1), -1))
+                                        : inverse_gradient(x, mul(g, det));
+      });
+}
+
+std::tuple<Tensor, Tensor> linalg_slogdet(const Tensor& A) {
+  check_square(A, "linalg.slogdet");
+  DT_CHECK(!is_narrow(A.dtype()), kRuntimeError,
+           "linalg.slogdet: Low precision dtypes not supported. Got ", type_word(A.dtype()));
+  check_real(A, "linalg.slogdet", "lu_cpu");
+  const Pieces p = pieces_of(A);
+  Tensor sign_of_all, y;
+  {
+    const GradMode no_grad(false);
+    sign_of_all = mul(prod(sign(p.diagonal), -1), p.parity);
+    y = sum(log(abs(p.diagonal)), {{-1}});
+  }
+  if (!needs_graph(A)) return {sign_of_all, y};
+  record("LinalgSlogdetBackward0", y, {A}, [a = Saved::input(A)](BackwardCall& b) {
+    b.results[0] = inverse_gradient(a.get(b.node), b.grad());
+  });
+  return {sign_of_all, y};
+}
+
+Tensor logdet(const Tensor& input) {
+  check_real_square(input, "logdet", "lu_cpu");
+  const auto [sign, logabsdet] = linalg_slogdet(input);
+  return where(eq(sign, -1), std::numeric_limits<double>::quiet_NaN(), logabsdet);
+}
+
+}  // namespace dt

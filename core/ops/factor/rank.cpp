@@ -1,0 +1,206 @@
+// What singular values decide: pinv, matrix_rank, lstsq, cond.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/autograd/record.h"
+#include "core/ops/autocast.gen.h"
+#include "core/ops/checks.h"
+#include "core/ops/creation.gen.h"
+#include "core/ops/factor.gen.h"
+#include "core/ops/factor/parts.h"
+#include "core/ops/linalg.gen.h"
+#include "core/ops/linalg/checks.h"
+#include "core/ops/pointwise.gen.h"
+#include "core/ops/pointwise_logic.gen.h"
+#include "core/ops/reduce.gen.h"
+
+namespace dt {
+namespace {
+
+using Tolerance = std::optional<Operand>;
+
+// A number, or one for each matrix, beside their singular values.
+Operand beside(const Operand& x) {
+  return x.is_number() ? x : Operand(unsqueeze(x.tensor(), -1));
+}
+
+double default_tolerance(const Tensor& A) {
+  const double epsilon = A.dtype() == kDTypeOf<double> ? std::numeric_limits<double>::epsilon()
+                                                       : std::numeric_limits<float>::epsilon();
+  return epsilon * static_cast<double>(std::max(A.size(-2), A.size(-1)));
+}
+
+// Which of the values s, none negative, count as 0 in A: those up to max(atol, rtol * the largest).
+Tensor are_counted(const Tensor& A, const Tensor& s, const Tolerance& atol, const Tolerance& rtol) {
+  const bool is_absolute = atol && !(atol->is_number() && atol->number().to_double() == 0) && !rtol;
+  const Operand relative = rtol ? beside(*rtol) : Operand(is_absolute ? 0 : default_tolerance(A));
+  const Tensor bound = mul(amax(s, {{-1}}, true), relative);
+  return gt(s, !atol ? bound : clamp(bound, beside(*atol)));
+}
+
+// (Golub and Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares problems
+// whose variables separate", 1973.)
+Tensor pinv_gradient(const Tensor& a, const Tensor& p, const Tensor& g) {
+  if (a.size(-2) > a.size(-1)) return turned(pinv_gradient(turned(a), turned(p), turned(g)));
+  const Tensor h = turned(g), q = turned(p), k = matmul(h, p), kq = matmul(k, q);
+  const Tensor inside = sub(sub(kq, turned(matmul(p, k))), matmul(matmul(a, p), kq));
+  return add(inside, matmul(matmul(q, p), sub(h, matmul(k, a))));
+}
+
+Tensor pseudo_inverse(const Tensor& A, const Tolerance& atol, const Tolerance& rtol,
+                      bool hermitian) {
+  if (A.numel() == 0) {
+    const auto nothing = [&](int64_t rows, int64_t columns) {
+      return make_empty(sizes_of(batch_of(A), {rows, columns}), A.dtype(), A.device());
+    };
+    return autocast::matmul(nothing(A.size(-1), 0), nothing(0, A.size(-2)));
+  }
+  if (hermitian) {
+    const auto [w, v] = linalg_eigh(A);
+    const Tensor counted = are_counted(A, abs(w), atol, rtol);
+    const Tensor inverse = where(counted, reciprocal(w), 0);
+    return autocast::matmul(mul(v, unsqueeze(inverse, -2)), turned(v));
+  }
+  const auto [u, s, vh] = linalg_svd(A, false);
+  const Tensor inverse = where(are_counted(A, s, atol, rtol), reciprocal(s), 0);
+  return autocast::matmul(mul(turned(vh), unsqueeze(inverse, -2)), turned(u));
+}
+
+}  // namespace
+
+Tensor linalg_pinv(const Tensor& A, const Tolerance& atol, const Tolerance& rtol, bool hermitian) {
+  DT_CHECK(A.ndim() >= 2 && is_floating(A.dtype()) && !is_narrow(A.dtype()), kRuntimeError,
+           "linalg.pinv(", type_word(A.dtype()), "{", A.sizes(),
+           "}): expected a tensor with 2 or more dimensions of float, double, cfloat or cdouble "
+           "types");
+  Tensor y;
+  {
+    const GradMode no_grad(false);
+    y = pseudo_inverse(A.detach(), atol, rtol, hermitian);
+  }
+  if (!needs_graph(A)) return y;
+  return record("LinalgPinvBackward0", y, {A},
+                [a = Saved::input(A), y = Saved::output(y)](BackwardCall& b) {
+                  b.results[0] = pinv_gradient(a.get(b.node), y.get(b.node), b.grad());
+                });
+}
+
+Tensor linalg_matrix_rank(const Tensor& A, const Tolerance& atol, const Tolerance& rtol,
+                          bool hermitian) {
+  DT_CHECK(A.ndim() >= 2, kRuntimeError,
+           "torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions.");
+  DT_CHECK(rtol || (is_floating(A.dtype()) && !is_narrow(A.dtype())), kRuntimeError,
+           "This function doesn't handle types other than float and double");
+  const GradMode no_grad(false);
+  if (A.numel() == 0) return zeros(batch_of(A), kIndexDType, A.device());
+  const Tensor s = hermitian ? abs(linalg_eigvalsh(A)) : linalg_svdvals(A);
+  return sum(are_counted(A, s, atol, rtol), {{-1}});
+}
+
+// ---- least squares
+
+namespace {
+
+bool is_driver(const std::string& name) {
+  return name == "gels" || name == "gelsy" || name == "gelsd" || name == "gelss";
+}
+
+// Whether B is vectors, of matrices A.
+bool check_lstsq(const Tensor& A, const Tensor& B, const std::string& driver) {
+  DT_CHECK(A.ndim() >= 2, kRuntimeError,
+           "torch.linalg.lstsq: input must have at least 2 dimensions.");
+  DT_CHECK(B.ndim() >= 1, kRuntimeError,
+           "torch.linalg.lstsq: other must have at least 1 dimension.");
+  check_real(A, "torch.linalg.lstsq", "linalg_lstsq_cpu");
+  DT_CHECK(A.dtype() == B.dtype(), kRuntimeError,
+           "torch.linalg.lstsq: Expected input and other to have the same dtype, but got input's "
+           "dtype ",
+           type_word(A.dtype()), " and other's dtype ", type_word(B.dtype()));
+  const int missing = A.ndim() - B.ndim();
+  DT_CHECK(missing == 0 || missing == 1, kRuntimeError,
+           "torch.linalg.lstsq: input.dim() must be greater or equal to other.dim() and "
+           "(input.dim() - other.dim()) <= 1");
+  const bool is_vector = missing == 1;
+  DT_CHECK(A.size(-2) == B.size(is_vector ? -1 : -2), kRuntimeError,
+           "torch.linalg.lstsq: input.size(-2) should match other.size(", is_vector ? -1 : -2, ")");
+  DT_CHECK(is_driver(driver), kRuntimeError,
+           "torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)");
+  return is_vector;
+}
+
+// X = P B, with P the pseudo-inverse.
+Tensor record_lstsq(const Tensor& x, const Tensor& A, const Tensor& B) {
+  if (!needs_graph(A) && !needs_graph(B)) return x;
+  return record("LinalgLstsqBackward0", x, {A, B},
+                [a = Saved::input(A), b = Saved::input(B)](BackwardCall& call) {
+                  const Tensor own = a.get(call.node), p = linalg_pinv(own);
+                  const Tensor g = call.grad();
+                  if (call.wants(0))
+                    call.results[0] = pinv_gradient(own, p, matmul(g, turned(b.get(call.node))));
+                  if (call.wants(1)) call.results[1] = matmul(turned(p), g);
+                });
+}
+
+}  // namespace
+
+// By singular values, whatever the driver: it decides which of the results there are.
+std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq(const Tensor& A, const Tensor& B,
+                                                        std::optional<double> rcond,
+                                                        const std::optional<std::string>& driver) {
+  const std::string name = driver.value_or("gelsy");
+  const bool is_vector = check_lstsq(A, B, name);
+  const Dims batch = broadcast_sizes(batch_of(A), batch_of(B, is_vector ? 1 : 2));
+  const Tensor a = broadcast_matrices(A, batch);
+  const Tensor b = broadcast_matrices(is_vector ? unsqueeze(B, -1) : B, batch);
+  const int64_t m = A.size(-2), n = A.size(-1);
+  Tensor x, rank, s;
+  {
+    const GradMode no_grad(false);
+    const auto [u, values, vh] = linalg_svd(a.detach(), false);
+    s = values;
+    const Operand tolerance = rcond.value_or(default_tolerance(A));
+    const bool is_empty = s.numel() == 0;
+    const Tensor counted = is_empty         ? zeros(s.sizes(), kMaskDType, A.device())
+                           : name == "gels" ? ones(s.sizes(), kMaskDType, A.device())
+                                            : are_counted(A, s, {}, tolerance);
+    rank = sum(counted, {{-1}});
+    const Tensor inverse = where(counted, reciprocal(s), 0);
+    x = matmul(mul(turned(vh), unsqueeze(inverse, -2)), matmul(turned(u), b.detach()));
+  }
+  const Tensor none = make_empty({0}, A.dtype(), A.device());
+  record_lstsq(x, a, b);
+  const bool has_rank = name != "gels";
+  Tensor residuals = none;
+  if (m > n && driver && name != "gelsy" && item(all(eq(rank, n))).to_double() != 0) {
+    const Tensor rest = sub(matmul(a, x), b);
+    residuals = sum(mul(rest, rest), {{-2}});
+  }
+  return {is_vector ? no_view(squeeze(x, {{-1}})) : x, residuals,
+          has_rank ? rank : make_empty({0}, kIndexDType, A.device()),
+          name == "gelsd" || name == "gelss" ? s : none};
+}
+
+// ---- condition numbers
+
+Tensor linalg_cond(const Tensor& A, const std::optional<Scalar>& p) {
+  DT_CHECK(A.ndim() >= 2, kRuntimeError,
+           "linalg.cond: The input tensor must have at least 2 dimensions.");
+  const double order = p ? p->to_double() : 2;
+  const bool is_spectral = std::abs(order) == 2;
+  DT_CHECK(is_spectral || std::abs(order) == 1 || std::isinf(order), kRuntimeError,
+           "linalg.cond got an invalid norm type: ", order);
+  if (!is_spectral) check_square(A, text("linalg.cond(ord=", order, ")").c_str());
+  if (A.numel() == 0) return zeros(batch_of(A), A.dtype(), A.device());
+  if (is_spectral) {
+    const Tensor s = linalg_svdvals(A);
+    const Tensor largest = narrow(s, -1, 0, 1), smallest = narrow(s, -1, s.size(-1) - 1, 1);
+    return squeeze(order > 0 ? div(largest, smallest) : div(smallest, largest), {{-1}});
+  }
+  const auto [inverse, info] = linalg_inv_ex(A);
+  const Tensor failed = unsqueeze(unsqueeze(gt(info, 0), -1), -1);
+  const Tensor bounded = masked_fill(inverse, failed, std::numeric_limits<double>::infinity());
+  return mul(linalg_matrix_norm(A, p), linalg_matrix_norm(bounded, p));
+}
+
+}  // namespace dt

@@ -1,0 +1,238 @@
+#include "core/runtime/profiler.h"
+
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/runtime/accelerator.h"
+#include "core/runtime/allocator.h"
+#include "core/runtime/context.h"
+
+namespace dt {
+
+std::atomic<bool> profiler_runs{false};
+
+namespace {
+
+using Lock = std::lock_guard<std::mutex>;
+
+struct Running {
+  std::mutex mutex;
+  Ref<Profiler> profiler;
+};
+
+Running& running() {
+  static Running& r = *new Running;
+  return r;
+}
+
+Ref<Profiler> running_profiler() {
+  Running& r = running();
+  const Lock lock(r.mutex);
+  return r.profiler;
+}
+
+int64_t allocated_on(Device device) {
+  return device == kCpu ? cpu_memory_stats().allocated : device_memory(device).allocated;
+}
+
+void append_list(std::string& text, const dt_view& view) {
+  text += '[';
+  for (int d = 0; d < view.ndim; ++d) {
+    if (d) text += ", ";
+    text += std::to_string(view.sizes[d]);
+  }
+  text += ']';
+}
+
+std::string shapes_of(Span<const struct dt_view> inputs) {
+  std::string text = "[";
+  for (const dt_view& view : inputs) {
+    if (&view != inputs.begin()) text += ", ";
+    append_list(text, view);
+  }
+  return text + "]";
+}
+
+// A mark in the stream that kernels go to; none while a graph is captured, which would keep it.
+Ref<Event> mark(Device device) {
+  if (context().graph) return {};
+  Ref<Event> event = Event::create(device, true);
+  event->record(nullptr);
+  return event;
+}
+
+}  // namespace
+
+Ref<Profiler> Profiler::start(const ProfilerSettings& settings) {
+  Running& r = running();
+  const Lock lock(r.mutex);
+  // One that nobody can stop any more has ended.
+  DT_CHECK(!r.profiler || r.profiler->use_count() == 1, kRuntimeError,
+           "Profiler is already enabled: one runs at a time");
+  Ref<Profiler> profiler = Ref<Profiler>::adopt(new Profiler);
+  profiler->settings_ = settings;
+  if (settings.device_times)
+    profiler->device_started_ = mark({DeviceType::kCuda, context().cuda_device});
+  profiler->charged_.push_back(allocated_on(kCpu));
+  profiler->started_ = Clock::now();
+  r.profiler = profiler;
+  profiler_runs = true;
+  return profiler;
+}
+
+void Profiler::stop() {
+  {
+    Running& r = running();
+    const Lock lock(r.mutex);
+    if (r.profiler.get() != this) return;
+    profiler_runs = false;
+    r.profiler = {};
+  }
+  const Lock lock(mutex_);
+  running_ = false;
+  sum_up();
+}
+
+const std::vector<Activity>& Profiler::activities() const {
+  const Lock lock(mutex_);
+  DT_CHECK(!running_, kRuntimeError, "the profiler runs: stop it first");
+  return activities_;
+}
+
+size_t Profiler::this_thread_number() {
+  // pthread_self is given again to a thread that starts after another has ended.
+  static std::atomic<uint64_t> threads_seen{0};
+  static thread_local const uint64_t id = ++threads_seen;
+  size_t i = 0;
+  while (i < threads_.size() && threads_[i].id != id) ++i;
+  if (i == threads_.size()) threads_.push_back({id, -1});
+  return i;
+}
+
+int64_t Profiler::begin(ActivityKind kind, const char* name) {
+  const size_t thread = this_thread_number();
+  Activity a;
+  a.name = name;
+  a.kind = kind;
+  a.thread = static_cast<int64_t>(thread);
+  a.parent = threads_[thread].innermost;
+  a.start = now();
+  a.end = -1;
+  activities_.push_back(std::move(a));
+  const auto number = static_cast<int64_t>(activities_.size()) - 1;
+  if (kind != ActivityKind::kOp) threads_[thread].innermost = number;
+  return number;
+}
+
+void Profiler::end(int64_t activity) {
+  Activity& a = activities_[static_cast<size_t>(activity)];
+  a.end = now();
+  threads_[static_cast<size_t>(a.thread)].innermost = a.parent;
+}
+
+void Profiler::end_range() {
+  int64_t i = threads_[this_thread_number()].innermost;
+  while (i >= 0 && activities_[static_cast<size_t>(i)].kind != ActivityKind::kRange)
+    i = activities_[static_cast<size_t>(i)].parent;
+  if (i >= 0) end(i);  // else it began before the profiler
+}
+
+void Profiler::charge(Activity& a) {
+  const auto device = static_cast<size_t>(a.device == kCpu ? 0 : 1 + a.device.index);
+  if (device >= charged_.size()) charged_.resize(device + 1, -1);
+  a.allocated = allocated_on(a.device);
+  if (charged_[device] >= 0) a.memory = a.self_memory = a.allocated - charged_[device];
+  charged_[device] = a.allocated;
+}
+
+// What is inside comes behind what is around.
+void Profiler::sum_up() {
+  const int64_t end = now();
+  for (size_t i = activities_.size(); i-- > 0;) {
+    Activity& a = activities_[i];
+    if (a.end < 0) a.end = end;
+    a.self_ns += a.ns();
+    if (a.device_end) {
+      a.device_end->synchronize();
+      a.self_device_us = 1000 * a.device_start->elapsed(*a.device_end);
+      a.device_us += a.self_device_us;
+      // Events of two devices cannot be compared: others' are shown where they were sent.
+      a.device_start_us = device_started_ && a.device == device_started_->device()
+                              ? 1000 * device_started_->elapsed(*a.device_start)
+                              : double(a.start) / 1000;
+    }
+    if (a.parent < 0) continue;
+    Activity& parent = activities_[static_cast<size_t>(a.parent)];
+    parent.self_ns -= a.ns();
+    parent.memory += a.memory;
+    parent.device_us += a.device_us;
+  }
+}
+
+void profiler_range_begin(const std::string& name) {
+  if (!is_profiling()) return;
+  ActivityScope range(ActivityKind::kRange, name.c_str());
+  range.leave_open();
+}
+
+void profiler_range_end() {
+  if (!is_profiling()) return;
+  const Ref<Profiler> p = running_profiler();
+  if (!p) return;
+  const Lock lock(p->mutex_);
+  p->end_range();
+}
+
+void ActivityScope::begin(ActivityKind kind, const char* name) {
+  Ref<Profiler> p = running_profiler();
+  if (!p) return;
+  const Lock lock(p->mutex_);
+  if (!p->running_) return;
+  start_ = p->now();
+  if (kind != ActivityKind::kOp) activity_ = p->begin(kind, name);
+  profiler_ = std::move(p);
+}
+
+void ActivityScope::starts(Device device) {
+  if (profiler_ && profiler_->settings_.device_times && device != kCpu)
+    device_start_ = mark(device);
+}
+
+void ActivityScope::ends(const char* name, Span<const struct dt_view> inputs, Device device,
+                         bool succeeded) {
+  if (!profiler_) return;
+  if (!succeeded) {
+    profiler_ = {};
+    return;
+  }
+  Profiler& p = *profiler_;
+  Ref<Event> device_end = device_start_ ? mark(device) : Ref<Event>();
+  std::string shapes = p.settings_.record_shapes ? shapes_of(inputs) : "";
+  const Lock lock(p.mutex_);
+  if (!p.running_) return;
+  const int64_t end = p.now();
+  activity_ = p.begin(ActivityKind::kOp, name);
+  Activity& a = p.activities_.back();
+  a.start = start_;
+  a.end = end;
+  a.device = device;
+  a.shapes = std::move(shapes);
+  a.device_start = std::move(device_start_);
+  a.device_end = std::move(device_end);
+}
+
+// An activity that there was no memory for is left out.
+void ActivityScope::finish() noexcept {
+  try {
+    if (activity_ < 0) return;
+    Profiler& p = *profiler_;
+    const Lock lock(p.mutex_);
+    Activity& a = p.activities_[static_cast<size_t>(activity_)];
+    if (!p.running_) return;
+    if (a.kind != ActivityKind::kOp) return p.end(activity_);
+    if (p.settings_.profile_memory) p.charge(a);
+  } catch (...) {
+  }
+}
+
+}  // namespace dt

@@ -1,0 +1,121 @@
+// Profiling: which ops run, for how long and with how much memory. While a profiler is on, it
+// collects an activity for each kernel, each node of a backward and each range that a program
+// names. `run` (backend.cpp) and the engine report them; nobody else does.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "core/base/device.h"
+#include "core/base/ref.h"
+#include "core/base/span.h"
+#include "core/runtime/stream.h"
+#include "kernels/abi.h"
+
+namespace dt {
+
+enum class ActivityKind : int32_t { kOp = 0, kNode = 1, kRange = 2 };
+
+struct Activity {
+  std::string name, shapes;  // shapes of the inputs: "[[2, 3], [3]]"
+  ActivityKind kind;
+  int64_t thread;      // 0, 1, ... as they appeared
+  int64_t parent;      // the innermost activity around it on its thread, or -1
+  int64_t start, end;  // nanoseconds since the profiler started; end is -1 while it lasts
+  Device device = kCpu;
+  int64_t allocated = 0;                // bytes in use on the device afterwards
+  Ref<Event> device_start, device_end;  // around a kernel of a GPU, for its own times
+
+  // With what is in it, and without.
+  int64_t self_ns = 0, memory = 0, self_memory = 0;
+  double device_us = 0, self_device_us = 0, device_start_us = 0;
+
+  int64_t ns() const { return end - start; }
+};
+
+struct ProfilerSettings {
+  bool record_shapes, profile_memory;
+  bool device_times;  // events around each kernel of a GPU
+};
+
+class Profiler : public RefCounted {
+ public:
+  // Throws if there is one already.
+  static Ref<Profiler> start(const ProfilerSettings& settings);
+  static void destroy(Profiler* p) { delete p; }
+  void stop();  // a second time does nothing
+
+  // Those of a thread in the order in which they began. Throws while the profiler runs.
+  const std::vector<Activity>& activities() const;
+  const ProfilerSettings& settings() const { return settings_; }
+
+ private:
+  friend class ActivityScope;
+  friend void profiler_range_end();
+  struct Thread {
+    uint64_t id;
+    int64_t innermost;  // what lasts; -1: nothing
+  };
+
+  int64_t now() const { return (Clock::now() - started_) / std::chrono::nanoseconds(1); }
+  size_t this_thread_number();
+  int64_t begin(ActivityKind kind, const char* name);
+  void end(int64_t activity);
+  void end_range();
+  // Memory changes between ops too, where results are made and temporaries go: an op is charged
+  // with what changed since the one before it.
+  void charge(Activity& a);
+  void sum_up();
+
+  using Clock = std::chrono::steady_clock;
+  ProfilerSettings settings_;
+  Clock::time_point started_;
+  Ref<Event> device_started_;
+  mutable std::mutex mutex_;
+  bool running_ = true;
+  std::vector<Thread> threads_;
+  std::vector<int64_t> charged_;  // bytes in use after the last op, by device; -1: there was none
+  std::vector<Activity> activities_;
+};
+
+extern std::atomic<bool> profiler_runs __attribute__((visibility("hidden")));
+inline bool is_profiling() {
+  return profiler_runs.load(std::memory_order_relaxed);
+}
+
+// A range of the program's, on this thread; nothing where no profiler runs.
+void profiler_range_begin(const std::string& name);
+void profiler_range_end();
+
+// An activity from here to the end of the block, if a profiler runs.
+class ActivityScope {
+ public:
+  ActivityScope(ActivityKind kind, const char* name) {
+    if (__builtin_expect(is_profiling(), 0)) begin(kind, name);
+  }
+  ~ActivityScope() {
+    if (__builtin_expect(static_cast<bool>(profiler_), 0)) finish();
+  }
+  ActivityScope(const ActivityScope&) = delete;
+
+  bool is_open() const { return static_cast<bool>(profiler_); }
+  // Around an op's kernel. Nothing is kept of one that declined or failed.
+  void starts(Device device);
+  void ends(const char* name, Span<const struct dt_view> inputs, Device device, bool succeeded);
+  // It goes on after the block, until profiler_range_end.
+  void leave_open() { profiler_ = {}; }
+
+ private:
+  void begin(ActivityKind kind, const char* name);
+  void finish() noexcept;
+
+  Ref<Profiler> profiler_;
+  int64_t activity_ = -1;  // an op's when its kernel has run
+  int64_t start_ = 0;
+  Ref<Event> device_start_;
+};
+
+}  // namespace dt

@@ -1,0 +1,116 @@
+"""What is known of single functions at their edges."""
+
+from __future__ import annotations
+
+import re
+
+import torch
+
+from .case import (
+    Case,
+    documented,
+    graph_of,
+)
+from .elements import (
+    numbers_of,
+    only_theirs_is_nan,
+)
+
+
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    return c.derives("Dist") and c.only_theirs_raises("Expected a proper Tensor but got None")
+
+
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    return c.only_theirs_raises("INTERNAL ASSERT FAILED|please report an enhancement request")
+
+
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    return c.aspect == "values" and ".addmm_(" in c.statement and not c.theirs.is_floating_point()
+
+
+@documented("**Integers** never require a gradient")
+def _(c: Case) -> bool:
+    if c.aspect != "requires_grad" or not isinstance(c.theirs, torch.Tensor):
+        return False
+    return c.theirs.requires_grad and not c.theirs.is_floating_point()
+
+
+@documented("**Integers** never require a gradient")
+def _(c: Case) -> bool:
+    return c.only_theirs_raises("Autograd not support dtype: (Bool|Long|Int|Byte)")
+
+
+# Rows that hold an infinity, or a NaN.
+@documented("**Ignored rows** of `cross_entropy`")
+def _(c: Case) -> bool:
+    losses = [n for x in c.derived for n in graph_of(x) if n.name().startswith("NllLoss")]
+    ignores = any(n._saved_ignore_index != 2**64 - 100 for n in losses)  # shown without its sign
+    return ignores and only_theirs_is_nan(c)
+
+
+@documented("`batch_norm` counts its running statistics as changed")
+def _(c: Case) -> bool:
+    return c.aspect == "version" and "batch_norm(" in c.statement and c.theirs.dim() == 1
+
+
+@documented("`batch_norm` counts its running statistics as changed")
+def _(c: Case) -> bool:
+    if c.aspect != "version":
+        return False
+    nothing = "instance_norm(" in c.statement and any(x.numel() == 0 for x in c.used)
+    weighted = re.search(r"\bcov\(.*weights=", c.statement) is not None
+    one = weighted and c.theirs.shape[-1:].numel() == 1
+    return nothing or one
+
+
+# Of the least and the largest, of which what takes no part counts as one.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    nodes = [n for x in c.derived for n in graph_of(x)]
+    reduces = [n for n in nodes if n.name() in ("IndexReduceBackward0", "ScatterReduceBackward0")]
+    return c.aspect == "values" and any(
+        not n._saved_include_self and n._saved_reduce in ("amax", "amin") for n in reduces
+    )
+
+
+# Where the gradient of what was scattered into comes from the wrong memory.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    return c.aspect == "values" and c.derives("AsStridedScatter")
+
+
+# A flag by position, which PyTorch takes for another one.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    return re.search(r"t\.unique_consecutive\(x\d+, (True|False)", c.statement) is not None
+
+
+@documented("**`searchsorted`** takes NaN")
+def _(c: Case) -> bool:
+    searches = re.search(r"\b(searchsorted|bucketize)\(", c.statement) is not None
+    return searches and c.aspect == "values" and any(bool(x.isnan().any()) for x in c.used)
+
+
+# The edges of bins, as those of linspace.
+@documented("**Rounding**")
+def _(c: Case) -> bool:
+    if "histogram(" not in c.statement or c.aspect != "values":
+        return False
+    ours, theirs = (numbers_of(s) for s in (c.difference.ours, c.difference.theirs))
+    return bool((ours.sum() - theirs.sum()).abs() <= 1e-6 * theirs.abs().sum())
+
+
+@documented("**More is taken**")
+def _(c: Case) -> bool:
+    return c.only_theirs_raises(r"\b(arg)?sort\(\) (received an invalid combination|takes from)")
+
+
+# In backward(inputs=[y]) the op that made y.
+@documented("**What an op keeps**")
+def _(c: Case) -> bool:
+    counts = c.only_theirs_raises("derivative for aten::histogram is not implemented")
+    return "inputs=" in c.statement and counts

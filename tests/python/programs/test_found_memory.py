@@ -1,0 +1,108 @@
+"""What random programs have found of memory, factors and promotion, reduced; the others are in test_found.py."""
+
+import pytest
+
+pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
+
+from programs.compare import Settings, compare  # noqa: E402
+
+FOUND = {
+    "what index_copy gives is row-major": """
+x1 = t.index_copy(t.zeros(3, 2).t(), 0, t.tensor([0, 1]), t.ones(2, 3))
+x2 = t.arange(12.0).reshape(2, 3, 2).permute(2, 0, 1).index_copy(1, t.tensor([1]), t.ones(2, 1, 3))
+""",
+    "the memory of coordinates": """
+x1, x2 = t.unravel_index(t.arange(8).reshape(2, 2, 2).permute(2, 0, 1), (2, 4))
+x3, x4 = t.unravel_index(t.tensor(5, dtype=t.int32), (3, 2))
+x5, x6 = t.unravel_index(t.zeros(0, 3, dtype=t.uint8), (3, 2))
+""",
+    "in which order a matrix is multiplied thrice": """
+x1 = t.tensor([[-0.5, 1.0], [t.inf, 2.0]]).matrix_power(3)
+x2 = t.tensor([[1.0, -t.inf], [0.5, 2.0]]).matrix_power(3)
+x3 = t.tensor([[1.0, -t.inf], [0.5, 2.0]]).matrix_power(7)
+""",
+    "the norm of one element is its magnitude": """
+x1 = t.tensor([[3.0], [-4.0]], requires_grad=True)
+x2 = x1[0].norm(1e-30)
+x3 = x1.norm(-1e30, dim=1)
+x4 = t.linalg.vector_norm(x1, 1e-300, dim=1)
+x5 = x1.renorm(1e-30, 0, 1.0)
+x6 = t.dist(x1[0], x1[1], 1e30)
+x7 = x1.norm(0, dim=1)
+""",
+    "a batch mean of a number adds": """
+x1 = t.tensor(1.0, requires_grad=True)
+x2 = t.nn.functional.kl_div(x1, t.tensor([0.5, 2.0]), reduction="batchmean")
+x2.backward()
+""",
+    "the memory of what broadcasts": """
+x1 = t.nextafter(t.ones(4, 1, 3), t.arange(24.0).reshape(2, 3, 4).permute(2, 0, 1))
+x2 = t.nextafter(t.ones(2, 3), t.arange(24.0).reshape(2, 3, 4).permute(2, 0, 1))
+x3 = t.special.xlog1py(t.arange(4.0).expand(2, 3, 4).permute(2, 0, 1), t.ones(2, 3, 4).permute(2, 0, 1))
+""",
+    "the mean of bools, of none": """
+x1 = t.tensor([True]).scatter_reduce(0, t.zeros(0, dtype=t.int64), t.tensor([True]), "mean")
+""",
+    "the derivative of mvlgamma is one factor": """
+x1 = t.tensor([0.0, 1.5, -t.inf], requires_grad=True)
+x2 = x1.mvlgamma(2)
+x2.exp().sum().backward()
+x3 = x1.mvlgamma(3).sum()
+x4 = x1.clone().mvlgamma_(2).sum()
+x4.backward()
+with t.no_grad():
+    x1.add_(1)
+x3.backward()
+""",
+    "images that are pooled, shuffled and normalised keep their order": """
+x1 = t.arange(48.0).reshape(2, 6, 1, 4).permute(0, 3, 1, 2)
+x2 = t.nn.functional.adaptive_avg_pool2d(x1, 3)
+x3 = t.nn.functional.adaptive_avg_pool2d(x1, (4, 1))
+x4 = t.nn.functional.adaptive_max_pool2d(x1, (4, 1))
+x5 = t.nn.functional.pixel_unshuffle(x1, 1)
+x6 = t.nn.functional.pixel_shuffle(x1, 1)
+x7 = t.nn.functional.channel_shuffle(x1, 2)
+x8 = t.nn.functional.group_norm(x1, 2)
+x9 = t.nn.functional.group_norm(t.arange(48.0).reshape(6, 2, 4).permute(1, 2, 0), 2)
+x10 = t.nn.functional.adaptive_avg_pool3d(x1, (2, 3, 1))
+""",
+    "lines that are pooled lie as images, those that are convolved do not": """
+x1 = t.arange(48.0).reshape(2, 6, 4).permute(0, 2, 1)
+x2 = t.nn.functional.adaptive_avg_pool1d(x1, 3)
+x3 = t.nn.functional.adaptive_max_pool1d(x1, 4)
+x4 = t.nn.functional.max_pool1d(x1, 2)
+x5 = t.nn.functional.max_pool1d(x1.clone().requires_grad_(), 2)
+x6 = t.nn.functional.conv1d(x1, t.ones(3, 4, 2))
+x7 = t.nn.functional.conv_transpose1d(x1, t.ones(4, 3, 2))
+""",
+    "parts of numbers keep their order": """
+x1, x2 = t.frexp(t.tensor([[0.5, 3.0, t.inf], [0.0, -2.0, 7.5]]).t())
+""",
+    "losses expand their operands before these are promoted": """
+x1 = t.tensor([[[0.0]]], requires_grad=True)
+x2 = t.tensor(0.5, dtype=t.float64)
+x3 = t.nn.functional.smooth_l1_loss(x1, x2)
+x4 = t.nn.functional.l1_loss(x1, x2, reduction='none')
+x5 = t.nn.functional.mse_loss(x2, x1)
+x6 = t.nn.functional.mse_loss(x1, x2, reduction='none')
+x7 = t.nn.functional.huber_loss(x1, x2)
+x3.backward()
+x6.sum().backward()
+""",
+    "a power of 0 lies row by row": """
+x1 = t.zeros(2, 2).t().matrix_power(0)
+""",
+    "a grid keeps nothing for its gradient": """
+x1 = t.tensor([[[1.0, 0.5, -1.0], [0.0, 2.0, 0.25]]], requires_grad=True)
+x2 = t.nn.functional.affine_grid(x1, (1, 1, 2, 3))
+x2.square().sum().backward(create_graph=True)
+x2.sum().backward()
+x2.sum().backward()
+""",
+}
+
+
+# On whatever device the other tests run, these compare on the CPU: they are about the graph and arguments.
+@pytest.mark.parametrize("program", [pytest.param(p, id=name) for name, p in FOUND.items()])
+def test_found(program):
+    assert compare(program, Settings(errors="type")) is None

@@ -1,0 +1,131 @@
+"""Layers that read the size of their input off the first one, against PyTorch's."""
+
+import copy
+import pickle
+import warnings
+
+import dumbtorch as dt
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+LAYERS = [
+    ("LazyLinear", (3,), {"bias": False}, (2, 5)),
+    ("LazyConv1d", (4, 3), {}, (2, 6, 7)),
+    ("LazyConv1d", (4, 3), {"stride": 2}, (6, 7)),
+    ("LazyConv2d", (4, 3), {"groups": 2, "padding": 1}, (2, 6, 7, 7)),
+    ("LazyConv3d", (4, 2), {}, (2, 3, 4, 4, 4)),
+    ("LazyConvTranspose1d", (4, 3), {}, (2, 6, 7)),
+    ("LazyConvTranspose2d", (4, 3), {"groups": 2}, (2, 6, 7, 7)),
+    ("LazyConvTranspose3d", (4, 2), {"bias": False}, (2, 3, 4, 4, 4)),
+    ("LazyBatchNorm1d", (), {}, (4, 5)),
+    ("LazyBatchNorm2d", (), {"affine": False}, (4, 5, 3, 3)),
+    ("LazyBatchNorm3d", (1e-3,), {}, (4, 5, 2, 2, 2)),
+    ("LazyInstanceNorm1d", (), {}, (4, 5, 6)),
+    ("LazyInstanceNorm2d", (), {"affine": False}, (4, 5, 6, 6)),
+    ("LazyInstanceNorm3d", (), {"track_running_stats": False}, (4, 5, 2, 2, 2)),
+]
+SIZES = ("in_features", "in_channels", "num_features")
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    """PyTorch warns that its lazy modules may change."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+@pytest.mark.parametrize(("name", "args", "kwargs", "sizes"), LAYERS)
+def test_layer(name, args, kwargs, sizes):
+    x = np.random.default_rng(0).normal(size=sizes).astype("float32")
+    ours, theirs = (getattr(t.nn, name)(*args, **kwargs) for t in (dt, torch))
+    assert repr(ours) == repr(theirs)
+    assert list(ours.state_dict()) == list(theirs.state_dict())
+    assert [repr(v) for v in ours.state_dict().values()] == [
+        repr(v) for v in theirs.state_dict().values()
+    ]
+    wanted = theirs(torch.from_numpy(x))
+    ours.load_state_dict({k: dt.from_numpy(v.numpy()) for k, v in theirs.state_dict().items()})
+    state = {k: v.numpy().copy() for k, v in theirs.state_dict().items()}
+    got = ours(dt.from_numpy(x))
+    assert type(ours) is getattr(dt.nn, name.removeprefix("Lazy")) and repr(ours) == repr(theirs)
+    if "Norm" not in name:  # those have taken another step
+        np.testing.assert_allclose(got.detach().numpy(), wanted.detach().numpy(), atol=1e-5)
+    assert {k: v.shape for k, v in ours.state_dict().items()} == {
+        k: v.shape for k, v in state.items()
+    }
+
+
+@pytest.mark.parametrize(("name", "args", "kwargs", "sizes"), LAYERS)
+def test_first_call_makes_what_the_layer_makes(name, args, kwargs, sizes):
+    lazy = getattr(dt.nn, name)(*args, **kwargs)
+    parameters = list(lazy.parameters())
+    x = dt.randn(sizes)
+    dt.manual_seed(1)
+    y = lazy(x)
+    dt.manual_seed(1)
+    size = next(v for k, v in vars(lazy).items() if k in SIZES)
+    full = getattr(dt.nn, name.removeprefix("Lazy"))(size, *args, **{**defaults(name), **kwargs})
+    np.testing.assert_array_equal(y.detach().numpy(), full(x).detach().numpy())
+    assert all(a is b for a, b in zip(parameters, lazy.parameters(), strict=True))
+    assert all(type(p) is dt.nn.Parameter and p.requires_grad for p in parameters)
+
+
+def defaults(name):
+    return {"affine": True, "track_running_stats": True} if "InstanceNorm" in name else {}
+
+
+def test_optimizer_holds_the_parameters():
+    """As PyTorch's advice says: an optimizer may be made before the first call."""
+    model = dt.nn.Sequential(dt.nn.LazyLinear(4), dt.nn.ReLU(), dt.nn.LazyLinear(1))
+    optimizer = dt.optim.SGD(model.parameters(), lr=0.1)
+    x = dt.randn(8, 3)
+    model(x).sum().backward()
+    before = [p.detach().clone() for p in model.parameters()]
+    optimizer.step()
+    assert any((a != b).any() for a, b in zip(before, model.parameters(), strict=True))
+    assert model[0].in_features == 3 and model[2].in_features == 4
+
+
+def test_before_the_first_call():
+    for t in (dt, torch):
+        assert t.nn.LazyLinear(3, dtype=t.float64).weight.dtype == t.float64
+        layer = t.nn.LazyLinear(3)
+        assert repr(layer.weight) == "<UninitializedParameter>"
+        with pytest.raises(RuntimeError, match="Can't access the shape of an uninitialized"):
+            _ = layer.weight.shape
+        with pytest.raises(ValueError, match="Attempted to use an uninitialized parameter"):
+            layer.weight.numel()
+        with pytest.raises(RuntimeError, match="Expected 3D .unbatched. or 4D .batched. input to"):
+            t.nn.LazyConv2d(4, 3)(t.ones(5, 5))
+        for twin in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
+            assert twin.has_uninitialized_params()
+            assert twin(t.ones(2, 5)).shape == (2, 3)
+        assert layer.has_uninitialized_params()
+
+
+def scale(t):
+    """A lazy module as users write them"""
+
+    class Scale(t.nn.modules.lazy.LazyModuleMixin, t.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.factor = t.nn.UninitializedParameter()
+
+        def initialize_parameters(self, x):
+            self.factor.materialize(x.shape[-1:])
+            with t.no_grad():
+                self.factor.fill_(2)
+
+        def forward(self, x):
+            return x * self.factor
+
+    return Scale()
+
+
+def test_own_module():
+    for t in (dt, torch):
+        layer = scale(t)
+        assert layer(t.ones(3)).tolist() == [2, 2, 2] and not layer.has_uninitialized_params()

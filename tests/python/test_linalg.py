@@ -1,0 +1,316 @@
+"""torch.linalg: what is refused, numbers at the ends, sizes that cross the blocks of the algorithms, threads."""
+
+from __future__ import annotations
+
+import dumbtorch as dt
+import pytest
+
+np = pytest.importorskip("numpy")
+
+REFUSED = """
+linalg.inv(ones(3))
+linalg.inv(ones(2, 3))
+linalg.inv(ones(2, 2, dtype=int64))
+linalg.inv(ones(2, 2, dtype=float16))
+linalg.inv(S)
+linalg.inv(BATCH)
+inverse(S)
+linalg.cholesky(ones(2, 3))
+linalg.cholesky(ones(2, 2, dtype=float16))
+linalg.cholesky(S)
+linalg.cholesky(-BATCH)
+linalg.cholesky(NAN)
+cholesky_solve(ones(2), eye(2))
+linalg.solve(S, ones(2))
+linalg.solve(BATCH, ones(2, 2))
+linalg.solve(eye(2), ones(3))
+linalg.solve(eye(2), ones(2, dtype=float64))
+linalg.solve(eye(2), ones(2), left=False)
+linalg.solve(ones(2, 2, dtype=int64), ones(2))
+linalg.solve(ones(2, 3, 3), ones(3, 3, 3))
+linalg.solve_triangular(eye(2), ones(2), upper=True)
+linalg.solve_triangular(eye(2), ones(3, 1), upper=True)
+linalg.solve_triangular(ones(2, 1), ones(2, 1), upper=True)
+linalg.lu_factor(S)
+linalg.lu_factor(BATCH)
+linalg.lu_factor(ones(3))
+linalg.lu_factor(eye(2), pivot=False)
+linalg.lu(eye(2), pivot=False)
+linalg.lu(ones(2, 2, dtype=int64))
+linalg.lu_solve(eye(2), tensor([1, 2]), ones(2, 1))
+linalg.lu_solve(eye(2), tensor([1, 2, 3], dtype=int32), ones(2, 1))
+linalg.lu_solve(eye(2), tensor([1, 9], dtype=int32), ones(2, 1))
+linalg.lu_solve(eye(2), tensor([1, 2], dtype=int32), ones(2))
+lu_unpack(eye(2), tensor([1, 2]))
+lu_unpack(eye(2), tensor([0, 2], dtype=int32))
+linalg.det(ones(3))
+linalg.det(ones(2, 3))
+logdet(ones(2, 3))
+linalg.slogdet(ones(2, 2, dtype=float16))
+linalg.qr(ones(3))
+linalg.qr(eye(2), mode='x')
+linalg.eigh(ones(2, 3))
+linalg.eigh(eye(2), UPLO='X')
+linalg.eigh(ones(2, 2, dtype=int64))
+linalg.eigh(ones(5, 5) * NAN[0, 0])
+linalg.svd(ones(3))
+linalg.svd(NAN)
+linalg.svd(ones(2, 2, dtype=float16))
+linalg.pinv(ones(2, 2, dtype=int64))
+linalg.matrix_rank(ones(3))
+linalg.matrix_rank(ones(0, 2, dtype=int64))
+linalg.matrix_rank(ones(2, 2, dtype=float16), atol=1.0)
+linalg.lstsq(ones(3), ones(3))
+linalg.lstsq(ones(5, 3), ones(4))
+linalg.lstsq(ones(5, 3), ones(5), driver='x')
+linalg.lstsq(ones(5, 3), ones(5, dtype=float64))
+linalg.householder_product(ones(2, 3), ones(2))
+linalg.householder_product(ones(3, 2), ones(2, dtype=float64))
+linalg.householder_product(ones(4, 3, 2), ones(1, 2))
+linalg.householder_product(ones(4, 3, 2), ones(2))
+ormqr(ones(3, 2), ones(2), ones(3))
+ormqr(ones(3, 2), ones(2), ones(2, 2))
+ormqr(ones(9, 2), ones(9), ones(9, 3))
+ormqr(ones(9, 2), ones(9), ones(3, 9), left=False)
+ormqr(ones(4, 3, 2), ones(2), ones(4, 3, 3))
+ormqr(ones(4, 3, 2), ones(1, 2), ones(4, 3, 3))
+ormqr(ones(4, 3, 2), ones(4, 2), ones(3, 3))
+ormqr(ones(4, 3, 2), ones(4, 2), ones(1, 3, 3))
+ormqr(ones(3, 2), ones(2, dtype=float16), ones(3, 3))
+ormqr(ones(3, 2), ones(2), ones(3, 3, dtype=float64))
+linalg.matrix_exp(ones(2, 3))
+linalg.tensorinv(ones(2, 3))
+linalg.tensorinv(ones(2, 3), 0)
+linalg.tensorsolve(ones(2, 3), ones(2))
+linalg.cond(ones(3))
+linalg.cond(ones(2, 2), 3)
+linalg.cond(ones(2, 3), 1)
+linalg.cond(ones(2, 3), -inf)
+linalg.cond(ones(2, 2), 'x')
+matrix_power(S, -1)
+""".strip().splitlines()
+
+
+def outcome(t, text: str):
+    names = {name: getattr(t, name) for name in dir(t) if name[0] != "_"}
+    names["S"] = t.tensor([[1.0, 2.0], [2.0, 4.0]])
+    names["BATCH"] = t.stack([t.eye(2), names["S"]])
+    names["NAN"] = t.full((2, 2), float("nan"))
+    try:
+        return [], str(eval(text, names))
+    except RuntimeError as error:
+        kinds = (t.linalg.LinAlgError, NotImplementedError)
+        return [isinstance(error, kind) for kind in kinds], str(error)
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_refused(text):
+    torch = pytest.importorskip("torch")
+    (kinds, ours), (expected_kinds, theirs) = outcome(dt, text), outcome(torch, text)
+    assert kinds == expected_kinds
+    assert ours.endswith(theirs)
+
+
+def test_refused_before_sizes_are_read():
+    """PyTorch refuses these by accident, of its vectors and its tables."""
+    with pytest.raises(IndexError, match="Dimension specified as -1 but tensor has no dimensions"):
+        dt.ormqr(dt.ones(3, 2), dt.tensor(1.0), dt.ones(3, 3))
+    with pytest.raises(RuntimeError, match="LU_pivots with 1 or more dimensions"):
+        dt.lu_unpack(dt.eye(2), dt.tensor(1, dtype=dt.int32))
+    with pytest.raises(RuntimeError, match="B has 4 dimensions, but A only 2"):
+        dt.linalg.tensorsolve(dt.ones(2, 2), dt.ones(2, 2, 2, 2))
+
+
+def test_nan_goes_through():
+    x = dt.full((3, 3), float("nan"))
+    for f in (dt.linalg.inv, dt.linalg.det, dt.linalg.matrix_exp, lambda x: dt.linalg.qr(x)[0]):
+        assert f(x).isnan().all().item()
+    assert dt.linalg.lu_factor_ex(x).info.item() == 0
+
+
+def test_ends_of_the_numbers():
+    """Lengths whose squares a double cannot hold."""
+    for scale in (1e200, 1e-200):
+        x = dt.tensor([[3.0, 1.0], [4.0, 2.0]], dtype=dt.float64)
+        q, r = dt.linalg.qr(x * scale)
+        np.testing.assert_allclose(((q @ r) / scale).numpy(), x.numpy(), rtol=1e-14)
+        u, s, vh = dt.linalg.svd(x * scale)
+        np.testing.assert_allclose(((u * s @ vh) / scale).numpy(), x.numpy(), rtol=1e-14)
+        w = dt.linalg.eigvalsh((x + x.mT) * scale) / scale
+        np.testing.assert_allclose(w.numpy(), np.linalg.eigvalsh((x + x.mT).numpy()), rtol=1e-13)
+
+
+@pytest.mark.parametrize("n", [1, 31, 32, 33, 64, 130])
+def test_reconstructions(n):
+    """The factors' product is the matrix, to the rounding of a double."""
+    rng = np.random.default_rng(n)
+    a = rng.standard_normal((n, n))
+    spd = a @ a.T + np.eye(n)
+    wide = rng.standard_normal((n, n + 7))
+    near = {"rtol": 0, "atol": 1e-12 * n}
+    x, s, w = dt.tensor(a), dt.tensor(spd), dt.tensor(wide)
+    p, low, u = dt.linalg.lu(x)
+    np.testing.assert_allclose((p @ low @ u).numpy(), a, **near)
+    low = dt.linalg.cholesky(s)
+    np.testing.assert_allclose((low @ low.mT).numpy(), spd, **near)
+    for y in (w, w.mT):
+        q, r = dt.linalg.qr(y)
+        np.testing.assert_allclose((q @ r).numpy(), y.numpy(), **near)
+        u, d, vh = dt.linalg.svd(y)
+        k = d.shape[0]
+        np.testing.assert_allclose((u[:, :k] * d @ vh[:k]).numpy(), y.numpy(), **near)
+        for v in (u, vh):
+            np.testing.assert_allclose((v @ v.mT).numpy(), np.eye(v.shape[0]), **near)
+        np.testing.assert_allclose(d.numpy(), np.linalg.svd(y.numpy())[1], **near)
+    d, v = dt.linalg.eigh(s)
+    np.testing.assert_allclose((v * d @ v.mT).numpy(), spd, **near)
+    np.testing.assert_allclose(d.numpy(), np.linalg.eigvalsh(spd), **near)
+    upper = np.triu(a) + n * np.eye(n)
+    b = rng.standard_normal((n, 3))
+    y = dt.linalg.solve_triangular(dt.tensor(upper), dt.tensor(b), upper=True)
+    np.testing.assert_allclose(upper @ y.numpy(), b, **near)
+
+
+def test_spectra_that_repeat():
+    """Zeros, ones and equal blocks, which split the iterations."""
+    zero, one = dt.zeros(9, 9), dt.eye(9)
+    for x in (zero, one, dt.ones(9, 9), dt.block_diag(one[:3, :3], zero[:2, :2], dt.ones(4, 4))):
+        u, s, vh = dt.linalg.svd(x)
+        np.testing.assert_allclose((u * s @ vh).numpy(), x.numpy(), atol=1e-6)
+        w, v = dt.linalg.eigh(x)
+        np.testing.assert_allclose((v * w @ v.mT).numpy(), x.numpy(), atol=1e-6)
+    bidiagonal = dt.diag(dt.tensor([1.0, 0, 2, 0, 3])) + dt.diag(dt.ones(4), 1)
+    u, s, vh = dt.linalg.svd(bidiagonal)
+    np.testing.assert_allclose((u * s @ vh).numpy(), bidiagonal.numpy(), atol=1e-6)
+
+
+def test_any_number_of_threads():
+    x = dt.randn(150, 150, dtype=dt.float64, generator=dt.Generator().manual_seed(3))
+    many = dt.randn(400, 9, 9, generator=dt.Generator().manual_seed(4))
+
+    def results():
+        lu = dt.linalg.lu_factor(x).LU
+        return [
+            lu,
+            *dt.linalg.svd(x),
+            *dt.linalg.eigh(x + x.mT),
+            *dt.linalg.qr(x),
+            dt.linalg.inv(many),
+        ]
+
+    threads = dt.get_num_threads()
+    try:
+        dt.set_num_threads(1)
+        alone = results()
+        dt.set_num_threads(2)
+        for y, expected in zip(results(), alone):
+            assert y.eq(expected).all().item()
+    finally:
+        dt.set_num_threads(threads)
+
+
+def test_gradient_of_a_singular_determinant():
+    """The cofactors, which do not divide by the determinant."""
+    x = dt.tensor(
+        [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [5.0, 7.0, 9.0]], dtype=dt.float64, requires_grad=True
+    )
+    (g,) = dt.autograd.grad(dt.linalg.det(x), x)
+    cofactors = [[3, -6, 3], [3, -6, 3], [-3, 6, -3]]
+    np.testing.assert_allclose(g.numpy(), cofactors, atol=1e-12)
+
+
+def test_older_forms():
+    torch = pytest.importorskip("torch")
+    a = np.random.default_rng(0).standard_normal((4, 3))
+    for name, arguments in (("qr", ()), ("qr", (False,)), ("pinverse", ()), ("lu", ())):
+        ours, theirs = (getattr(t, name)(t.tensor(a), *arguments) for t in (dt, torch))
+        pairs = zip(ours, theirs) if isinstance(theirs, tuple) else ((ours, theirs),)
+        for y, expected in pairs:
+            np.testing.assert_allclose(y.numpy(), expected.numpy(), atol=1e-12)
+    for options in ({"tol": 1.5}, {"tol": 0.1, "hermitian": True}):
+        x = a[:3] + a[:3].T
+        ours, theirs = (t.linalg.matrix_rank(t.tensor(x), **options) for t in (dt, torch))
+        assert ours.item() == theirs.item()
+    assert dt.linalg.cond(dt.ones(2, 2), "fro").item() == float("inf")
+
+
+HALF = """
+linalg.cholesky(S)
+linalg.cholesky_ex(S).L
+cholesky(S)
+cholesky_solve(B, S)
+cholesky_inverse(S)
+lu_solve(B, eye(2), PIVOTS)
+linalg.lu_solve(eye(2), PIVOTS, B)
+linalg.lu_factor(S).LU
+linalg.solve(S, B)
+linalg.solve_ex(S, B).result
+linalg.solve_triangular(S, B, upper=True)
+triangular_solve(B, S).solution
+linalg.inv(S)
+inverse(S)
+linalg.inv_ex(S).inverse
+linalg.det(S)
+linalg.slogdet(S).logabsdet
+linalg.qr(S).R
+geqrf(S).a
+linalg.householder_product(S, B[:, 0])
+orgqr(S, B[:, 0])
+ormqr(S, B[:, 0], B)
+linalg.eigh(S).eigenvalues
+linalg.eigvalsh(S)
+linalg.svd(S).S
+linalg.svdvals(S)
+svd(S).S
+linalg.pinv(S)
+linalg.matrix_rank(S)
+linalg.matrix_rank(S, atol=2.0)
+linalg.lstsq(S, B).solution
+linalg.cond(S)
+linalg.cond(S, 1)
+linalg.cond(S, 'fro')
+linalg.tensorinv(S, 1)
+linalg.tensorsolve(S, B[:, 0])
+matrix_power(S, -3)
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+@pytest.mark.parametrize("text", HALF)
+def test_autocast(text, dtype):
+    """Factorisations are in float32, also of half precisions, or refuse them."""
+
+    def result(t):
+        names = {name: getattr(t, name) for name in dir(t) if name[0] != "_"}
+        names["S"] = t.tensor([[4.0, 1.0], [1.0, 3.0]]).to(names[dtype])
+        names["B"] = t.tensor([[1.0, 2.0], [0.5, -1.0]]).to(names[dtype])
+        names["PIVOTS"] = t.tensor([1, 2], dtype=t.int32)
+        names["eye"] = lambda n: t.eye(n, dtype=names[dtype])
+        with t.autocast("cpu"):
+            try:
+                y = eval(text, names)
+            except RuntimeError as error:
+                return type(error).__name__, None
+        return str(y.dtype), y.detach().float().numpy()
+
+    (ours, y), (theirs, expected) = result(dt), result(pytest.importorskip("torch"))
+    assert ours == theirs
+    if expected is not None:
+        np.testing.assert_allclose(y, expected, rtol=1e-2 if "bfloat16" in theirs else 1e-5)
+
+
+def test_no_reflectors():
+    """The identity, which has a backward; PyTorch's leaves no gradient there, ours zeros."""
+    for t in (dt, pytest.importorskip("torch")):
+        x = t.ones(2, 3, 2, requires_grad=True)
+        q = t.linalg.householder_product(x, t.ones(2, 0))
+        assert q.eq(t.eye(3, 2)).all().item()
+        q.sum().backward()
+        assert x.grad is None if t is not dt else x.grad.eq(0).all().item()
+
+
+def test_geqrf_has_no_derivative():
+    factors, tau = dt.geqrf(dt.ones(3, 2, requires_grad=True))
+    assert factors.requires_grad and tau.requires_grad
+    with pytest.raises(NotImplementedError, match="the derivative for 'geqrf' is not implemented."):
+        tau.sum().backward()

@@ -1,0 +1,173 @@
+"""dumbtorch.models against the architectures written down in PyTorch's functions.
+
+The formulas read weights by torchvision's names (GPT-2: the published checkpoint's); each must be there,
+and none may be left over. The numbers of parameters are those that torchvision and OpenAI publish.
+"""
+
+import dumbtorch as dt
+import pytest
+from dumbtorch import models
+
+torch = pytest.importorskip("torch")
+nets = pytest.importorskip("architectures")
+
+
+class Weights(dict):
+    """A state dict of PyTorch's tensors that knows which of them have been read."""
+
+    def __init__(self, model):
+        state = model.state_dict().items()
+        super().__init__((name, torch.from_numpy(value.numpy())) for name, value in state)
+        self.read = set()
+
+    def __getitem__(self, name):
+        self.read.add(name)
+        return super().__getitem__(name)
+
+    def left(self):
+        return {name for name in self if not name.endswith("num_batches_tracked")} - self.read
+
+
+GPT2_SIZES = dict(vocabulary=50, context=16, width=32, layers=3, heads=4)
+CASES = {
+    "lenet": (models.lenet, (2, 1, 28, 28), nets.lenet),
+    "alexnet": (lambda: models.alexnet(num_classes=7), (1, 3, 64, 64), nets.alexnet),
+    "vgg11": (lambda: models.vgg11(num_classes=7), (1, 3, 32, 32), nets.vgg11),
+    "resnet18": (
+        models.resnet18,
+        (2, 3, 64, 64),
+        lambda w, x: nets.resnet(w, x, (2, 2, 2, 2), False),
+    ),
+    "resnet34": (
+        models.resnet34,
+        (1, 3, 64, 64),
+        lambda w, x: nets.resnet(w, x, (3, 4, 6, 3), False),
+    ),
+    "resnet50": (
+        models.resnet50,
+        (1, 3, 64, 64),
+        lambda w, x: nets.resnet(w, x, (3, 4, 6, 3), True),
+    ),
+    "mobilenet_v2": (models.mobilenet_v2, (2, 3, 64, 64), nets.mobilenet_v2),
+    "vit": (
+        lambda: models.vit_b_16(image_size=64, num_layers=2),
+        (2, 3, 64, 64),
+        lambda w, x: nets.vit(w, x, 2, 12),
+    ),
+    "gpt2": (lambda: models.gpt2(**GPT2_SIZES), (2, 16), lambda w, x: nets.gpt2(w, x, 3, 4)),
+    "lstm_lm": (
+        lambda: models.lstm_lm(50, width=12, hidden=16),
+        (2, 9),
+        lambda w, x: nets.lstm_lm(w, x, 2, 16),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_outputs_are_those_of_the_architecture(name):
+    make, size, formula = CASES[name]
+    dt.manual_seed(0)
+    model = make().eval()
+    for key, value in model.state_dict().items():
+        if key.endswith("num_batches_tracked"):
+            continue
+        if (
+            len(value.shape) == 1 or not value.any()
+        ):  # biases, norms and heads that begin with zeros
+            value.uniform_(0.5, 1.0) if key.endswith("var") else value.normal_(0.5, 0.1)
+    generator = torch.Generator().manual_seed(0)
+    if len(size) == 2:
+        x = torch.randint(0, 50, size, generator=generator)
+    else:
+        x = torch.randn(size, generator=generator)
+    with dt.no_grad():
+        found = model(dt.from_numpy(x.numpy()))
+    found = found[0] if isinstance(found, tuple) else found
+    weights = Weights(model)
+    with torch.no_grad():
+        expected = formula(weights, x)
+    torch.testing.assert_close(
+        torch.from_numpy(found.numpy()), expected, rtol=1e-4, atol=1e-5 * expected.abs().max()
+    )
+    assert not weights.left()
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("alexnet", 61_100_840),
+        ("vgg11", 132_863_336),
+        ("resnet18", 11_689_512),
+        ("resnet34", 21_797_672),
+        ("resnet50", 25_557_032),
+        ("mobilenet_v2", 3_504_872),
+        ("vit_b_16", 86_567_656),
+        ("gpt2", 124_439_808),
+    ],
+)
+def test_numbers_of_parameters_are_the_published_ones(name, parameters):
+    assert sum(p.numel() for p in getattr(models, name)().parameters()) == parameters
+
+
+def test_resnet_names_come_in_torchvisions_order():
+    names = list(models.resnet18().state_dict())
+    norm = ("weight", "bias", "running_mean", "running_var", "num_batches_tracked")
+    assert names[:6] == ["conv1.weight", *(f"bn1.{part}" for part in norm)]
+    assert names[6:12] == ["layer1.0.conv1.weight", *(f"layer1.0.bn1.{part}" for part in norm)]
+    assert names[-2:] == ["fc.weight", "fc.bias"] and len(names) == 122
+    begin = list(models.vit_b_16(image_size=32, num_layers=1).state_dict())[:5]
+    layer = "encoder.layers.encoder_layer_0.ln_1.weight"
+    expected = ["class_token", "conv_proj.weight", "conv_proj.bias", "encoder.pos_embedding", layer]
+    assert begin == expected
+
+
+def test_gpt2_takes_published_files():
+    dt.manual_seed(0)
+    first, second = models.gpt2(**GPT2_SIZES), models.gpt2(**GPT2_SIZES)
+    state = {f"transformer.{name}": value for name, value in first.state_dict().items()}
+    state["lm_head.weight"] = state["transformer.wte.weight"]
+    state["transformer.h.0.attn.bias"] = dt.ones(1, 1, 16, 16)  # the mask
+    second.load_state_dict(state)
+    tokens = dt.arange(8).reshape(1, 8)
+    assert second.eval()(tokens).equal(first.eval()(tokens))
+    del state["transformer.ln_f.bias"]
+    with pytest.raises(RuntimeError, match='Missing key\\(s\\) in state_dict: "ln_f.bias"'):
+        second.load_state_dict(state)
+
+
+def test_gpt2_draws_tokens():
+    dt.manual_seed(0)
+    model = models.gpt2(**GPT2_SIZES).eval()
+    start = dt.tensor([[1, 2, 3]])
+    likely = model.generate(start, 20, temperature=0)
+    assert likely.shape == (1, 23) and likely[:, :3].equal(start)
+    assert likely.equal(model.generate(start, 20, top_k=1))
+    with pytest.raises(ValueError, match="17 tokens are more than the context of 16"):
+        model(dt.zeros(1, 17, dtype=dt.int64))
+
+
+def test_bad_sizes_are_refused():
+    with pytest.raises(ValueError, match="image_size 30 is no multiple of patch_size 16"):
+        models.vit_b_16(image_size=30)
+    with pytest.raises(ValueError, match="width 30 is no multiple of heads 4"):
+        models.gpt2(width=30, heads=4)
+    with pytest.raises(ValueError, match="expected images of 32 x 32, given 32 x 48"):
+        models.vit_b_16(image_size=32, num_layers=1)(dt.zeros(1, 3, 32, 48))
+
+
+def test_summary():
+    model = models.lenet()
+    printed = models.summary(model, dt.zeros(2, 1, 28, 28)).splitlines()
+    assert printed[0].split() == ["layer", "output", "parameters"]
+    assert printed[2].split() == ["conv1", "(Conv2d)", "[2,", "6,", "28,", "28]", "156"]
+    assert printed[-1] == "61,706 parameters, 61,706 of them trained"
+    assert model.training
+
+
+def test_summary_counts_shared_parameters_once_and_those_of_no_layer():
+    shared = dt.nn.Linear(3, 3)
+    model = dt.nn.Sequential(shared, dt.nn.ReLU(), shared)
+    model.register_parameter("scale", dt.nn.Parameter(dt.ones(5)))
+    printed = models.summary(model, dt.zeros(1, 3)).splitlines()
+    assert [line.split()[-1] for line in printed[2:-1]] == ["12", "0", "0", "5"]
+    assert printed[-1] == "17 parameters, 17 of them trained"

@@ -1,0 +1,6 @@
+"""torch.amp: autocast, which runs ops in the dtype that suits them, and GradScaler."""
+
+from .autocast_mode import autocast, custom_bwd, custom_fwd, is_autocast_available
+from .grad_scaler import GradScaler
+
+__all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
