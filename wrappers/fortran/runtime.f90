@@ -1,5 +1,6 @@
 ! What the generated procedures share: objects, errors, arrays, how results come out. It is
-! printed as a part of their module, which declares bridge.c's functions too. Addresses are integers.
+! printed as a part of their module, which declares what is in bridge.c too. Addresses are
+! integers.
 
   ! A share in an object of the library. gfortran copies components bit by bit, and finalizes the
   ! copies, in places where a defined assignment is due, such as array constructors. A share knows
