@@ -21,6 +21,7 @@ from . import (
     go,
     header,
     kernels,
+    layer_programs,
     lua,
     misuse,
     modules,
@@ -74,6 +75,7 @@ LANGUAGES = (
     fortran.generate,
     describe.generate,
     conformance.generate,
+    layer_programs.generate,
 )
 
 

@@ -45,6 +45,7 @@ class Language:
     takes_one = False  # one number where a list is meant
     line = staticmethod(call)
     text = staticmethod(json.dumps)
+    statement = staticmethod(str)  # over several lines, where a language wants short ones
 
     def program(self, plan: Plan, calls: list[dict]) -> str:
         cases = [self.case(plan, number, entry) for number, entry in enumerate(calls)]
@@ -173,9 +174,11 @@ class C(Language):
                 arguments.append(f".{a.name} = {value}")
         return arguments
 
+    def expression(self, c: Call, values: dict[str, str]) -> str:
+        return f"T_{c_header.short_name(c)}({', '.join(self.arguments(c, values))})"
+
     def refused(self, c: Call, values: dict[str, str], message: str) -> list[str]:
-        run = f"T_{c_header.short_name(c)}({', '.join(self.arguments(c, values))});"
-        return [run, f"expect_error({json.dumps(message)});"]
+        return [self.expression(c, values) + ";", f"expect_error({json.dumps(message)});"]
 
     def run(self, c: Call, names: list[str], values: dict[str, str]) -> list[str]:
         lines = [f"dt_tensor *{name};" for name in names[1:]]
@@ -213,6 +216,8 @@ class Cpp(Language):
 
     def list(self, a: Slot, parts: list[str]) -> str:
         made = self._LISTS.get(a.kind.base, "")
+        if a.struct:
+            return f"{cpp_kinds.FIELDS[a.kind.base + '[]']}{{{', '.join(parts)}}}"
         return f"{made}{{{', '.join(parts)}}}{')' if made else ''}"
 
     def literal(self, tensor: dict) -> list[str]:
@@ -232,6 +237,14 @@ class Cpp(Language):
         if printer.namespace is None:
             return f"{arguments[0]}.{printer.name}(", arguments[1:]
         return "::".join(["dt", *filter(None, [printer.namespace]), printer.name]) + "(", arguments
+
+    def expression(self, c: Call, values: dict[str, str]) -> str:
+        """Of a function with options: C++20 has names for the members of structs."""
+        given = [values.get(a.name) or _cpp_default(a) for a in c.slots if not a.struct]
+        for i in c.structs:
+            named = [f".{a.name} = {values[a.name]}" for a in i.slots if a.name in values]
+            given += [f"{{{', '.join(named)}}}"] if named else []
+        return f"dt::{c.namespaces[0]}::{cpp.Printer(c).name}({', '.join(given)})"
 
     def refused(self, c: Call, values: dict[str, str], message: str) -> list[str]:
         run = call(*self.called(c, values), ");")
@@ -339,7 +352,7 @@ class Go(Language):
         numbers = "[]float64{" + ", ".join(_numbers(tensor["data"])) + "}"
         return [self.enum("dtype", tensor["dtype"]), shape, numbers]
 
-    def called(self, c: Call, values: dict[str, str]) -> str:
+    def expression(self, c: Call, values: dict[str, str]) -> str:
         arguments = [values[a.name] for a in c.required]
         named = [f"{go.exported(a.name)}: {values[a.name]}" for a in c.optional if a.name in values]
         if named:
@@ -349,10 +362,10 @@ class Go(Language):
 
     def refused(self, c: Call, values: dict[str, str], message: str) -> list[str]:
         check = f"expectError(t, err, {json.dumps(message)})"
-        return [f"_, err := {self.called(c, values)}", check]
+        return [f"_, err := {self.expression(c, values)}", check]
 
     def run(self, c: Call, names: list[str], values: dict[str, str]) -> list[str]:
-        return [f"{', '.join(names)}, err := {self.called(c, values)}", "check(t, err)"]
+        return [f"{', '.join(names)}, err := {self.expression(c, values)}", "check(t, err)"]
 
 
 class Fortran(Language):
@@ -366,6 +379,7 @@ class Fortran(Language):
     backward = "type(tensor) :: loss\nloss = sum({})\ncall loss%backward()"
     grad = "{}%grad()"
     line, text = staticmethod(Go.line), staticmethod(fortran.quoted)
+    statement = staticmethod(fortran.continued)
 
     def top(self) -> list[str]:
         uses = [
@@ -385,7 +399,7 @@ class Fortran(Language):
         lines = [line for several in lines for line in several.splitlines()]
         declared = [line for line in lines if line.startswith(("type(", "logical"))]
         body = [f"call begin_case('{number} {name}')", *(x for x in lines if x not in declared)]
-        text = "\n".join(f"    {fortran.continued(line)}" for line in [*declared, *body])
+        text = "\n".join(f"    {self.statement(line)}" for line in [*declared, *body])
         return f"\n  subroutine case_{number}()\n{text}\n  end subroutine"
 
     def enum(self, name: str, value: str) -> str:
@@ -404,12 +418,15 @@ class Fortran(Language):
         dtype = self.enum("dtype", tensor["dtype"])
         return [dtype, f"[integer :: {shape}]", f"[real(real64) :: {numbers}]"]
 
-    def called(self, c: Call, values: dict[str, str], outs: list[str], status: list[str]) -> str:
+    def expression(self, c: Call, values: dict[str, str], outs=(), status=()) -> str:
         arguments = [values[a.name] for a in c.required]
         named = [f"{a.name}={values[a.name]}" for a in c.optional if a.name in values]
         where = f"{arguments.pop(0)}%{c.member}" if fortran.is_method(c) else c.function.name
+        return f"{where}({', '.join([*arguments, *outs, *named, *status])})"
+
+    def called(self, c: Call, values: dict[str, str], outs: list[str], status: list[str]) -> str:
         start = "result = " if len(c.results) == 1 else "call "
-        return f"{start}{where}({', '.join([*arguments, *outs, *named, *status])})"
+        return start + self.expression(c, values, outs, status)
 
     def declared(self, c: Call, names: list[str]) -> list[str]:
         kinds = [fortran.declared(r).replace("dt_", "") for r in c.results]

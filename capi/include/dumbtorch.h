@@ -6400,6 +6400,11 @@ DT_MUST_CHECK DT_API dt_status dt_clip_grad_norm_(
     dt_tensor *const *params, int64_t params_n, double max_norm, double norm_type,
     int32_t error_if_nonfinite, dt_tensor **out) DT_NOEXCEPT;
 
+/** Refuses a first step in a graph that is being captured, for languages whose optimizers keep their
+ * own state: each replay would make it anew.
+ * @throws RuntimeError: a step is being captured. */
+DT_MUST_CHECK DT_API dt_status dt_optimizer_check_not_capturing(void) DT_NOEXCEPT;
+
 /** One step of an optimizer over lists of tensors, in place: the arithmetic alone, for languages
  * whose optimizers keep their own state.
  * @param optimizer The optimizer's name in lower case: sgd, adam, ...

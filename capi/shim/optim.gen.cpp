@@ -353,6 +353,12 @@ dt_status dt_clip_grad_norm_(
   });
 }
 
+dt_status dt_optimizer_check_not_capturing() noexcept {
+  return guard("optimizer_check_not_capturing", [&] {
+    check_not_capturing();
+  });
+}
+
 dt_status dt_optimizer_update(
     const char *optimizer, dt_tensor *const *params, int64_t params_n, dt_tensor *const *grads,
     int64_t grads_n, dt_tensor *const *states, int64_t states_n, dt_tensor *lr,

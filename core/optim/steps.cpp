@@ -193,6 +193,11 @@ void optimizer_update(const std::string& optimizer, TensorList params, TensorLis
   update_parameters(row, params, grads, states, lr, settings.to_vector(), first);
 }
 
+void check_not_capturing() {
+  DT_CHECK(!context().graph, kRuntimeError,
+           "the first step makes the optimizer's state: run it once before a step is captured");
+}
+
 Tensor clip_grad_norm_(TensorList params, double max_norm, double norm_type,
                        bool error_if_nonfinite) {
   const GradMode no_grad(false);

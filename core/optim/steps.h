@@ -18,6 +18,9 @@ void optimizer_update(const std::string& optimizer, TensorList params, TensorLis
                       TensorList states, const Operand& lr, Span<const double> settings,
                       bool first);
 
+// Of a step that makes state: it would make it anew at each replay of a captured graph.
+void check_not_capturing();
+
 // torch.nn.utils.clip_grad_norm_: scales the gradients of `params` so that the norm of all together
 // is at most `max_norm`. Returns the norm before.
 Tensor clip_grad_norm_(TensorList params, double max_norm, double norm_type,

@@ -23,6 +23,8 @@ constexpr int kPacketWidth = kPacketBytes / static_cast<int>(sizeof(T));
 // Stands for T where elements are moved one by one, because lines begin at no packet's boundary.
 template <class T>
 struct Single {};
+// Stands for a type that a call says by its dtype; elements are moved one by one too.
+struct Any {};
 
 // What one access moves of `bytes` that lie together.
 template <int kBytes>

@@ -22,7 +22,6 @@ namespace {
 // ---- loading. A source is a C++ type or AnyNarrow, a narrow float, both read in packets; or
 // Single, a C++ type read one by one, for rows that begin anywhere; or Any: any dtype, one by one.
 
-struct Any {};
 struct AnyNarrow {};
 
 // kUnroll: loads in flight.

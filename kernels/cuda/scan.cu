@@ -62,20 +62,18 @@ struct ScanCall {
 
 // ---- elements: of a C++ type in packets or one by one (Single), or of any dtype (Any) one by one
 
-struct Any {};
-
 template <class Source>
-struct SourceTraits {
+struct ScanSource {
   using Element = Source;
   static constexpr bool kPackets = true;
 };
 template <class T>
-struct SourceTraits<Single<T>> {
+struct ScanSource<Single<T>> {
   using Element = T;
   static constexpr bool kPackets = false;
 };
 template <>
-struct SourceTraits<Any> {
+struct ScanSource<Any> {
   using Element = void;
   static constexpr bool kPackets = false;
 };
@@ -87,8 +85,8 @@ constexpr int kBatch = std::is_same_v<Source, Any> ? 4 : 8;
 template <class Fold, class Source>
 struct Elements {
   using Sum = typename Fold::Value;
-  using Element = typename SourceTraits<Source>::Element;
-  static constexpr bool kPackets = SourceTraits<Source>::kPackets;
+  using Element = typename ScanSource<Source>::Element;
+  static constexpr bool kPackets = ScanSource<Source>::kPackets;
 
   static __device__ __forceinline__ Sum load(const ScanCall& call, int64_t offset) {
     if constexpr (std::is_void_v<Element>)

@@ -59,6 +59,21 @@ static inline void expect_error(const char* text) {
   T_clear();
 }
 
+/* Applies the layer of a row of tests/layer_rows.py to inputs, with the parameters in
+ * FOLDER/ROW.state. */
+static inline void try_layer(const char* folder, int row, dt_module* layer) {
+  static const char* const names[] = {"1", "2", "3"};
+  char path[4096];
+  dt_tensor_list *inputs, *outputs;
+  snprintf(path, sizeof path, "%s/%d.state", folder, row);
+  T_module_load(layer, path);
+  snprintf(path, sizeof path, "%s/%d.in", folder, row);
+  T_load_checkpoint(path, .tensors = &inputs);
+  outputs = T_module_forward_outputs(layer, T_entries(inputs));
+  snprintf(path, sizeof path, "%s/%d.out", folder, row);
+  T_save_checkpoint(path, T_strings_(names, T_tensor_list_len(outputs)), T_entries(outputs));
+}
+
 static inline int run_cases(void (*const cases[])(void), int count) {
   for (current = 0; current < count; current++) {
     T_SCOPE {

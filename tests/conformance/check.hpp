@@ -50,6 +50,18 @@ void expect_error(const std::string& text, Body body) {
   fail("there was no error '" + text + "'");
 }
 
+// Applies the layer of a row of tests/layer_rows.py to inputs, with the parameters in
+// FOLDER/ROW.state.
+inline void try_layer(const std::string& folder, int row, const dt::Module& layer) {
+  const std::string path = folder + "/" + std::to_string(row);
+  layer.load(path + ".state");
+  const std::vector<dt::Tensor> outputs =
+      layer.forward_outputs(dt::load_checkpoint(path + ".in").tensors);
+  std::vector<std::string> names;
+  for (size_t i = 1; i <= outputs.size(); ++i) names.push_back(std::to_string(i));
+  dt::save_checkpoint(path + ".out", names, outputs);
+}
+
 inline int run_cases(const std::vector<void (*)()>& cases) {
   for (current = 0; current < cases.size(); ++current) {
     try {

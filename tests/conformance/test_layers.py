@@ -1,5 +1,6 @@
 """The layers and optimizers of the core, which C, C++ and Lua share, against PyTorch's: the same
-constructor, state and input, run by a Lua program. (Python has classes of its own.)"""
+constructor, state and input, run by a Lua program. (Python has classes of its own.) What each of the
+other languages makes of a layer's arguments is asked by one program per language."""
 
 import os
 import shutil
@@ -8,6 +9,8 @@ from pathlib import Path
 
 import dumbtorch
 import pytest
+from fortran.compile import program as fortran_program
+from go.test_go import LINKED
 from layer_rows import LAYERS, MANY_OUTPUTS, identity, make, results_of
 from meanings import class_of
 from optimizer_rows import SETTINGS
@@ -18,8 +21,12 @@ files = pytest.importorskip("safetensors.torch")
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("DT_BUILD_DIR", ROOT / "build"))
 MODULE = BUILD / "lua5.4" / "dumbtorch.so"
+USER_FLAGS = [
+    *("-I.", "-Icapi/include", "-Iwrappers/c", "-Iwrappers/cpp"),
+    *(f"-L{BUILD}", f"-Wl,-rpath,{BUILD}", "-ldumbtorch"),
+]
 
-pytestmark = pytest.mark.skipif(
+NEEDS_LUA = pytest.mark.skipif(
     not shutil.which("lua5.4") or not MODULE.exists(), reason="the Lua module was not built"
 )
 
@@ -40,17 +47,16 @@ def constructor(row) -> str:
     return f"{name}({', '.join([*map(lua, args), *([lua(kwargs)] if kwargs else [])])})"
 
 
+def run(*command, at: Path = ROOT, **variables: str) -> None:
+    words, env = list(map(str, command)), os.environ | variables
+    result = subprocess.run(words, cwd=at, env=env, capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
 def run_lua(program: str, folder: Path) -> None:
     script = folder / "program.lua"
     script.write_text(program)
-    result = subprocess.run(
-        ["lua5.4", str(script)],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        env=os.environ | {"LUA_CPATH": f"{MODULE.parent}/?.so;;"},
-    )
-    assert result.returncode == 0, result.stderr
+    run("lua5.4", script, at=folder, LUA_CPATH=f"{MODULE.parent}/?.so;;")
 
 
 def numbers(*sizes: int) -> torch.Tensor:
@@ -109,14 +115,21 @@ def expected(name, layer, inputs) -> dict[str, torch.Tensor]:
     return {name: x for name, x in found.items() if x is not None}
 
 
-@pytest.mark.parametrize("row", LAYERS, ids=map(identity, LAYERS))
-def test_layer(row, tmp_path):
+def torch_layer(row):
+    """PyTorch's layer of a row, with known parameters, and the inputs."""
     name, args, kwargs, inputs = row
-    inputs = [make(torch, i) for i in inputs]
     layer = class_of(torch, "nn", name)(*args, **kwargs)
     with torch.no_grad():
         for p in layer.parameters():
             p.copy_(numbers(*p.shape))
+    return layer, [make(torch, i) for i in inputs]
+
+
+@NEEDS_LUA
+@pytest.mark.parametrize("row", LAYERS, ids=map(identity, LAYERS))
+def test_layer(row, tmp_path):
+    name = row[0]
+    layer, inputs = torch_layer(row)
     files.save_file(layer.state_dict(), tmp_path / "state.safetensors")
     numbered = {str(i): x.clone() for i, x in enumerate(inputs, start=1)}
     files.save_file(numbered, tmp_path / "inputs.safetensors")
@@ -125,6 +138,73 @@ def test_layer(row, tmp_path):
         layer.train(mode == "train")
         got = files.load_file(tmp_path / f"{mode}.safetensors")
         torch.testing.assert_close(got, expected(name, layer, inputs), rtol=1e-4, atol=1e-5)
+
+
+# ---- the programs that capi/generate prints from the rows: each makes all layers and keeps what they compute
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Parameters and inputs of each row."""
+    folder = tmp_path_factory.mktemp("layers")
+    for k, row in enumerate(LAYERS):
+        layer, inputs = torch_layer(row)
+        files.save_file(layer.state_dict(), folder / f"{k}.state")
+        torch.save({str(i): x for i, x in enumerate(inputs, start=1)}, folder / f"{k}.in")
+    return folder
+
+
+def run_c(folder: Path) -> None:
+    run("cc", "-O0", "tests/c/layers.c", *USER_FLAGS, "-lm", "-o", folder / "program")
+    run(folder / "program", folder)
+
+
+def run_cpp(folder: Path) -> None:
+    run("c++", "-O0", "-std=c++20", "tests/cpp/layers.cpp", *USER_FLAGS, "-o", folder / "program")
+    run(folder / "program", folder)
+
+
+def run_fortran(folder: Path) -> None:
+    here = ROOT / "tests" / "fortran"
+    run(fortran_program(here / "check.f90", here / "layers.f90"), at=folder)
+
+
+def run_go(folder: Path) -> None:
+    run(
+        "go",
+        "test",
+        "-run",
+        "TestLayers",
+        at=ROOT / "tests" / "go",
+        DT_LAYERS=str(folder),
+        **LINKED,
+    )
+
+
+PROGRAMS = {"cc": run_c, "c++": run_cpp, "gfortran": run_fortran, "go": run_go}
+
+
+@pytest.mark.parametrize("compiler", PROGRAMS)
+def test_layers_of_compiled_languages(compiler, folder):
+    if not shutil.which(compiler):
+        pytest.skip(f"{compiler} is not installed")
+    PROGRAMS[compiler](folder)
+    for k, row in enumerate(LAYERS):
+        if None in row[2].values():
+            continue  # not every language has a word for what is absent against its default
+        layer, inputs = torch_layer(row)
+        layer.load_state_dict(files.load_file(folder / f"{k}.state"))
+        expected = results_of(row[0], layer, *inputs)
+        output = folder / f"{k}.out"
+        got = torch.load(output)
+        output.unlink()
+        torch.testing.assert_close(
+            list(got.values()),
+            [y.detach() for y in expected],
+            rtol=1e-4,
+            atol=1e-5,
+            msg=identity(row),
+        )
 
 
 SEEDED_PROGRAM = """
@@ -145,6 +225,7 @@ DRAWN = (
 SEEDED = [row for row in LAYERS if row[0] in DRAWN]
 
 
+@NEEDS_LUA
 @pytest.mark.parametrize("row", SEEDED, ids=map(identity, SEEDED))
 def test_same_initial_values_as_python(row, tmp_path):
     name, args, kwargs, _ = row
@@ -192,6 +273,7 @@ def without_pairs(settings):
     return flat
 
 
+@NEEDS_LUA
 @pytest.mark.parametrize("name, settings", OPTIMIZERS, ids=map(str, OPTIMIZERS))
 def test_optimizer(name, settings, tmp_path):
     settings = {"lr": 0.05} | settings

@@ -53,6 +53,19 @@ contains
     call expect_true(all(abs(to_numbers(x) - numbers) <= tolerance * (1 + abs(numbers))), 'numbers')
   end subroutine
 
+  ! Applies the layer of a row of tests/layer_rows.py to inputs, with the parameters in ROW.state.
+  subroutine try_layer(row, layer)
+    character(*), intent(in) :: row
+    type(module), intent(in) :: layer
+    character, parameter :: numbers(3) = ['1', '2', '3']
+    character(:), allocatable :: names(:)
+    type(tensor), allocatable :: inputs(:), outputs(:)
+    call layer%load(row // '.state')
+    call load_checkpoint(row // '.in', names, inputs)
+    outputs = layer%forward_outputs(inputs)
+    call save_checkpoint(row // '.out', numbers(:size(outputs)), outputs)
+  end subroutine
+
   subroutine finish_cases()
     if (failures > 0) error stop 'there were failures'
     print '(a)', 'passed'

@@ -47,8 +47,7 @@ contains
     type(tensor) :: result
     call begin_case('5 from_bools')
     result = from_bools([.true., .false., .false., .true.], size=[2, 2])
-    call expect(result, dtype_bool, [integer :: 2, 2], [real(real64) :: 1.0d0, 0.0d0, 0.0d0, &
-    1.0d0])
+    call expect(result, dtype_bool, [integer :: 2, 2], [real(real64) :: 1.0d0, 0.0d0, 0.0d0, 1.0d0])
   end subroutine
 
   subroutine case_6()
@@ -62,8 +61,7 @@ contains
     type(tensor) :: result
     call begin_case('7 arange')
     result = arange(0, 1, step=0.25d0)
-    call expect(result, dtype_float32, [integer :: 4], [real(real64) :: 0.0d0, 0.25d0, 0.5d0, &
-    0.75d0])
+    call expect(result, dtype_float32, [integer :: 4], [real(real64) :: 0.0d0, 0.25d0, 0.5d0, 0.75d0])
   end subroutine
 
   subroutine case_8()
@@ -110,12 +108,12 @@ contains
     a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0], .true.)
     result = neg(a_input)
-    call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 1.25d0, -2.25d0, &
-    -0.25d0, -3.75d0, -1.75d0, 0.25d0])
+    call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 1.25d0, -2.25d0, -0.25d0, &
+    -3.75d0, -1.75d0, 0.25d0])
     loss = sum(result)
     call loss%backward()
-    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: -1.0d0, &
-    -1.0d0, -1.0d0, -1.0d0, -1.0d0, -1.0d0])
+    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: -1.0d0, -1.0d0, &
+    -1.0d0, -1.0d0, -1.0d0, -1.0d0])
   end subroutine
 
   subroutine case_13()
@@ -126,8 +124,8 @@ contains
     a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0], .true.)
     result = abs(a_input)
-    call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, 0.25d0])
+    call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, 0.25d0])
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: -1.0d0, 1.0d0, &
@@ -147,9 +145,9 @@ contains
     0.7788007855415344d0])
     loss = sum(result)
     call loss%backward()
-    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], &
-    [real(real64) :: 0.2865048050880432d0, 9.487735748291016d0, 1.2840254306793213d0, &
-    42.52108383178711d0, 5.754602909088135d0, 0.7788007855415344d0])
+    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: &
+    0.2865048050880432d0, 9.487735748291016d0, 1.2840254306793213d0, 42.52108383178711d0, &
+    5.754602909088135d0, 0.7788007855415344d0])
   end subroutine
 
   subroutine case_15()
@@ -181,9 +179,9 @@ contains
     -0.24740396440029144d0])
     loss = sum(result)
     call loss%backward()
-    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], &
-    [real(real64) :: 0.3153223693370819d0, -0.6281736493110657d0, 0.9689124226570129d0, &
-    -0.8205593228340149d0, -0.17824605107307434d0, 0.9689124226570129d0])
+    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: &
+    0.3153223693370819d0, -0.6281736493110657d0, 0.9689124226570129d0, -0.8205593228340149d0, &
+    -0.17824605107307434d0, 0.9689124226570129d0])
   end subroutine
 
   subroutine case_17()
@@ -195,13 +193,13 @@ contains
     3.75d0, 1.75d0, -0.25d0], .true.)
     result = cos(a_input)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 0.3153223693370819d0, &
-    -0.6281736493110657d0, 0.9689124226570129d0, -0.8205593228340149d0, &
-    -0.17824605107307434d0, 0.9689124226570129d0])
+    -0.6281736493110657d0, 0.9689124226570129d0, -0.8205593228340149d0, -0.17824605107307434d0, &
+    0.9689124226570129d0])
     loss = sum(result)
     call loss%backward()
-    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], &
-    [real(real64) :: 0.9489846229553223d0, -0.7780731916427612d0, -0.24740396440029144d0, &
-    0.571561336517334d0, -0.983985960483551d0, 0.24740396440029144d0])
+    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: &
+    0.9489846229553223d0, -0.7780731916427612d0, -0.24740396440029144d0, 0.571561336517334d0, &
+    -0.983985960483551d0, 0.24740396440029144d0])
   end subroutine
 
   subroutine case_18()
@@ -217,9 +215,9 @@ contains
     -0.24491865932941437d0])
     loss = sum(result)
     call loss%backward()
-    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], &
-    [real(real64) :: 0.2804148495197296d0, 0.043464962393045425d0, 0.9400148391723633d0, &
-    0.0022098717745393515d0, 0.11381206661462784d0, 0.9400148391723633d0])
+    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: &
+    0.2804148495197296d0, 0.043464962393045425d0, 0.9400148391723633d0, 0.0022098717745393515d0, &
+    0.11381206661462784d0, 0.9400148391723633d0])
   end subroutine
 
   subroutine case_19()
@@ -235,9 +233,9 @@ contains
     0.43782350420951843d0])
     loss = sum(result)
     call loss%backward()
-    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], &
-    [real(real64) :: 0.17310479283332825d0, 0.08625796437263489d0, 0.24613407254219055d0, &
-    0.022449392825365067d0, 0.12612926959991455d0, 0.24613407254219055d0])
+    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: &
+    0.17310479283332825d0, 0.08625796437263489d0, 0.24613407254219055d0, 0.022449392825365067d0, &
+    0.12612926959991455d0, 0.24613407254219055d0])
   end subroutine
 
   subroutine case_20()
@@ -264,14 +262,14 @@ contains
     a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0], .true.)
     result = silu(a_input)
-    call expect(result, dtype_float32, [integer :: 2, 3], &
-    [real(real64) :: -0.27837517857551575d0, 2.035463571548462d0, 0.140544131398201d0, &
-    3.663834810256958d0, 1.4909173250198364d0, -0.10945587605237961d0])
+    call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -0.27837517857551575d0, &
+    2.035463571548462d0, 0.140544131398201d0, 3.663834810256958d0, 1.4909173250198364d0, &
+    -0.10945587605237961d0])
     loss = sum(result)
     call loss%backward()
-    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], &
-    [real(real64) :: 0.006319149397313595d0, 1.0987309217453003d0, 0.623710036277771d0, &
-    1.061207890510559d0, 1.0726789236068726d0, 0.3762899935245514d0])
+    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: &
+    0.006319149397313595d0, 1.0987309217453003d0, 0.623710036277771d0, 1.061207890510559d0, &
+    1.0726789236068726d0, 0.3762899935245514d0])
   end subroutine
 
   subroutine case_22()
@@ -354,14 +352,14 @@ contains
     a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0], .true.)
     result = gelu(a_input)
-    call expect(result, dtype_float32, [integer :: 2, 3], &
-    [real(real64) :: -0.13206221163272858d0, 2.2224950790405273d0, 0.14967657625675201d0, &
-    3.7496683597564697d0, 1.6798964738845825d0, -0.10032341629266739d0])
+    call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -0.13206221163272858d0, &
+    2.2224950790405273d0, 0.14967657625675201d0, 3.7496683597564697d0, 1.6798964738845825d0, &
+    -0.10032341629266739d0])
     loss = sum(result)
     call loss%backward()
-    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], &
-    [real(real64) :: -0.12266147136688232d0, 1.059189796447754d0, 0.6953732967376709d0, &
-    1.0012338161468506d0, 1.1109261512756348d0, 0.3046267032623291d0])
+    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: &
+    -0.12266147136688232d0, 1.059189796447754d0, 0.6953732967376709d0, 1.0012338161468506d0, &
+    1.1109261512756348d0, 0.3046267032623291d0])
   end subroutine
 
   subroutine case_27()
@@ -372,14 +370,14 @@ contains
     a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0], .true.)
     result = gelu(a_input, approximate=approximate_tanh)
-    call expect(result, dtype_float32, [integer :: 2, 3], &
-    [real(real64) :: -0.13228580355644226d0, 2.2227985858917236d0, 0.14967535436153412d0, &
-    3.7497806549072266d0, 1.6797953844070435d0, -0.10032464563846588d0])
+    call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -0.13228580355644226d0, &
+    2.2227985858917236d0, 0.14967535436153412d0, 3.7497806549072266d0, 1.6797953844070435d0, &
+    -0.10032464563846588d0])
     loss = sum(result)
     call loss%backward()
-    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], &
-    [real(real64) :: -0.12249262630939484d0, 1.0599145889282227d0, 0.6953541040420532d0, &
-    1.0009514093399048d0, 1.111596941947937d0, 0.3046458959579468d0])
+    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: &
+    -0.12249262630939484d0, 1.0599145889282227d0, 0.6953541040420532d0, 1.0009514093399048d0, &
+    1.111596941947937d0, 0.3046458959579468d0])
   end subroutine
 
   subroutine case_28()
@@ -406,8 +404,8 @@ contains
     a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0], .true.)
     result = clamp(a_input, max=0.5d0)
-    call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 0.5d0, &
-    0.25d0, 0.5d0, 0.5d0, -0.25d0])
+    call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 0.5d0, 0.25d0, &
+    0.5d0, 0.5d0, -0.25d0])
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: 1.0d0, 0.0d0, &
@@ -442,14 +440,13 @@ contains
     3.75d0, 1.75d0, -0.25d0], .true.)
     a_other = make(dtype_float32, [integer :: 3], [real(real64) :: 0.5d0, 4.0d0, 2.0d0], .true.)
     result = add(a_input, a_other)
-    call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -0.75d0, 6.25d0, &
-    2.25d0, 4.25d0, 5.75d0, 1.75d0])
+    call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -0.75d0, 6.25d0, 2.25d0, &
+    4.25d0, 5.75d0, 1.75d0])
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: 1.0d0, 1.0d0, &
     1.0d0, 1.0d0, 1.0d0, 1.0d0])
-    call expect(a_other%grad(), dtype_float32, [integer :: 3], [real(real64) :: 2.0d0, 2.0d0, &
-    2.0d0])
+    call expect(a_other%grad(), dtype_float32, [integer :: 3], [real(real64) :: 2.0d0, 2.0d0, 2.0d0])
   end subroutine
 
   subroutine case_32()
@@ -459,8 +456,8 @@ contains
     a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0], .false.)
     result = add(a_input, 2)
-    call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 0.75d0, 4.25d0, &
-    2.25d0, 5.75d0, 3.75d0, 1.75d0])
+    call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 0.75d0, 4.25d0, 2.25d0, &
+    5.75d0, 3.75d0, 1.75d0])
   end subroutine
 
   subroutine case_33()
@@ -470,8 +467,8 @@ contains
     a_input = make(dtype_int64, [integer :: 2, 3], [real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0, &
     2.0d0, 0.0d0], .false.)
     result = add(a_input, 2)
-    call expect(result, dtype_int64, [integer :: 2, 3], [real(real64) :: 2.0d0, 5.0d0, 3.0d0, &
-    6.0d0, 4.0d0, 2.0d0])
+    call expect(result, dtype_int64, [integer :: 2, 3], [real(real64) :: 2.0d0, 5.0d0, 3.0d0, 6.0d0, &
+    4.0d0, 2.0d0])
   end subroutine
 
   subroutine case_34()
@@ -501,8 +498,8 @@ contains
     a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0], .false.)
     result = sub(a_input, 2)
-    call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -3.25d0, 0.25d0, &
-    -1.75d0, 1.75d0, -0.25d0, -2.25d0])
+    call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -3.25d0, 0.25d0, -1.75d0, &
+    1.75d0, -0.25d0, -2.25d0])
   end subroutine
 
   subroutine case_36()
@@ -526,14 +523,13 @@ contains
     3.75d0, 1.75d0, -0.25d0], .true.)
     a_other = make(dtype_float32, [integer :: 3], [real(real64) :: 0.5d0, 4.0d0, 2.0d0], .true.)
     result = mul(a_input, a_other)
-    call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -0.625d0, 9.0d0, &
-    0.5d0, 1.875d0, 7.0d0, -0.5d0])
+    call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -0.625d0, 9.0d0, 0.5d0, &
+    1.875d0, 7.0d0, -0.5d0])
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: 0.5d0, 4.0d0, &
     2.0d0, 0.5d0, 4.0d0, 2.0d0])
-    call expect(a_other%grad(), dtype_float32, [integer :: 3], [real(real64) :: 2.5d0, 4.0d0, &
-    0.0d0])
+    call expect(a_other%grad(), dtype_float32, [integer :: 3], [real(real64) :: 2.5d0, 4.0d0, 0.0d0])
   end subroutine
 
   subroutine case_38()
@@ -554,8 +550,8 @@ contains
     a_input = make(dtype_int64, [integer :: 2, 3], [real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0, &
     2.0d0, 0.0d0], .false.)
     result = mul(a_input, 2)
-    call expect(result, dtype_int64, [integer :: 2, 3], [real(real64) :: 0.0d0, 6.0d0, 2.0d0, &
-    8.0d0, 4.0d0, 0.0d0])
+    call expect(result, dtype_int64, [integer :: 2, 3], [real(real64) :: 0.0d0, 6.0d0, 2.0d0, 8.0d0, &
+    4.0d0, 0.0d0])
   end subroutine
 
   subroutine case_40()
@@ -610,25 +606,22 @@ contains
     3.75d0, 1.75d0, -0.25d0], .true.)
     a_other = make(dtype_float32, [integer :: 3], [real(real64) :: 0.5d0, 4.0d0, 2.0d0], .true.)
     result = add(a_input, a_other, alpha=0.5d0)
-    call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -1.0d0, 4.25d0, &
-    1.25d0, 4.0d0, 3.75d0, 0.75d0])
+    call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -1.0d0, 4.25d0, 1.25d0, &
+    4.0d0, 3.75d0, 0.75d0])
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: 1.0d0, 1.0d0, &
     1.0d0, 1.0d0, 1.0d0, 1.0d0])
-    call expect(a_other%grad(), dtype_float32, [integer :: 3], [real(real64) :: 1.0d0, 1.0d0, &
-    1.0d0])
+    call expect(a_other%grad(), dtype_float32, [integer :: 3], [real(real64) :: 1.0d0, 1.0d0, 1.0d0])
   end subroutine
 
   subroutine case_44()
     type(tensor) :: a_input
     type(tensor) :: result
     call begin_case('44 sub')
-    a_input = make(dtype_int64, [integer :: 4], [real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0], &
-    .false.)
+    a_input = make(dtype_int64, [integer :: 4], [real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0], .false.)
     result = sub(a_input, 3, alpha=2)
-    call expect(result, dtype_int64, [integer :: 4], [real(real64) :: -6.0d0, -3.0d0, -5.0d0, &
-    -2.0d0])
+    call expect(result, dtype_int64, [integer :: 4], [real(real64) :: -6.0d0, -3.0d0, -5.0d0, -2.0d0])
   end subroutine
 
   subroutine case_45()
@@ -638,8 +631,8 @@ contains
     a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0], .false.)
     result = rsub(a_input, 1.5d0)
-    call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 2.75d0, -0.75d0, &
-    1.25d0, -2.25d0, -0.25d0, 1.75d0])
+    call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 2.75d0, -0.75d0, 1.25d0, &
+    -2.25d0, -0.25d0, 1.75d0])
   end subroutine
 
   subroutine case_46()
@@ -684,9 +677,9 @@ contains
     0.8408964276313782d0])
     loss = sum(result)
     call loss%backward()
-    call expect(a_exponent%grad(), dtype_float32, [integer :: 2, 3], &
-    [real(real64) :: 0.2914324998855591d0, 3.297182083129883d0, 0.8242955207824707d0, &
-    9.32583999633789d0, 2.3314599990844727d0, 0.5828649997711182d0])
+    call expect(a_exponent%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: &
+    0.2914324998855591d0, 3.297182083129883d0, 0.8242955207824707d0, 9.32583999633789d0, &
+    2.3314599990844727d0, 0.5828649997711182d0])
   end subroutine
 
   subroutine case_49()
@@ -705,8 +698,7 @@ contains
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: 0.0d0, 0.0d0, &
     0.0d0, 1.0d0, 0.0d0, 0.0d0])
-    call expect(a_other%grad(), dtype_float32, [integer :: 3], [real(real64) :: 1.0d0, 2.0d0, &
-    2.0d0])
+    call expect(a_other%grad(), dtype_float32, [integer :: 3], [real(real64) :: 1.0d0, 2.0d0, 2.0d0])
   end subroutine
 
   subroutine case_50()
@@ -718,8 +710,8 @@ contains
     3.75d0, 1.75d0, -0.25d0], .false.)
     a_other = make(dtype_float32, [integer :: 3], [real(real64) :: 0.5d0, 4.0d0, 2.0d0], .false.)
     result = minimum(a_input, a_other)
-    call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, &
-    0.25d0, 0.5d0, 1.75d0, -0.25d0])
+    call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
+    0.5d0, 1.75d0, -0.25d0])
   end subroutine
 
   subroutine case_51()
@@ -729,8 +721,8 @@ contains
     a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0], .false.)
     result = eq(a_input, 0.25d0)
-    call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 0.0d0, 0.0d0, 1.0d0, &
-    0.0d0, 0.0d0, 0.0d0])
+    call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 0.0d0, 0.0d0, 1.0d0, 0.0d0, &
+    0.0d0, 0.0d0])
   end subroutine
 
   subroutine case_52()
@@ -740,8 +732,8 @@ contains
     a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0], .false.)
     result = ne(a_input, 0.25d0)
-    call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 1.0d0, 1.0d0, 0.0d0, &
-    1.0d0, 1.0d0, 1.0d0])
+    call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 1.0d0, 1.0d0, 0.0d0, 1.0d0, &
+    1.0d0, 1.0d0])
   end subroutine
 
   subroutine case_53()
@@ -751,8 +743,8 @@ contains
     a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0], .false.)
     result = lt(a_input, 0.25d0)
-    call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 1.0d0, 0.0d0, 0.0d0, &
-    0.0d0, 0.0d0, 1.0d0])
+    call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 1.0d0, 0.0d0, 0.0d0, 0.0d0, &
+    0.0d0, 1.0d0])
   end subroutine
 
   subroutine case_54()
@@ -762,8 +754,8 @@ contains
     a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0], .false.)
     result = le(a_input, 0.25d0)
-    call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 1.0d0, 0.0d0, 1.0d0, &
-    0.0d0, 0.0d0, 1.0d0])
+    call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 1.0d0, 0.0d0, 1.0d0, 0.0d0, &
+    0.0d0, 1.0d0])
   end subroutine
 
   subroutine case_55()
@@ -773,8 +765,8 @@ contains
     a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0], .false.)
     result = gt(a_input, 0.25d0)
-    call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 0.0d0, 1.0d0, 0.0d0, &
-    1.0d0, 1.0d0, 0.0d0])
+    call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 0.0d0, 1.0d0, 0.0d0, 1.0d0, &
+    1.0d0, 0.0d0])
   end subroutine
 
   subroutine case_56()
@@ -784,8 +776,8 @@ contains
     a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0], .false.)
     result = ge(a_input, 0.25d0)
-    call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 0.0d0, 1.0d0, 1.0d0, &
-    1.0d0, 1.0d0, 0.0d0])
+    call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 0.0d0, 1.0d0, 1.0d0, 1.0d0, &
+    1.0d0, 0.0d0])
   end subroutine
 
   subroutine case_57()
@@ -798,16 +790,15 @@ contains
     a_other = make(dtype_bool, [integer :: 2, 3], [real(real64) :: 1.0d0, 0.0d0, 1.0d0, 0.0d0, &
     0.0d0, 1.0d0], .false.)
     result = logical_and(a_input, a_other)
-    call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 0.0d0, 0.0d0, 1.0d0, &
-    0.0d0, 0.0d0, 0.0d0])
+    call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 0.0d0, 0.0d0, 1.0d0, 0.0d0, &
+    0.0d0, 0.0d0])
   end subroutine
 
   subroutine case_58()
     type(tensor) :: a_input
     type(tensor) :: result
     call begin_case('58 bitwise_xor')
-    a_input = make(dtype_int64, [integer :: 4], [real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0], &
-    .false.)
+    a_input = make(dtype_int64, [integer :: 4], [real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0], .false.)
     result = bitwise_xor(a_input, 6)
     call expect(result, dtype_int64, [integer :: 4], [real(real64) :: 6.0d0, 5.0d0, 7.0d0, 2.0d0])
   end subroutine
@@ -818,8 +809,8 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     call begin_case('59 where')
-    a_condition = make(dtype_bool, [integer :: 2, 3], [real(real64) :: 0.0d0, 1.0d0, 1.0d0, &
-    1.0d0, 1.0d0, 0.0d0], .false.)
+    a_condition = make(dtype_bool, [integer :: 2, 3], [real(real64) :: 0.0d0, 1.0d0, 1.0d0, 1.0d0, &
+    1.0d0, 0.0d0], .false.)
     a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0], .true.)
     result = where(a_condition, a_input, 0.5d0)
@@ -839,8 +830,8 @@ contains
     call begin_case('60 masked_fill')
     a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0], .true.)
-    a_mask = make(dtype_bool, [integer :: 2, 3], [real(real64) :: 0.0d0, 1.0d0, 1.0d0, 1.0d0, &
-    1.0d0, 0.0d0], .false.)
+    a_mask = make(dtype_bool, [integer :: 2, 3], [real(real64) :: 0.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, &
+    0.0d0], .false.)
     result = masked_fill(a_input, a_mask, 9.0d0)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 9.0d0, 9.0d0, &
     9.0d0, 9.0d0, -0.25d0])
@@ -858,8 +849,8 @@ contains
     3.75d0, 1.75d0, -0.25d0], .false.)
     a_other = make(dtype_float32, [integer :: 3], [real(real64) :: 0.5d0, 4.0d0, 2.0d0], .false.)
     call add_(a_input, a_other)
-    call expect(a_input, dtype_float32, [integer :: 2, 3], [real(real64) :: -0.75d0, 6.25d0, &
-    2.25d0, 4.25d0, 5.75d0, 1.75d0])
+    call expect(a_input, dtype_float32, [integer :: 2, 3], [real(real64) :: -0.75d0, 6.25d0, 2.25d0, &
+    4.25d0, 5.75d0, 1.75d0])
   end subroutine
 
   subroutine case_62()
@@ -870,8 +861,8 @@ contains
     3.75d0, 1.75d0, -0.25d0], .false.)
     a_other = make(dtype_float32, [integer :: 3], [real(real64) :: 0.5d0, 4.0d0, 2.0d0], .false.)
     call mul_(a_input, a_other)
-    call expect(a_input, dtype_float32, [integer :: 2, 3], [real(real64) :: -0.625d0, 9.0d0, &
-    0.5d0, 1.875d0, 7.0d0, -0.5d0])
+    call expect(a_input, dtype_float32, [integer :: 2, 3], [real(real64) :: -0.625d0, 9.0d0, 0.5d0, &
+    1.875d0, 7.0d0, -0.5d0])
   end subroutine
 
   subroutine case_63()
@@ -879,14 +870,12 @@ contains
     type(tensor) :: result
     call begin_case('63 view')
     a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0], .false.)
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .false.)
     result = view(a_input, [4, -1])
-    call expect(result, dtype_float32, [integer :: 4, 6], [real(real64) :: -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, &
-    -1.25d0, 2.25d0])
+    call expect(result, dtype_float32, [integer :: 4, 6], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0])
   end subroutine
 
   subroutine case_64()
@@ -894,14 +883,12 @@ contains
     type(tensor) :: result
     call begin_case('64 reshape')
     a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0], .false.)
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .false.)
     result = reshape(a_input, [4, -1])
-    call expect(result, dtype_float32, [integer :: 4, 6], [real(real64) :: -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, &
-    -1.25d0, 2.25d0])
+    call expect(result, dtype_float32, [integer :: 4, 6], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0])
   end subroutine
 
   subroutine case_65()
@@ -909,14 +896,12 @@ contains
     type(tensor) :: result
     call begin_case('65 flatten')
     a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0], .false.)
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .false.)
     result = flatten(a_input)
     call expect(result, dtype_float32, [integer :: 24], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0])
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0])
   end subroutine
 
   subroutine case_66()
@@ -925,19 +910,17 @@ contains
     type(tensor) :: loss
     call begin_case('66 flatten')
     a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0], .true.)
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .true.)
     result = flatten(a_input, start_dim=1)
-    call expect(result, dtype_float32, [integer :: 2, 12], [real(real64) :: -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, &
-    -1.25d0, 2.25d0])
+    call expect(result, dtype_float32, [integer :: 2, 12], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0])
     loss = sum(result)
     call loss%backward()
-    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3, 4], [real(real64) :: 1.0d0, &
-    1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, &
-    1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0])
+    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3, 4], [real(real64) :: 1.0d0, 1.0d0, &
+    1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, &
+    1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0])
   end subroutine
 
   subroutine case_67()
@@ -946,19 +929,17 @@ contains
     type(tensor) :: loss
     call begin_case('67 transpose')
     a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0], .true.)
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .true.)
     result = transpose(a_input, 0, 2)
     call expect(result, dtype_float32, [integer :: 4, 3, 2], [real(real64) :: -1.25d0, 2.25d0, &
-    1.75d0, -0.25d0, -0.75d0, 2.75d0, 2.25d0, 0.25d0, -0.25d0, 3.25d0, 2.75d0, 0.75d0, &
-    0.25d0, 3.75d0, 3.25d0, 1.25d0, 0.75d0, -1.25d0, 3.75d0, 1.75d0, 1.25d0, -0.75d0, &
-    -1.25d0, 2.25d0])
+    1.75d0, -0.25d0, -0.75d0, 2.75d0, 2.25d0, 0.25d0, -0.25d0, 3.25d0, 2.75d0, 0.75d0, 0.25d0, &
+    3.75d0, 3.25d0, 1.25d0, 0.75d0, -1.25d0, 3.75d0, 1.75d0, 1.25d0, -0.75d0, -1.25d0, 2.25d0])
     loss = sum(result)
     call loss%backward()
-    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3, 4], [real(real64) :: 1.0d0, &
-    1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, &
-    1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0])
+    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3, 4], [real(real64) :: 1.0d0, 1.0d0, &
+    1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, &
+    1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0])
   end subroutine
 
   subroutine case_68()
@@ -966,14 +947,12 @@ contains
     type(tensor) :: result
     call begin_case('68 permute')
     a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0], .false.)
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .false.)
     result = permute(a_input, [2, 0, 1])
     call expect(result, dtype_float32, [integer :: 4, 2, 3], [real(real64) :: -1.25d0, 1.75d0, &
-    -0.75d0, 2.25d0, -0.25d0, 2.75d0, 2.25d0, -0.25d0, 2.75d0, 0.25d0, 3.25d0, 0.75d0, &
-    0.25d0, 3.25d0, 0.75d0, 3.75d0, 1.25d0, -1.25d0, 3.75d0, 1.25d0, -1.25d0, 1.75d0, &
-    -0.75d0, 2.25d0])
+    -0.75d0, 2.25d0, -0.25d0, 2.75d0, 2.25d0, -0.25d0, 2.75d0, 0.25d0, 3.25d0, 0.75d0, 0.25d0, &
+    3.25d0, 0.75d0, 3.75d0, 1.25d0, -1.25d0, 3.75d0, 1.25d0, -1.25d0, 1.75d0, -0.75d0, 2.25d0])
   end subroutine
 
   subroutine case_69()
@@ -983,16 +962,16 @@ contains
     a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0], .false.)
     result = t(a_input)
-    call expect(result, dtype_float32, [integer :: 3, 2], [real(real64) :: -1.25d0, 3.75d0, &
-    2.25d0, 1.75d0, 0.25d0, -0.25d0])
+    call expect(result, dtype_float32, [integer :: 3, 2], [real(real64) :: -1.25d0, 3.75d0, 2.25d0, &
+    1.75d0, 0.25d0, -0.25d0])
   end subroutine
 
   subroutine case_70()
     type(tensor) :: a_input
     type(tensor) :: result
     call begin_case('70 squeeze')
-    a_input = make(dtype_float32, [integer :: 1, 3, 1], [real(real64) :: -1.25d0, 2.25d0, &
-    0.25d0], .false.)
+    a_input = make(dtype_float32, [integer :: 1, 3, 1], [real(real64) :: -1.25d0, 2.25d0, 0.25d0], &
+    .false.)
     result = squeeze(a_input)
     call expect(result, dtype_float32, [integer :: 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0])
   end subroutine
@@ -1001,11 +980,10 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     call begin_case('71 squeeze')
-    a_input = make(dtype_float32, [integer :: 1, 3, 1], [real(real64) :: -1.25d0, 2.25d0, &
-    0.25d0], .false.)
+    a_input = make(dtype_float32, [integer :: 1, 3, 1], [real(real64) :: -1.25d0, 2.25d0, 0.25d0], &
+    .false.)
     result = squeeze(a_input, dim=[0])
-    call expect(result, dtype_float32, [integer :: 3, 1], [real(real64) :: -1.25d0, 2.25d0, &
-    0.25d0])
+    call expect(result, dtype_float32, [integer :: 3, 1], [real(real64) :: -1.25d0, 2.25d0, 0.25d0])
   end subroutine
 
   subroutine case_72()
@@ -1013,14 +991,12 @@ contains
     type(tensor) :: result
     call begin_case('72 unsqueeze')
     a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0], .false.)
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .false.)
     result = unsqueeze(a_input, -1)
     call expect(result, dtype_float32, [integer :: 2, 3, 4, 1], [real(real64) :: -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, &
-    -1.25d0, 2.25d0])
+    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
+    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0])
   end subroutine
 
   subroutine case_73()
@@ -1032,9 +1008,8 @@ contains
     .true.)
     result = expand(a_input, [2, 3, 4])
     call expect(result, dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, -1.25d0, &
-    -1.25d0, -1.25d0, 2.25d0, 2.25d0, 2.25d0, 2.25d0, 0.25d0, 0.25d0, 0.25d0, 0.25d0, &
-    -1.25d0, -1.25d0, -1.25d0, -1.25d0, 2.25d0, 2.25d0, 2.25d0, 2.25d0, 0.25d0, 0.25d0, &
-    0.25d0, 0.25d0])
+    -1.25d0, -1.25d0, 2.25d0, 2.25d0, 2.25d0, 2.25d0, 0.25d0, 0.25d0, 0.25d0, 0.25d0, -1.25d0, &
+    -1.25d0, -1.25d0, -1.25d0, 2.25d0, 2.25d0, 2.25d0, 2.25d0, 0.25d0, 0.25d0, 0.25d0, 0.25d0])
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 3, 1], [real(real64) :: 8.0d0, 8.0d0, &
@@ -1047,17 +1022,16 @@ contains
     type(tensor) :: loss
     call begin_case('74 select')
     a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0], .true.)
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .true.)
     result = select(a_input, 1, -1)
-    call expect(result, dtype_float32, [integer :: 2, 4], [real(real64) :: -0.75d0, 2.75d0, &
-    0.75d0, -1.25d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0])
+    call expect(result, dtype_float32, [integer :: 2, 4], [real(real64) :: -0.75d0, 2.75d0, 0.75d0, &
+    -1.25d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0])
     loss = sum(result)
     call loss%backward()
-    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3, 4], [real(real64) :: 0.0d0, &
-    0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 0.0d0, &
-    0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0])
+    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3, 4], [real(real64) :: 0.0d0, 0.0d0, &
+    0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0, &
+    0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0])
   end subroutine
 
   subroutine case_75()
@@ -1066,17 +1040,16 @@ contains
     type(tensor) :: loss
     call begin_case('75 narrow')
     a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0], .true.)
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .true.)
     result = narrow(a_input, 2, 1, 2)
     call expect(result, dtype_float32, [integer :: 2, 3, 2], [real(real64) :: 2.25d0, 0.25d0, &
     -0.25d0, 3.25d0, 2.75d0, 0.75d0, 0.25d0, 3.75d0, 3.25d0, 1.25d0, 0.75d0, -1.25d0])
     loss = sum(result)
     call loss%backward()
-    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3, 4], [real(real64) :: 0.0d0, &
-    1.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 0.0d0, &
-    1.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0])
+    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3, 4], [real(real64) :: 0.0d0, 1.0d0, &
+    1.0d0, 0.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 1.0d0, &
+    0.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0])
   end subroutine
 
   subroutine case_76()
@@ -1084,9 +1057,8 @@ contains
     type(tensor) :: result
     call begin_case('76 slice')
     a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0], .false.)
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .false.)
     result = slice(a_input, dim=2, start=-3, end=4, step=2)
     call expect(result, dtype_float32, [integer :: 2, 3, 2], [real(real64) :: 2.25d0, 3.75d0, &
     -0.25d0, 1.25d0, 2.75d0, -1.25d0, 0.25d0, 1.75d0, 3.25d0, -0.75d0, 0.75d0, 2.25d0])
@@ -1097,9 +1069,8 @@ contains
     type(tensor) :: result
     call begin_case('77 slice')
     a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0], .false.)
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .false.)
     result = slice(a_input, dim=1, end=2)
     call expect(result, dtype_float32, [integer :: 2, 2, 4], [real(real64) :: -1.25d0, 2.25d0, &
     0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, &
@@ -1111,12 +1082,11 @@ contains
     type(tensor) :: result
     call begin_case('78 as_strided')
     a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0], .false.)
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .false.)
     result = as_strided(a_input, [2, 2], [1, 5], storage_offset=3)
-    call expect(result, dtype_float32, [integer :: 2, 2], [real(real64) :: 3.75d0, -0.75d0, &
-    1.75d0, 2.75d0])
+    call expect(result, dtype_float32, [integer :: 2, 2], [real(real64) :: 3.75d0, -0.75d0, 1.75d0, &
+    2.75d0])
   end subroutine
 
   subroutine case_79()
@@ -1124,9 +1094,8 @@ contains
     type(tensor), allocatable, dimension(:) :: result
     call begin_case('79 chunk')
     a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0], .false.)
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .false.)
     result = chunk(a_input, 2, dim=1)
     call expect_true(size(result) == 2, 'size')
     call expect(result(1), dtype_float32, [integer :: 2, 2, 4], [real(real64) :: -1.25d0, 2.25d0, &
@@ -1141,14 +1110,13 @@ contains
     type(tensor), allocatable, dimension(:) :: result
     call begin_case('80 split')
     a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0], .false.)
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .false.)
     result = split(a_input, 3, dim=2)
     call expect_true(size(result) == 2, 'size')
     call expect(result(1), dtype_float32, [integer :: 2, 3, 3], [real(real64) :: -1.25d0, 2.25d0, &
-    0.25d0, 1.75d0, -0.25d0, 3.25d0, -0.75d0, 2.75d0, 0.75d0, 2.25d0, 0.25d0, 3.75d0, &
-    -0.25d0, 3.25d0, 1.25d0, 2.75d0, 0.75d0, -1.25d0])
+    0.25d0, 1.75d0, -0.25d0, 3.25d0, -0.75d0, 2.75d0, 0.75d0, 2.25d0, 0.25d0, 3.75d0, -0.25d0, &
+    3.25d0, 1.25d0, 2.75d0, 0.75d0, -1.25d0])
     call expect(result(2), dtype_float32, [integer :: 2, 3, 1], [real(real64) :: 3.75d0, 1.25d0, &
     -1.25d0, 1.75d0, -0.75d0, 2.25d0])
   end subroutine
@@ -1158,9 +1126,8 @@ contains
     type(tensor), allocatable, dimension(:) :: result
     call begin_case('81 unbind')
     a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0], .false.)
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .false.)
     result = unbind(a_input, dim=1)
     call expect_true(size(result) == 3, 'size')
     call expect(result(1), dtype_float32, [integer :: 2, 4], [real(real64) :: -1.25d0, 2.25d0, &
@@ -1181,8 +1148,8 @@ contains
     a_tensors1 = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0], .false.)
     result = cat([a_tensors0, a_tensors1], dim=1)
-    call expect(result, dtype_float32, [integer :: 2, 5], [real(real64) :: -1.25d0, 2.25d0, &
-    -1.25d0, 2.25d0, 0.25d0, 0.25d0, 3.75d0, 3.75d0, 1.75d0, -0.25d0])
+    call expect(result, dtype_float32, [integer :: 2, 5], [real(real64) :: -1.25d0, 2.25d0, -1.25d0, &
+    2.25d0, 0.25d0, 0.25d0, 3.75d0, 3.75d0, 1.75d0, -0.25d0])
   end subroutine
 
   subroutine case_83()
@@ -1193,8 +1160,8 @@ contains
     a_tensors0 = make(dtype_float32, [integer :: 2], [real(real64) :: -1.25d0, 2.25d0], .false.)
     a_tensors1 = make(dtype_float32, [integer :: 2], [real(real64) :: 3.0d0, 6.5d0], .false.)
     result = stack([a_tensors0, a_tensors1])
-    call expect(result, dtype_float32, [integer :: 2, 2], [real(real64) :: -1.25d0, 2.25d0, &
-    3.0d0, 6.5d0])
+    call expect(result, dtype_float32, [integer :: 2, 2], [real(real64) :: -1.25d0, 2.25d0, 3.0d0, &
+    6.5d0])
   end subroutine
 
   subroutine case_84()
@@ -1202,14 +1169,12 @@ contains
     type(tensor) :: result
     call begin_case('84 flip')
     a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0], .false.)
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .false.)
     result = flip(a_input, [0, 2])
     call expect(result, dtype_float32, [integer :: 2, 3, 4], [real(real64) :: 1.75d0, 3.75d0, &
-    0.25d0, 2.25d0, -0.75d0, 1.25d0, 3.25d0, -0.25d0, 2.25d0, -1.25d0, 0.75d0, 2.75d0, &
-    3.75d0, 0.25d0, 2.25d0, -1.25d0, 1.25d0, 3.25d0, -0.25d0, 1.75d0, -1.25d0, 0.75d0, &
-    2.75d0, -0.75d0])
+    0.25d0, 2.25d0, -0.75d0, 1.25d0, 3.25d0, -0.25d0, 2.25d0, -1.25d0, 0.75d0, 2.75d0, 3.75d0, &
+    0.25d0, 2.25d0, -1.25d0, 1.25d0, 3.25d0, -0.25d0, 1.75d0, -1.25d0, 0.75d0, 2.75d0, -0.75d0])
   end subroutine
 
   subroutine case_85()
@@ -1218,8 +1183,8 @@ contains
     call begin_case('85 repeat')
     a_input = make(dtype_float32, [integer :: 2], [real(real64) :: -1.25d0, 2.25d0], .false.)
     result = repeat(a_input, [2, 3])
-    call expect(result, dtype_float32, [integer :: 2, 6], [real(real64) :: -1.25d0, 2.25d0, &
-    -1.25d0, 2.25d0, -1.25d0, 2.25d0, -1.25d0, 2.25d0, -1.25d0, 2.25d0, -1.25d0, 2.25d0])
+    call expect(result, dtype_float32, [integer :: 2, 6], [real(real64) :: -1.25d0, 2.25d0, -1.25d0, &
+    2.25d0, -1.25d0, 2.25d0, -1.25d0, 2.25d0, -1.25d0, 2.25d0, -1.25d0, 2.25d0])
   end subroutine
 
   subroutine case_86()
@@ -1228,16 +1193,15 @@ contains
     type(tensor) :: loss
     call begin_case('86 sum')
     a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0], .true.)
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .true.)
     result = sum(a_input)
     call expect(result, dtype_float32, [integer :: ], [real(real64) :: 28.5d0])
     loss = sum(result)
     call loss%backward()
-    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3, 4], [real(real64) :: 1.0d0, &
-    1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, &
-    1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0])
+    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3, 4], [real(real64) :: 1.0d0, 1.0d0, &
+    1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, &
+    1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0])
   end subroutine
 
   subroutine case_87()
@@ -1246,16 +1210,15 @@ contains
     type(tensor) :: loss
     call begin_case('87 sum')
     a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0], .true.)
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .true.)
     result = sum(a_input, dim=[0, 2])
     call expect(result, dtype_float32, [integer :: 3], [real(real64) :: 13.0d0, 9.5d0, 6.0d0])
     loss = sum(result)
     call loss%backward()
-    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3, 4], [real(real64) :: 1.0d0, &
-    1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, &
-    1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0])
+    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3, 4], [real(real64) :: 1.0d0, 1.0d0, &
+    1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, &
+    1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0])
   end subroutine
 
   subroutine case_88()
@@ -1263,9 +1226,8 @@ contains
     type(tensor) :: result
     call begin_case('88 sum')
     a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0], .false.)
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .false.)
     result = sum(a_input, dim=[1], keepdim=.true.)
     call expect(result, dtype_float32, [integer :: 2, 1, 4], [real(real64) :: -0.25d0, 4.75d0, &
     4.25d0, 3.75d0, 4.75d0, 4.25d0, 3.75d0, 3.25d0])
@@ -1277,21 +1239,19 @@ contains
     type(tensor) :: loss
     call begin_case('89 mean')
     a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0], .true.)
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .true.)
     result = mean(a_input)
     call expect(result, dtype_float32, [integer :: ], [real(real64) :: 1.1875d0])
     loss = sum(result)
     call loss%backward()
-    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3, 4], &
-    [real(real64) :: 0.0416666679084301d0, 0.0416666679084301d0, 0.0416666679084301d0, &
+    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3, 4], [real(real64) :: &
     0.0416666679084301d0, 0.0416666679084301d0, 0.0416666679084301d0, 0.0416666679084301d0, &
     0.0416666679084301d0, 0.0416666679084301d0, 0.0416666679084301d0, 0.0416666679084301d0, &
     0.0416666679084301d0, 0.0416666679084301d0, 0.0416666679084301d0, 0.0416666679084301d0, &
     0.0416666679084301d0, 0.0416666679084301d0, 0.0416666679084301d0, 0.0416666679084301d0, &
     0.0416666679084301d0, 0.0416666679084301d0, 0.0416666679084301d0, 0.0416666679084301d0, &
-    0.0416666679084301d0])
+    0.0416666679084301d0, 0.0416666679084301d0, 0.0416666679084301d0, 0.0416666679084301d0])
   end subroutine
 
   subroutine case_90()
@@ -1300,12 +1260,10 @@ contains
     type(tensor) :: loss
     call begin_case('90 mean')
     a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0], .true.)
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .true.)
     result = mean(a_input, dim=[0, 2])
-    call expect(result, dtype_float32, [integer :: 3], [real(real64) :: 1.625d0, 1.1875d0, &
-    0.75d0])
+    call expect(result, dtype_float32, [integer :: 3], [real(real64) :: 1.625d0, 1.1875d0, 0.75d0])
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3, 4], [real(real64) :: 0.125d0, &
@@ -1319,13 +1277,12 @@ contains
     type(tensor) :: result
     call begin_case('91 mean')
     a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0], .false.)
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .false.)
     result = mean(a_input, dim=[1], keepdim=.true.)
-    call expect(result, dtype_float32, [integer :: 2, 1, 4], &
-    [real(real64) :: -0.0833333358168602d0, 1.5833333730697632d0, 1.4166666269302368d0, &
-    1.25d0, 1.5833333730697632d0, 1.4166666269302368d0, 1.25d0, 1.0833333730697632d0])
+    call expect(result, dtype_float32, [integer :: 2, 1, 4], [real(real64) :: -0.0833333358168602d0, &
+    1.5833333730697632d0, 1.4166666269302368d0, 1.25d0, 1.5833333730697632d0, &
+    1.4166666269302368d0, 1.25d0, 1.0833333730697632d0])
   end subroutine
 
   subroutine case_92()
@@ -1343,11 +1300,11 @@ contains
     type(tensor) :: result
     call begin_case('93 sum')
     a_input = make(dtype_bool, [integer :: 2, 3, 4], [real(real64) :: 0.0d0, 1.0d0, 1.0d0, 1.0d0, &
-    1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, &
-    0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0], .false.)
+    1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 0.0d0, &
+    1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0], .false.)
     result = sum(a_input, dim=[0])
-    call expect(result, dtype_int64, [integer :: 3, 4], [real(real64) :: 1.0d0, 2.0d0, 2.0d0, &
-    2.0d0, 1.0d0, 1.0d0, 2.0d0, 1.0d0, 1.0d0, 2.0d0, 1.0d0, 1.0d0])
+    call expect(result, dtype_int64, [integer :: 3, 4], [real(real64) :: 1.0d0, 2.0d0, 2.0d0, 2.0d0, &
+    1.0d0, 1.0d0, 2.0d0, 1.0d0, 1.0d0, 2.0d0, 1.0d0, 1.0d0])
   end subroutine
 
   subroutine case_94()
@@ -1355,9 +1312,8 @@ contains
     type(tensor) :: result
     call begin_case('94 sum')
     a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0], .false.)
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .false.)
     result = sum(a_input, dtype=dtype_float64)
     call expect(result, dtype_float64, [integer :: ], [real(real64) :: 28.5d0])
   end subroutine
@@ -1383,16 +1339,15 @@ contains
     type(tensor) :: loss
     call begin_case('96 max')
     a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0], .true.)
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .true.)
     result = max(a_input)
     call expect(result, dtype_float32, [integer :: ], [real(real64) :: 3.75d0])
     loss = sum(result)
     call loss%backward()
-    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3, 4], [real(real64) :: 0.0d0, &
-    0.0d0, 0.0d0, 0.5d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, &
-    0.0d0, 0.5d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0])
+    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3, 4], [real(real64) :: 0.0d0, 0.0d0, &
+    0.0d0, 0.5d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.5d0, &
+    0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0])
   end subroutine
 
   subroutine case_97()
@@ -1402,9 +1357,8 @@ contains
     type(tensor) :: loss
     call begin_case('97 max_dim')
     a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0], .true.)
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .true.)
     call max_dim(a_input, 1, values, indices, keepdim=.true.)
     call expect(values, dtype_float32, [integer :: 2, 1, 4], [real(real64) :: 1.75d0, 2.75d0, &
     3.25d0, 3.75d0, 2.75d0, 3.25d0, 3.75d0, 2.25d0])
@@ -1412,9 +1366,9 @@ contains
     0.0d0, 2.0d0, 1.0d0, 0.0d0, 2.0d0])
     loss = sum(values)
     call loss%backward()
-    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3, 4], [real(real64) :: 0.0d0, &
-    0.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0, &
-    0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0])
+    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3, 4], [real(real64) :: 0.0d0, 0.0d0, &
+    0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, &
+    0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0])
   end subroutine
 
   subroutine case_98()
@@ -1423,17 +1377,16 @@ contains
     type(tensor) :: loss
     call begin_case('98 min')
     a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0], .true.)
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .true.)
     result = min(a_input)
     call expect(result, dtype_float32, [integer :: ], [real(real64) :: -1.25d0])
     loss = sum(result)
     call loss%backward()
-    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3, 4], &
-    [real(real64) :: 0.3333333432674408d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, &
-    0.0d0, 0.0d0, 0.0d0, 0.3333333432674408d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, &
-    0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.3333333432674408d0, 0.0d0])
+    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3, 4], [real(real64) :: &
+    0.3333333432674408d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, &
+    0.3333333432674408d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, &
+    0.3333333432674408d0, 0.0d0])
   end subroutine
 
   subroutine case_99()
@@ -1443,9 +1396,8 @@ contains
     type(tensor) :: loss
     call begin_case('99 min_dim')
     a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0], .true.)
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .true.)
     call min_dim(a_input, 1, values, indices, keepdim=.true.)
     call expect(values, dtype_float32, [integer :: 2, 1, 4], [real(real64) :: -1.25d0, -0.25d0, &
     0.25d0, -1.25d0, -0.25d0, 0.25d0, -1.25d0, -0.75d0])
@@ -1453,9 +1405,9 @@ contains
     2.0d0, 1.0d0, 0.0d0, 2.0d0, 1.0d0])
     loss = sum(values)
     call loss%backward()
-    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3, 4], [real(real64) :: 1.0d0, &
-    0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, &
-    1.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0])
+    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3, 4], [real(real64) :: 1.0d0, 0.0d0, &
+    1.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 1.0d0, 0.0d0, &
+    0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0])
   end subroutine
 
   subroutine case_100()
@@ -1463,9 +1415,8 @@ contains
     type(tensor) :: result
     call begin_case('100 argmax')
     a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0], .false.)
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .false.)
     result = argmax(a_input)
     call expect(result, dtype_int64, [integer :: ], [real(real64) :: 3.0d0])
   end subroutine
@@ -1475,12 +1426,11 @@ contains
     type(tensor) :: result
     call begin_case('101 argmin')
     a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0], .false.)
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .false.)
     result = argmin(a_input, dim=2)
-    call expect(result, dtype_int64, [integer :: 2, 3], [real(real64) :: 0.0d0, 1.0d0, 3.0d0, &
-    1.0d0, 3.0d0, 2.0d0])
+    call expect(result, dtype_int64, [integer :: 2, 3], [real(real64) :: 0.0d0, 1.0d0, 3.0d0, 1.0d0, &
+    3.0d0, 2.0d0])
   end subroutine
 
   subroutine case_102()
@@ -1489,18 +1439,17 @@ contains
     type(tensor) :: loss
     call begin_case('102 var')
     a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0], .true.)
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .true.)
     result = var(a_input, dim=[1])
     call expect(result, dtype_float32, [integer :: 2, 4], [real(real64) :: 2.5833332538604736d0, &
     2.5833332538604736d0, 2.5833332538604736d0, 6.25d0, 2.5833332538604736d0, &
     2.5833332538604736d0, 6.25d0, 2.5833332538604736d0])
     loss = sum(result)
     call loss%backward()
-    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3, 4], &
-    [real(real64) :: -1.1666666269302368d0, 0.6666666269302368d0, -1.1666666269302368d0, &
-    2.5d0, 1.8333333730697632d0, -1.8333333730697632d0, 1.8333333730697632d0, 0.0d0, &
+    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3, 4], [real(real64) :: &
+    -1.1666666269302368d0, 0.6666666269302368d0, -1.1666666269302368d0, 2.5d0, &
+    1.8333333730697632d0, -1.8333333730697632d0, 1.8333333730697632d0, 0.0d0, &
     -0.6666666865348816d0, 1.1666666269302368d0, -0.6666666269302368d0, -2.5d0, &
     0.6666666269302368d0, -1.1666666269302368d0, 2.5d0, 0.6666666269302368d0, &
     -1.8333333730697632d0, 1.8333333730697632d0, 0.0d0, -1.8333333730697632d0, &
@@ -1512,12 +1461,10 @@ contains
     type(tensor) :: result
     call begin_case('103 std')
     a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0], .false.)
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .false.)
     result = std(a_input, correction=0, keepdim=.true.)
-    call expect(result, dtype_float32, [integer :: 1, 1, 1], &
-    [real(real64) :: 1.6092991828918457d0])
+    call expect(result, dtype_float32, [integer :: 1, 1, 1], [real(real64) :: 1.6092991828918457d0])
   end subroutine
 
   subroutine case_104()
@@ -1526,22 +1473,20 @@ contains
     type(tensor) :: loss
     call begin_case('104 norm')
     a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0], .true.)
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .true.)
     result = norm(a_input)
     call expect(result, dtype_float32, [integer :: ], [real(real64) :: 9.797959327697754d0])
     loss = sum(result)
     call loss%backward()
-    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3, 4], &
-    [real(real64) :: -0.12757758796215057d0, 0.22963964939117432d0, 0.025515517219901085d0, &
-    0.3827327489852905d0, 0.17860862612724304d0, -0.025515517219901085d0, &
-    0.33170172572135925d0, 0.12757758796215057d0, -0.0765465497970581d0, 0.280670702457428d0, &
-    0.0765465497970581d0, -0.12757758796215057d0, 0.22963964939117432d0, &
-    0.025515517219901085d0, 0.3827327489852905d0, 0.17860862612724304d0, &
-    -0.025515517219901085d0, 0.33170172572135925d0, 0.12757758796215057d0, &
-    -0.0765465497970581d0, 0.280670702457428d0, 0.0765465497970581d0, -0.12757758796215057d0, &
-    0.22963964939117432d0])
+    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3, 4], [real(real64) :: &
+    -0.12757758796215057d0, 0.22963964939117432d0, 0.025515517219901085d0, 0.3827327489852905d0, &
+    0.17860862612724304d0, -0.025515517219901085d0, 0.33170172572135925d0, &
+    0.12757758796215057d0, -0.0765465497970581d0, 0.280670702457428d0, 0.0765465497970581d0, &
+    -0.12757758796215057d0, 0.22963964939117432d0, 0.025515517219901085d0, 0.3827327489852905d0, &
+    0.17860862612724304d0, -0.025515517219901085d0, 0.33170172572135925d0, &
+    0.12757758796215057d0, -0.0765465497970581d0, 0.280670702457428d0, 0.0765465497970581d0, &
+    -0.12757758796215057d0, 0.22963964939117432d0])
   end subroutine
 
   subroutine case_105()
@@ -1549,9 +1494,8 @@ contains
     type(tensor) :: result
     call begin_case('105 norm')
     a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0], .false.)
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .false.)
     result = norm(a_input, p=1, dim=[2])
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 7.5d0, 6.5d0, 5.5d0, &
     8.0d0, 5.5d0, 7.0d0])
@@ -1562,8 +1506,8 @@ contains
     type(tensor) :: result
     call begin_case('106 any')
     a_input = make(dtype_bool, [integer :: 2, 3, 4], [real(real64) :: 0.0d0, 1.0d0, 0.0d0, 1.0d0, &
-    1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, &
-    0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0], .false.)
+    1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, &
+    1.0d0, 1.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0], .false.)
     result = any(a_input)
     call expect(result, dtype_bool, [integer :: ], [real(real64) :: 1.0d0])
   end subroutine
@@ -1573,11 +1517,11 @@ contains
     type(tensor) :: result
     call begin_case('107 all')
     a_input = make(dtype_bool, [integer :: 2, 3, 4], [real(real64) :: 1.0d0, 1.0d0, 1.0d0, 1.0d0, &
-    1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, &
-    1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0], .false.)
+    1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, &
+    1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0], .false.)
     result = all(a_input, dim=[0])
-    call expect(result, dtype_bool, [integer :: 3, 4], [real(real64) :: 1.0d0, 1.0d0, 1.0d0, &
-    1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0])
+    call expect(result, dtype_bool, [integer :: 3, 4], [real(real64) :: 1.0d0, 1.0d0, 1.0d0, 1.0d0, &
+    1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0])
   end subroutine
 
   subroutine case_108()
@@ -1586,18 +1530,17 @@ contains
     type(tensor) :: loss
     call begin_case('108 cumsum')
     a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0], .true.)
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .true.)
     result = cumsum(a_input, 1)
     call expect(result, dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 0.5d0, 2.0d0, 3.5d0, 5.0d0, -0.25d0, 4.75d0, 4.25d0, 3.75d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, 2.0d0, 3.5d0, 5.0d0, 1.0d0, 4.75d0, 4.25d0, 3.75d0, 3.25d0])
+    0.25d0, 3.75d0, 0.5d0, 2.0d0, 3.5d0, 5.0d0, -0.25d0, 4.75d0, 4.25d0, 3.75d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, 2.0d0, 3.5d0, 5.0d0, 1.0d0, 4.75d0, 4.25d0, 3.75d0, 3.25d0])
     loss = sum(result)
     call loss%backward()
-    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3, 4], [real(real64) :: 3.0d0, &
-    3.0d0, 3.0d0, 3.0d0, 2.0d0, 2.0d0, 2.0d0, 2.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 3.0d0, &
-    3.0d0, 3.0d0, 3.0d0, 2.0d0, 2.0d0, 2.0d0, 2.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0])
+    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3, 4], [real(real64) :: 3.0d0, 3.0d0, &
+    3.0d0, 3.0d0, 2.0d0, 2.0d0, 2.0d0, 2.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 3.0d0, 3.0d0, 3.0d0, &
+    3.0d0, 2.0d0, 2.0d0, 2.0d0, 2.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0])
   end subroutine
 
   subroutine case_109()
@@ -1606,24 +1549,21 @@ contains
     type(tensor) :: loss
     call begin_case('109 logsumexp')
     a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0], .true.)
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .true.)
     result = logsumexp(a_input, [1])
     call expect(result, dtype_float32, [integer :: 2, 4], [real(real64) :: 1.873872995376587d0, &
     3.2545969486236572d0, 3.373872995376587d0, 3.835097312927246d0, 3.2545969486236572d0, &
     3.373872995376587d0, 3.835097312927246d0, 2.7545969486236572d0])
     loss = sum(result)
     call loss%backward()
-    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3, 4], &
-    [real(real64) :: 0.043986476957798004d0, 0.36619219183921814d0, 0.043986476957798004d0, &
-    0.9184228777885437d0, 0.8834920525550842d0, 0.030058886855840683d0, 0.8834920525550842d0, &
-    0.07538874447345734d0, 0.07252144068479538d0, 0.6037488579750061d0, &
-    0.07252144068479538d0, 0.006188285071402788d0, 0.36619219183921814d0, &
-    0.043986476957798004d0, 0.9184228777885437d0, 0.36619219183921814d0, &
-    0.030058886855840683d0, 0.8834920525550842d0, 0.07538874447345734d0, &
-    0.030058886855840683d0, 0.6037488579750061d0, 0.07252144068479538d0, &
-    0.006188285071402788d0, 0.6037488579750061d0])
+    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3, 4], [real(real64) :: &
+    0.043986476957798004d0, 0.36619219183921814d0, 0.043986476957798004d0, 0.9184228777885437d0, &
+    0.8834920525550842d0, 0.030058886855840683d0, 0.8834920525550842d0, 0.07538874447345734d0, &
+    0.07252144068479538d0, 0.6037488579750061d0, 0.07252144068479538d0, 0.006188285071402788d0, &
+    0.36619219183921814d0, 0.043986476957798004d0, 0.9184228777885437d0, 0.36619219183921814d0, &
+    0.030058886855840683d0, 0.8834920525550842d0, 0.07538874447345734d0, 0.030058886855840683d0, &
+    0.6037488579750061d0, 0.07252144068479538d0, 0.006188285071402788d0, 0.6037488579750061d0])
   end subroutine
 
   subroutine case_110()
@@ -1632,13 +1572,11 @@ contains
     logical :: result
     call begin_case('110 equal')
     a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0], .false.)
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .false.)
     a_other = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0], .false.)
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .false.)
     result = equal(a_input, a_other)
     call expect_true(result .eqv. .true., 'the result')
   end subroutine
@@ -1649,13 +1587,12 @@ contains
     logical :: result
     call begin_case('111 allclose')
     a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0], .false.)
-    a_other = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.125d0, 2.375d0, &
-    0.375d0, 3.875d0, 1.875d0, -0.125d0, 3.375d0, 1.375d0, -0.625d0, 2.875d0, 0.875d0, &
-    -1.125d0, 2.375d0, 0.375d0, 3.875d0, 1.875d0, -0.125d0, 3.375d0, 1.375d0, -0.625d0, &
-    2.875d0, 0.875d0, -1.125d0, 2.375d0], .false.)
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .false.)
+    a_other = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.125d0, 2.375d0, 0.375d0, &
+    3.875d0, 1.875d0, -0.125d0, 3.375d0, 1.375d0, -0.625d0, 2.875d0, 0.875d0, -1.125d0, 2.375d0, &
+    0.375d0, 3.875d0, 1.875d0, -0.125d0, 3.375d0, 1.375d0, -0.625d0, 2.875d0, 0.875d0, -1.125d0, &
+    2.375d0], .false.)
     result = allclose(a_input, a_other, atol=0.25d0)
     call expect_true(result .eqv. .true., 'the result')
   end subroutine
@@ -1671,12 +1608,12 @@ contains
     a_other = make(dtype_float32, [integer :: 3, 4], [real(real64) :: 0.5d0, 4.0d0, 2.0d0, 5.5d0, &
     3.5d0, 1.5d0, 5.0d0, 3.0d0, 1.0d0, 4.5d0, 2.5d0, 0.5d0], .true.)
     result = matmul(a_input, a_other)
-    call expect(result, dtype_float32, [integer :: 2, 4], [real(real64) :: 7.5d0, -0.5d0, &
-    9.375d0, 0.0d0, 7.75d0, 16.5d0, 15.625d0, 25.75d0])
+    call expect(result, dtype_float32, [integer :: 2, 4], [real(real64) :: 7.5d0, -0.5d0, 9.375d0, &
+    0.0d0, 7.75d0, 16.5d0, 15.625d0, 25.75d0])
     loss = sum(result)
     call loss%backward()
-    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: 12.0d0, &
-    13.0d0, 8.5d0, 12.0d0, 13.0d0, 8.5d0])
+    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: 12.0d0, 13.0d0, &
+    8.5d0, 12.0d0, 13.0d0, 8.5d0])
     call expect(a_other%grad(), dtype_float32, [integer :: 3, 4], [real(real64) :: 2.5d0, 2.5d0, &
     2.5d0, 2.5d0, 4.0d0, 4.0d0, 4.0d0, 4.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0])
   end subroutine
@@ -1713,8 +1650,8 @@ contains
     a_mat2 = make(dtype_float32, [integer :: 3, 4], [real(real64) :: 0.5d0, 4.0d0, 2.0d0, 5.5d0, &
     3.5d0, 1.5d0, 5.0d0, 3.0d0, 1.0d0, 4.5d0, 2.5d0, 0.5d0], .false.)
     result = mm(a_input, a_mat2)
-    call expect(result, dtype_float32, [integer :: 2, 4], [real(real64) :: 7.5d0, -0.5d0, &
-    9.375d0, 0.0d0, 7.75d0, 16.5d0, 15.625d0, 25.75d0])
+    call expect(result, dtype_float32, [integer :: 2, 4], [real(real64) :: 7.5d0, -0.5d0, 9.375d0, &
+    0.0d0, 7.75d0, 16.5d0, 15.625d0, 25.75d0])
   end subroutine
 
   subroutine case_115()
@@ -1732,10 +1669,10 @@ contains
     -4.6875d0, 15.0625d0, 9.0625d0, 8.4375d0, 7.4375d0, 7.0625d0])
     loss = sum(result)
     call loss%backward()
-    call expect(a_input%grad(), dtype_float32, [integer :: 2, 2, 3], [real(real64) :: 1.0d0, &
-    4.0d0, 1.5d0, 1.0d0, 4.0d0, 1.5d0, 4.5d0, 2.0d0, -0.5d0, 4.5d0, 2.0d0, -0.5d0])
-    call expect(a_mat2%grad(), dtype_float32, [integer :: 2, 3, 2], [real(real64) :: 2.5d0, &
-    2.5d0, 4.0d0, 4.0d0, 0.0d0, 0.0d0, 6.0d0, 6.0d0, 2.0d0, 2.0d0, -2.0d0, -2.0d0])
+    call expect(a_input%grad(), dtype_float32, [integer :: 2, 2, 3], [real(real64) :: 1.0d0, 4.0d0, &
+    1.5d0, 1.0d0, 4.0d0, 1.5d0, 4.5d0, 2.0d0, -0.5d0, 4.5d0, 2.0d0, -0.5d0])
+    call expect(a_mat2%grad(), dtype_float32, [integer :: 2, 3, 2], [real(real64) :: 2.5d0, 2.5d0, &
+    4.0d0, 4.0d0, 0.0d0, 0.0d0, 6.0d0, 6.0d0, 2.0d0, 2.0d0, -2.0d0, -2.0d0])
   end subroutine
 
   subroutine case_116()
@@ -1745,8 +1682,8 @@ contains
     call begin_case('116 mv')
     a_input = make(dtype_float32, [integer :: 3, 4], [real(real64) :: 0.5d0, 4.0d0, 2.0d0, 5.5d0, &
     3.5d0, 1.5d0, 5.0d0, 3.0d0, 1.0d0, 4.5d0, 2.5d0, 0.5d0], .false.)
-    a_vec = make(dtype_float32, [integer :: 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0], .false.)
+    a_vec = make(dtype_float32, [integer :: 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0], &
+    .false.)
     result = mv(a_input, a_vec)
     call expect(result, dtype_float32, [integer :: 3], [real(real64) :: 29.5d0, 11.5d0, 11.375d0])
   end subroutine
@@ -1757,16 +1694,16 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     call begin_case('117 dot')
-    a_input = make(dtype_float32, [integer :: 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0], .true.)
+    a_input = make(dtype_float32, [integer :: 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0], &
+    .true.)
     a_tensor = make(dtype_float32, [integer :: 4], [real(real64) :: 1.0d0, 4.5d0, 2.5d0, 6.0d0], &
     .true.)
     result = dot(a_input, a_tensor)
     call expect(result, dtype_float32, [integer :: ], [real(real64) :: 32.0d0])
     loss = sum(result)
     call loss%backward()
-    call expect(a_input%grad(), dtype_float32, [integer :: 4], [real(real64) :: 1.0d0, 4.5d0, &
-    2.5d0, 6.0d0])
+    call expect(a_input%grad(), dtype_float32, [integer :: 4], [real(real64) :: 1.0d0, 4.5d0, 2.5d0, &
+    6.0d0])
     call expect(a_tensor%grad(), dtype_float32, [integer :: 4], [real(real64) :: -1.25d0, 2.25d0, &
     0.25d0, 3.75d0])
   end subroutine
@@ -1778,8 +1715,8 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     call begin_case('118 addmm')
-    a_input = make(dtype_float32, [integer :: 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0], .true.)
+    a_input = make(dtype_float32, [integer :: 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0], &
+    .true.)
     a_mat1 = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0], .true.)
     a_mat2 = make(dtype_float32, [integer :: 3, 4], [real(real64) :: 0.5d0, 4.0d0, 2.0d0, 5.5d0, &
@@ -1789,8 +1726,8 @@ contains
     18.875d0, 1.875d0, 14.875d0, 34.125d0, 31.375d0, 53.375d0])
     loss = sum(result)
     call loss%backward()
-    call expect(a_input%grad(), dtype_float32, [integer :: 4], [real(real64) :: 1.0d0, 1.0d0, &
-    1.0d0, 1.0d0])
+    call expect(a_input%grad(), dtype_float32, [integer :: 4], [real(real64) :: 1.0d0, 1.0d0, 1.0d0, &
+    1.0d0])
     call expect(a_mat1%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: 24.0d0, 26.0d0, &
     17.0d0, 24.0d0, 26.0d0, 17.0d0])
     call expect(a_mat2%grad(), dtype_float32, [integer :: 3, 4], [real(real64) :: 5.0d0, 5.0d0, &
@@ -1807,22 +1744,21 @@ contains
     a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0], .true.)
     a_weight = make(dtype_float32, [integer :: 5, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0], .true.)
-    a_bias = make(dtype_float32, [integer :: 5], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0], .true.)
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0], .true.)
+    a_bias = make(dtype_float32, [integer :: 5], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, &
+    1.75d0], .true.)
     result = linear(a_input, a_weight, bias=a_bias)
     call expect(result, dtype_float32, [integer :: 2, 5], [real(real64) :: 5.4375d0, 1.4375d0, &
     -1.1875d0, 1.6875d0, 0.4375d0, -2.0625d0, 19.4375d0, 14.8125d0, 15.6875d0, 9.6875d0])
     loss = sum(result)
     call loss%backward()
-    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: 10.75d0, &
-    6.25d0, 1.75d0, 10.75d0, 6.25d0, 1.75d0])
+    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: 10.75d0, 6.25d0, &
+    1.75d0, 10.75d0, 6.25d0, 1.75d0])
     call expect(a_weight%grad(), dtype_float32, [integer :: 5, 3], [real(real64) :: 2.5d0, 4.0d0, &
-    0.0d0, 2.5d0, 4.0d0, 0.0d0, 2.5d0, 4.0d0, 0.0d0, 2.5d0, 4.0d0, 0.0d0, 2.5d0, 4.0d0, &
-    0.0d0])
-    call expect(a_bias%grad(), dtype_float32, [integer :: 5], [real(real64) :: 2.0d0, 2.0d0, &
-    2.0d0, 2.0d0, 2.0d0])
+    0.0d0, 2.5d0, 4.0d0, 0.0d0, 2.5d0, 4.0d0, 0.0d0, 2.5d0, 4.0d0, 0.0d0, 2.5d0, 4.0d0, 0.0d0])
+    call expect(a_bias%grad(), dtype_float32, [integer :: 5], [real(real64) :: 2.0d0, 2.0d0, 2.0d0, &
+    2.0d0, 2.0d0])
   end subroutine
 
   subroutine case_120()
@@ -1833,8 +1769,8 @@ contains
     a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0], .false.)
     a_weight = make(dtype_float32, [integer :: 5, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0], .false.)
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0], .false.)
     result = linear(a_input, a_weight)
     call expect(result, dtype_float32, [integer :: 2, 5], [real(real64) :: 6.6875d0, -0.8125d0, &
     -1.4375d0, -2.0625d0, -1.3125d0, -0.8125d0, 17.1875d0, 14.5625d0, 11.9375d0, 7.9375d0])
@@ -1850,10 +1786,10 @@ contains
     a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0], .true.)
     a_weight = make(dtype_float32, [integer :: 5, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0], .true.)
-    a_bias = make(dtype_float32, [integer :: 5], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0], .true.)
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0], .true.)
+    a_bias = make(dtype_float32, [integer :: 5], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, &
+    1.75d0], .true.)
     result = linear_activation(a_input, a_weight, a_bias, activation_relu)
     call expect(result, dtype_float32, [integer :: 2, 5], [real(real64) :: 5.4375d0, 1.4375d0, &
     0.0d0, 1.6875d0, 0.4375d0, 0.0d0, 19.4375d0, 14.8125d0, 15.6875d0, 9.6875d0])
@@ -1861,11 +1797,11 @@ contains
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: 7.5d0, 5.0d0, &
     2.5d0, 12.0d0, 4.0d0, 1.5d0])
-    call expect(a_weight%grad(), dtype_float32, [integer :: 5, 3], [real(real64) :: -1.25d0, &
-    2.25d0, 0.25d0, 2.5d0, 4.0d0, 0.0d0, 3.75d0, 1.75d0, -0.25d0, 2.5d0, 4.0d0, 0.0d0, 2.5d0, &
-    4.0d0, 0.0d0])
-    call expect(a_bias%grad(), dtype_float32, [integer :: 5], [real(real64) :: 1.0d0, 2.0d0, &
-    1.0d0, 2.0d0, 2.0d0])
+    call expect(a_weight%grad(), dtype_float32, [integer :: 5, 3], [real(real64) :: -1.25d0, 2.25d0, &
+    0.25d0, 2.5d0, 4.0d0, 0.0d0, 3.75d0, 1.75d0, -0.25d0, 2.5d0, 4.0d0, 0.0d0, 2.5d0, 4.0d0, &
+    0.0d0])
+    call expect(a_bias%grad(), dtype_float32, [integer :: 5], [real(real64) :: 1.0d0, 2.0d0, 1.0d0, &
+    2.0d0, 2.0d0])
   end subroutine
 
   subroutine case_122()
@@ -1878,10 +1814,10 @@ contains
     a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0], .true.)
     a_weight = make(dtype_float32, [integer :: 5, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0], .true.)
-    a_bias = make(dtype_float32, [integer :: 5], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0], .true.)
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0], .true.)
+    a_bias = make(dtype_float32, [integer :: 5], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, &
+    1.75d0], .true.)
     result = linear_activation(a_input, a_weight, a_bias, activation_sigmoid)
     call expect(result, dtype_float32, [integer :: 2, 5], [real(real64) :: 0.9956685304641724d0, &
     0.8080672025680542d0, 0.23370636999607086d0, 0.8438951373100281d0, 0.6076632142066956d0, &
@@ -1889,18 +1825,18 @@ contains
     0.999937891960144d0])
     loss = sum(result)
     call loss%backward()
-    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], &
-    [real(real64) :: 2.0569427013397217d0, 0.6633830070495605d0, 0.5573509335517883d0, &
-    -0.12494952231645584d0, 0.22517941892147064d0, 0.025250623002648354d0])
-    call expect(a_weight%grad(), dtype_float32, [integer :: 5, 3], &
-    [real(real64) :: 0.36988136172294617d0, 0.18483063578605652d0, -0.02393997274339199d0, &
-    -0.1938682496547699d0, 0.34896284341812134d0, 0.03877364844083786d0, &
-    -0.2238582968711853d0, 0.4029479920864105d0, 0.044771838933229446d0, &
-    -0.1646697223186493d0, 0.29640650749206543d0, 0.032934002578258514d0, &
-    -0.29777786135673523d0, 0.5365280508995056d0, 0.05958662927150726d0])
-    call expect(a_bias%grad(), dtype_float32, [integer :: 5], &
-    [real(real64) :: 0.10438530892133713d0, 0.15509459376335144d0, 0.1790880709886551d0, &
-    0.13173624873161316d0, 0.23847073316574097d0])
+    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: &
+    2.0569427013397217d0, 0.6633830070495605d0, 0.5573509335517883d0, -0.12494952231645584d0, &
+    0.22517941892147064d0, 0.025250623002648354d0])
+    call expect(a_weight%grad(), dtype_float32, [integer :: 5, 3], [real(real64) :: &
+    0.36988136172294617d0, 0.18483063578605652d0, -0.02393997274339199d0, -0.1938682496547699d0, &
+    0.34896284341812134d0, 0.03877364844083786d0, -0.2238582968711853d0, 0.4029479920864105d0, &
+    0.044771838933229446d0, -0.1646697223186493d0, 0.29640650749206543d0, &
+    0.032934002578258514d0, -0.29777786135673523d0, 0.5365280508995056d0, &
+    0.05958662927150726d0])
+    call expect(a_bias%grad(), dtype_float32, [integer :: 5], [real(real64) :: &
+    0.10438530892133713d0, 0.15509459376335144d0, 0.1790880709886551d0, 0.13173624873161316d0, &
+    0.23847073316574097d0])
   end subroutine
 
   subroutine case_123()
@@ -1913,28 +1849,27 @@ contains
     a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0], .true.)
     a_weight = make(dtype_float32, [integer :: 5, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0], .true.)
-    a_bias = make(dtype_float32, [integer :: 5], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0], .true.)
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0], .true.)
+    a_bias = make(dtype_float32, [integer :: 5], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, &
+    1.75d0], .true.)
     result = linear_activation(a_input, a_weight, a_bias, activation_tanh)
     call expect(result, dtype_float32, [integer :: 2, 5], [real(real64) :: 0.9999621510505676d0, &
     0.8931933641433716d0, -0.8298019170761108d0, 0.9338280558586121d0, 0.4115700423717499d0, &
     -0.9681872129440308d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0])
     loss = sum(result)
     call loss%backward()
-    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], &
-    [real(real64) :: 3.9910967350006104d0, 1.0469424724578857d0, 2.670727252960205d0, &
-    -0.07826689630746841d0, 0.14088040590286255d0, 0.015653379261493683d0])
-    call expect(a_weight%grad(), dtype_float32, [integer :: 5, 3], &
-    [real(real64) :: 0.2347060739994049d0, 0.10974397510290146d0, -0.015634454786777496d0, &
-    -0.2527570128440857d0, 0.4549626410007477d0, 0.0505514033138752d0, &
-    -0.38928598165512085d0, 0.7007147669792175d0, 0.07785719633102417d0, &
-    -0.1599564552307129d0, 0.28792163729667664d0, 0.03199129179120064d0, &
+    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: &
+    3.9910967350006104d0, 1.0469424724578857d0, 2.670727252960205d0, -0.07826689630746841d0, &
+    0.14088040590286255d0, 0.015653379261493683d0])
+    call expect(a_weight%grad(), dtype_float32, [integer :: 5, 3], [real(real64) :: &
+    0.2347060739994049d0, 0.10974397510290146d0, -0.015634454786777496d0, -0.2527570128440857d0, &
+    0.4549626410007477d0, 0.0505514033138752d0, -0.38928598165512085d0, 0.7007147669792175d0, &
+    0.07785719633102417d0, -0.1599564552307129d0, 0.28792163729667664d0, 0.03199129179120064d0, &
     -1.0382626056671143d0, 1.8688727617263794d0, 0.2076525241136551d0])
-    call expect(a_bias%grad(), dtype_float32, [integer :: 5], &
-    [real(real64) :: 0.06268921494483948d0, 0.2022056132555008d0, 0.3114287853240967d0, &
-    0.12796516716480255d0, 0.8306100964546204d0])
+    call expect(a_bias%grad(), dtype_float32, [integer :: 5], [real(real64) :: &
+    0.06268921494483948d0, 0.2022056132555008d0, 0.3114287853240967d0, 0.12796516716480255d0, &
+    0.8306100964546204d0])
   end subroutine
 
   subroutine case_124()
@@ -1944,72 +1879,70 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     call begin_case('124 conv2d')
-    a_input = make(dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, &
-    -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, &
-    0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, &
-    2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, &
-    -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, &
-    1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, &
-    3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, &
-    -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, &
-    1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], .true.)
-    a_weight = make(dtype_float32, [integer :: 4, 2, 3, 3], [real(real64) :: -1.25d0, 0.5d0, &
-    -0.5d0, 1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, &
-    -0.5d0, 1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, &
-    -0.5d0, 1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, &
-    -0.5d0, 1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, &
-    -0.5d0, 1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, &
-    -0.5d0, 1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, &
-    -0.5d0, 1.25d0, 0.25d0, -0.75d0], .true.)
-    a_bias = make(dtype_float32, [integer :: 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0], .true.)
+    a_input = make(dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], .true.)
+    a_weight = make(dtype_float32, [integer :: 4, 2, 3, 3], [real(real64) :: -1.25d0, 0.5d0, -0.5d0, &
+    1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, -0.5d0, &
+    1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, -0.5d0, &
+    1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, -0.5d0, &
+    1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, -0.5d0, &
+    1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, -0.5d0, &
+    1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, -0.5d0, &
+    1.25d0, 0.25d0, -0.75d0], .true.)
+    a_bias = make(dtype_float32, [integer :: 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0], &
+    .true.)
     result = conv2d(a_input, a_weight, bias=a_bias, padding=[1])
-    call expect(result, dtype_float32, [integer :: 2, 4, 5, 6], [real(real64) :: -1.75d0, &
-    0.125d0, 0.625d0, -0.25d0, 5.75d0, 3.5d0, -7.625d0, 2.125d0, 3.875d0, -1.25d0, 0.5d0, &
-    -3.3125d0, -4.25d0, 0.25d0, -6.25d0, 5.125d0, 6.875d0, -6.4375d0, -7.75d0, 3.875d0, &
-    -1.25d0, 0.5d0, -7.375d0, 0.0625d0, -5.0625d0, -3.5d0, 2.0d0, 4.75d0, -6.25d0, 5.5625d0, &
-    9.0625d0, -1.4375d0, -3.4375d0, 1.4375d0, -1.9375d0, -3.8125d0, 7.25d0, -3.9375d0, &
-    5.0625d0, 0.3125d0, -5.8125d0, 6.375d0, 5.25d0, -6.3125d0, 2.6875d0, -0.6875d0, &
-    -6.8125d0, 6.125d0, 4.625d0, 5.0625d0, 0.3125d0, -5.8125d0, 8.6875d0, -1.0d0, 4.625d0, &
-    -2.625d0, 3.125d0, -2.125d0, 2.25d0, -1.5d0, -3.5d0, -1.625d0, -2.0d0, -2.375d0, 4.125d0, &
-    4.0d0, -3.3125d0, -3.125d0, 2.125d0, 1.875d0, 7.125d0, 0.25d0, -2.4375d0, 3.625d0, 2.0d0, &
-    3.125d0, 8.375d0, -5.375d0, -7.0625d0, 2.125d0, 1.875d0, 7.125d0, 2.75d0, -4.125d0, &
-    -5.625d0, 6.5d0, 1.5d0, 7.5d0, 1.125d0, 0.375d0, 3.875d0, 13.3125d0, -0.5625d0, 8.9375d0, &
-    10.1875d0, -0.5625d0, 12.9375d0, 3.1875d0, 0.5625d0, 0.6875d0, -1.9375d0, 2.375d0, &
-    8.4375d0, -5.6875d0, 8.1875d0, 9.6875d0, -8.0625d0, 12.0d0, 6.6875d0, 0.5625d0, 0.6875d0, &
-    -1.9375d0, 0.9375d0, 12.0d0, 5.4375d0, 5.3125d0, 6.0625d0, -5.5625d0, 8.9375d0, 0.1875d0, &
-    1.875d0, -4.25d0, 1.75d0, 5.0d0, 0.0d0, 5.5d0, -8.25d0, -1.5d0, 0.25d0, -6.25d0, 5.125d0, &
-    2.5625d0, -7.625d0, 2.125d0, 3.875d0, -1.25d0, 0.5d0, -3.3125d0, -4.25d0, 0.25d0, &
-    -6.25d0, 5.125d0, 6.875d0, -6.4375d0, -2.1875d0, 2.0d0, -3.5d0, -2.125d0, -4.875d0, &
-    -2.8125d0, 0.6875d0, 6.4375d0, -5.1875d0, 3.8125d0, 4.5625d0, -5.5625d0, 12.0d0, &
-    -0.1875d0, -6.3125d0, 2.6875d0, -0.6875d0, -5.75d0, 7.25d0, -3.9375d0, 5.0625d0, &
-    0.3125d0, -5.8125d0, 6.375d0, 5.25d0, -6.3125d0, 2.6875d0, -0.6875d0, -6.8125d0, 6.125d0, &
-    2.375d0, 2.75d0, -2.5d0, -0.875d0, 3.5d0, 2.875d0, 0.875d0, -6.25d0, -1.125d0, 2.625d0, &
-    -1.875d0, 4.0d0, -1.4375d0, -1.625d0, 3.625d0, 2.0d0, 3.125d0, 8.625d0, -3.3125d0, &
-    -3.125d0, 2.125d0, 1.875d0, 7.125d0, 0.25d0, -2.4375d0, 3.625d0, 2.0d0, 3.125d0, 8.375d0, &
-    -5.375d0, -0.625d0, 2.125d0, 1.25d0, 7.25d0, 7.75d0, -4.5d0, -1.0d0, 11.3125d0, 2.9375d0, &
-    1.4375d0, 6.8125d0, 1.1875d0, 5.0625d0, 12.0625d0, -5.6875d0, 8.1875d0, 9.6875d0, -4.5d0, &
-    12.9375d0, 3.1875d0, 0.5625d0, 0.6875d0, -1.9375d0, 2.375d0, 8.4375d0, -5.6875d0, &
-    8.1875d0, 9.6875d0, -8.0625d0, 12.0d0, 5.3125d0, -1.9375d0, 2.9375d0, -0.4375d0, &
-    -2.4375d0, 8.0625d0])
+    call expect(result, dtype_float32, [integer :: 2, 4, 5, 6], [real(real64) :: -1.75d0, 0.125d0, &
+    0.625d0, -0.25d0, 5.75d0, 3.5d0, -7.625d0, 2.125d0, 3.875d0, -1.25d0, 0.5d0, -3.3125d0, &
+    -4.25d0, 0.25d0, -6.25d0, 5.125d0, 6.875d0, -6.4375d0, -7.75d0, 3.875d0, -1.25d0, 0.5d0, &
+    -7.375d0, 0.0625d0, -5.0625d0, -3.5d0, 2.0d0, 4.75d0, -6.25d0, 5.5625d0, 9.0625d0, &
+    -1.4375d0, -3.4375d0, 1.4375d0, -1.9375d0, -3.8125d0, 7.25d0, -3.9375d0, 5.0625d0, 0.3125d0, &
+    -5.8125d0, 6.375d0, 5.25d0, -6.3125d0, 2.6875d0, -0.6875d0, -6.8125d0, 6.125d0, 4.625d0, &
+    5.0625d0, 0.3125d0, -5.8125d0, 8.6875d0, -1.0d0, 4.625d0, -2.625d0, 3.125d0, -2.125d0, &
+    2.25d0, -1.5d0, -3.5d0, -1.625d0, -2.0d0, -2.375d0, 4.125d0, 4.0d0, -3.3125d0, -3.125d0, &
+    2.125d0, 1.875d0, 7.125d0, 0.25d0, -2.4375d0, 3.625d0, 2.0d0, 3.125d0, 8.375d0, -5.375d0, &
+    -7.0625d0, 2.125d0, 1.875d0, 7.125d0, 2.75d0, -4.125d0, -5.625d0, 6.5d0, 1.5d0, 7.5d0, &
+    1.125d0, 0.375d0, 3.875d0, 13.3125d0, -0.5625d0, 8.9375d0, 10.1875d0, -0.5625d0, 12.9375d0, &
+    3.1875d0, 0.5625d0, 0.6875d0, -1.9375d0, 2.375d0, 8.4375d0, -5.6875d0, 8.1875d0, 9.6875d0, &
+    -8.0625d0, 12.0d0, 6.6875d0, 0.5625d0, 0.6875d0, -1.9375d0, 0.9375d0, 12.0d0, 5.4375d0, &
+    5.3125d0, 6.0625d0, -5.5625d0, 8.9375d0, 0.1875d0, 1.875d0, -4.25d0, 1.75d0, 5.0d0, 0.0d0, &
+    5.5d0, -8.25d0, -1.5d0, 0.25d0, -6.25d0, 5.125d0, 2.5625d0, -7.625d0, 2.125d0, 3.875d0, &
+    -1.25d0, 0.5d0, -3.3125d0, -4.25d0, 0.25d0, -6.25d0, 5.125d0, 6.875d0, -6.4375d0, -2.1875d0, &
+    2.0d0, -3.5d0, -2.125d0, -4.875d0, -2.8125d0, 0.6875d0, 6.4375d0, -5.1875d0, 3.8125d0, &
+    4.5625d0, -5.5625d0, 12.0d0, -0.1875d0, -6.3125d0, 2.6875d0, -0.6875d0, -5.75d0, 7.25d0, &
+    -3.9375d0, 5.0625d0, 0.3125d0, -5.8125d0, 6.375d0, 5.25d0, -6.3125d0, 2.6875d0, -0.6875d0, &
+    -6.8125d0, 6.125d0, 2.375d0, 2.75d0, -2.5d0, -0.875d0, 3.5d0, 2.875d0, 0.875d0, -6.25d0, &
+    -1.125d0, 2.625d0, -1.875d0, 4.0d0, -1.4375d0, -1.625d0, 3.625d0, 2.0d0, 3.125d0, 8.625d0, &
+    -3.3125d0, -3.125d0, 2.125d0, 1.875d0, 7.125d0, 0.25d0, -2.4375d0, 3.625d0, 2.0d0, 3.125d0, &
+    8.375d0, -5.375d0, -0.625d0, 2.125d0, 1.25d0, 7.25d0, 7.75d0, -4.5d0, -1.0d0, 11.3125d0, &
+    2.9375d0, 1.4375d0, 6.8125d0, 1.1875d0, 5.0625d0, 12.0625d0, -5.6875d0, 8.1875d0, 9.6875d0, &
+    -4.5d0, 12.9375d0, 3.1875d0, 0.5625d0, 0.6875d0, -1.9375d0, 2.375d0, 8.4375d0, -5.6875d0, &
+    8.1875d0, 9.6875d0, -8.0625d0, 12.0d0, 5.3125d0, -1.9375d0, 2.9375d0, -0.4375d0, -2.4375d0, &
+    8.0625d0])
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: 0.0d0, &
     -1.0d0, -1.0d0, -1.0d0, -1.0d0, -2.25d0, 2.5d0, -0.5d0, -0.5d0, -0.5d0, -0.5d0, -2.25d0, &
     2.5d0, -0.5d0, -0.5d0, -0.5d0, -0.5d0, -2.25d0, 2.5d0, -0.5d0, -0.5d0, -0.5d0, -0.5d0, &
     -2.25d0, 4.25d0, 1.25d0, 1.25d0, 1.25d0, 1.25d0, -0.75d0, -1.0d0, 0.25d0, 0.25d0, 0.25d0, &
-    0.25d0, 2.25d0, -1.75d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.75d0, -1.75d0, 0.0d0, 0.0d0, &
-    0.0d0, 0.0d0, 1.75d0, -1.75d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.75d0, -2.25d0, -0.25d0, &
-    -0.25d0, -0.25d0, -0.25d0, 1.0d0, 0.0d0, -1.0d0, -1.0d0, -1.0d0, -1.0d0, -2.25d0, 2.5d0, &
-    -0.5d0, -0.5d0, -0.5d0, -0.5d0, -2.25d0, 2.5d0, -0.5d0, -0.5d0, -0.5d0, -0.5d0, -2.25d0, &
-    2.5d0, -0.5d0, -0.5d0, -0.5d0, -0.5d0, -2.25d0, 4.25d0, 1.25d0, 1.25d0, 1.25d0, 1.25d0, &
-    -0.75d0, -1.0d0, 0.25d0, 0.25d0, 0.25d0, 0.25d0, 2.25d0, -1.75d0, 0.0d0, 0.0d0, 0.0d0, &
-    0.0d0, 1.75d0, -1.75d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.75d0, -1.75d0, 0.0d0, 0.0d0, 0.0d0, &
-    0.0d0, 1.75d0, -2.25d0, -0.25d0, -0.25d0, -0.25d0, -0.25d0, 1.0d0])
+    0.25d0, 2.25d0, -1.75d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.75d0, -1.75d0, 0.0d0, 0.0d0, 0.0d0, &
+    0.0d0, 1.75d0, -1.75d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.75d0, -2.25d0, -0.25d0, -0.25d0, &
+    -0.25d0, -0.25d0, 1.0d0, 0.0d0, -1.0d0, -1.0d0, -1.0d0, -1.0d0, -2.25d0, 2.5d0, -0.5d0, &
+    -0.5d0, -0.5d0, -0.5d0, -2.25d0, 2.5d0, -0.5d0, -0.5d0, -0.5d0, -0.5d0, -2.25d0, 2.5d0, &
+    -0.5d0, -0.5d0, -0.5d0, -0.5d0, -2.25d0, 4.25d0, 1.25d0, 1.25d0, 1.25d0, 1.25d0, -0.75d0, &
+    -1.0d0, 0.25d0, 0.25d0, 0.25d0, 0.25d0, 2.25d0, -1.75d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.75d0, &
+    -1.75d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.75d0, -1.75d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.75d0, &
+    -2.25d0, -0.25d0, -0.25d0, -0.25d0, -0.25d0, 1.0d0])
     call expect(a_weight%grad(), dtype_float32, [integer :: 4, 2, 3, 3], [real(real64) :: 52.5d0, &
     59.0d0, 49.5d0, 64.0d0, 74.0d0, 63.0d0, 51.0d0, 60.5d0, 48.0d0, 50.5d0, 61.0d0, 47.5d0, &
     61.5d0, 76.5d0, 60.5d0, 49.0d0, 62.5d0, 46.0d0, 52.5d0, 59.0d0, 49.5d0, 64.0d0, 74.0d0, &
@@ -2029,60 +1962,58 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     call begin_case('125 conv2d')
-    a_input = make(dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, &
-    -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, &
-    0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, &
-    2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, &
-    -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, &
-    1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, &
-    3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, &
-    -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, &
-    1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], .true.)
-    a_weight = make(dtype_float32, [integer :: 4, 2, 3, 3], [real(real64) :: -1.25d0, 0.5d0, &
-    -0.5d0, 1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, &
-    -0.5d0, 1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, &
-    -0.5d0, 1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, &
-    -0.5d0, 1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, &
-    -0.5d0, 1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, &
-    -0.5d0, 1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, &
-    -0.5d0, 1.25d0, 0.25d0, -0.75d0], .true.)
-    a_bias = make(dtype_float32, [integer :: 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0], .true.)
+    a_input = make(dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], .true.)
+    a_weight = make(dtype_float32, [integer :: 4, 2, 3, 3], [real(real64) :: -1.25d0, 0.5d0, -0.5d0, &
+    1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, -0.5d0, &
+    1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, -0.5d0, &
+    1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, -0.5d0, &
+    1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, -0.5d0, &
+    1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, -0.5d0, &
+    1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, -0.5d0, &
+    1.25d0, 0.25d0, -0.75d0], .true.)
+    a_bias = make(dtype_float32, [integer :: 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0], &
+    .true.)
     result = conv2d(a_input, a_weight, bias=a_bias, stride=[2, 1], padding=[0, 2])
-    call expect(result, dtype_float32, [integer :: 2, 4, 2, 8], [real(real64) :: 3.0625d0, &
-    -7.625d0, 2.125d0, 3.875d0, -1.25d0, 0.5d0, -3.3125d0, 1.5d0, -4.0625d0, -7.75d0, &
-    3.875d0, -1.25d0, 0.5d0, -7.375d0, 0.0625d0, 3.375d0, 1.1875d0, 7.25d0, -3.9375d0, &
-    5.0625d0, 0.3125d0, -5.8125d0, 6.375d0, -3.1875d0, 3.8125d0, 4.625d0, 5.0625d0, 0.3125d0, &
-    -5.8125d0, 8.6875d0, -1.0d0, -6.6875d0, 0.0d0, -3.3125d0, -3.125d0, 2.125d0, 1.875d0, &
-    7.125d0, 0.25d0, 1.0625d0, 2.75d0, -7.0625d0, 2.125d0, 1.875d0, 7.125d0, 2.75d0, &
-    -4.125d0, 10.0625d0, 0.1875d0, 12.9375d0, 3.1875d0, 0.5625d0, 0.6875d0, -1.9375d0, &
-    2.375d0, 7.375d0, 3.0625d0, 6.6875d0, 0.5625d0, 0.6875d0, -1.9375d0, 0.9375d0, 12.0d0, &
-    -4.125d0, -0.9375d0, -8.25d0, -1.5d0, 0.25d0, -6.25d0, 5.125d0, 2.5625d0, -2.875d0, &
-    -5.3125d0, -4.25d0, 0.25d0, -6.25d0, 5.125d0, 6.875d0, -6.4375d0, 8.625d0, 0.5625d0, &
-    12.0d0, -0.1875d0, -6.3125d0, 2.6875d0, -0.6875d0, -5.75d0, 2.6875d0, 4.5625d0, 5.25d0, &
-    -6.3125d0, 2.6875d0, -0.6875d0, -6.8125d0, 6.125d0, -6.3125d0, 0.0d0, -1.4375d0, &
-    -1.625d0, 3.625d0, 2.0d0, 3.125d0, 8.625d0, 0.6875d0, 2.75d0, -2.4375d0, 3.625d0, 2.0d0, &
-    3.125d0, 8.375d0, -5.375d0, 4.1875d0, 0.8125d0, 5.0625d0, 12.0625d0, -5.6875d0, 8.1875d0, &
-    9.6875d0, -4.5d0, 2.125d0, 2.3125d0, 8.4375d0, -5.6875d0, 8.1875d0, 9.6875d0, -8.0625d0, &
-    12.0d0, 0.25d0])
+    call expect(result, dtype_float32, [integer :: 2, 4, 2, 8], [real(real64) :: 3.0625d0, -7.625d0, &
+    2.125d0, 3.875d0, -1.25d0, 0.5d0, -3.3125d0, 1.5d0, -4.0625d0, -7.75d0, 3.875d0, -1.25d0, &
+    0.5d0, -7.375d0, 0.0625d0, 3.375d0, 1.1875d0, 7.25d0, -3.9375d0, 5.0625d0, 0.3125d0, &
+    -5.8125d0, 6.375d0, -3.1875d0, 3.8125d0, 4.625d0, 5.0625d0, 0.3125d0, -5.8125d0, 8.6875d0, &
+    -1.0d0, -6.6875d0, 0.0d0, -3.3125d0, -3.125d0, 2.125d0, 1.875d0, 7.125d0, 0.25d0, 1.0625d0, &
+    2.75d0, -7.0625d0, 2.125d0, 1.875d0, 7.125d0, 2.75d0, -4.125d0, 10.0625d0, 0.1875d0, &
+    12.9375d0, 3.1875d0, 0.5625d0, 0.6875d0, -1.9375d0, 2.375d0, 7.375d0, 3.0625d0, 6.6875d0, &
+    0.5625d0, 0.6875d0, -1.9375d0, 0.9375d0, 12.0d0, -4.125d0, -0.9375d0, -8.25d0, -1.5d0, &
+    0.25d0, -6.25d0, 5.125d0, 2.5625d0, -2.875d0, -5.3125d0, -4.25d0, 0.25d0, -6.25d0, 5.125d0, &
+    6.875d0, -6.4375d0, 8.625d0, 0.5625d0, 12.0d0, -0.1875d0, -6.3125d0, 2.6875d0, -0.6875d0, &
+    -5.75d0, 2.6875d0, 4.5625d0, 5.25d0, -6.3125d0, 2.6875d0, -0.6875d0, -6.8125d0, 6.125d0, &
+    -6.3125d0, 0.0d0, -1.4375d0, -1.625d0, 3.625d0, 2.0d0, 3.125d0, 8.625d0, 0.6875d0, 2.75d0, &
+    -2.4375d0, 3.625d0, 2.0d0, 3.125d0, 8.375d0, -5.375d0, 4.1875d0, 0.8125d0, 5.0625d0, &
+    12.0625d0, -5.6875d0, 8.1875d0, 9.6875d0, -4.5d0, 2.125d0, 2.3125d0, 8.4375d0, -5.6875d0, &
+    8.1875d0, 9.6875d0, -8.0625d0, 12.0d0, 0.25d0])
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: -1.75d0, &
-    -1.75d0, -1.75d0, -1.75d0, -1.75d0, -1.75d0, 0.75d0, 0.75d0, 0.75d0, 0.75d0, 0.75d0, &
-    0.75d0, -1.25d0, -1.25d0, -1.25d0, -1.25d0, -1.25d0, -1.25d0, 0.75d0, 0.75d0, 0.75d0, &
-    0.75d0, 0.75d0, 0.75d0, 0.5d0, 0.5d0, 0.5d0, 0.5d0, 0.5d0, 0.5d0, 0.25d0, 0.25d0, 0.25d0, &
-    0.25d0, 0.25d0, 0.25d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, &
-    0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, -0.25d0, -0.25d0, -0.25d0, &
-    -0.25d0, -0.25d0, -0.25d0, -1.75d0, -1.75d0, -1.75d0, -1.75d0, -1.75d0, -1.75d0, 0.75d0, &
-    0.75d0, 0.75d0, 0.75d0, 0.75d0, 0.75d0, -1.25d0, -1.25d0, -1.25d0, -1.25d0, -1.25d0, &
-    -1.25d0, 0.75d0, 0.75d0, 0.75d0, 0.75d0, 0.75d0, 0.75d0, 0.5d0, 0.5d0, 0.5d0, 0.5d0, &
-    0.5d0, 0.5d0, 0.25d0, 0.25d0, 0.25d0, 0.25d0, 0.25d0, 0.25d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, &
-    0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, &
-    0.0d0, 0.0d0, -0.25d0, -0.25d0, -0.25d0, -0.25d0, -0.25d0, -0.25d0])
+    -1.75d0, -1.75d0, -1.75d0, -1.75d0, -1.75d0, 0.75d0, 0.75d0, 0.75d0, 0.75d0, 0.75d0, 0.75d0, &
+    -1.25d0, -1.25d0, -1.25d0, -1.25d0, -1.25d0, -1.25d0, 0.75d0, 0.75d0, 0.75d0, 0.75d0, &
+    0.75d0, 0.75d0, 0.5d0, 0.5d0, 0.5d0, 0.5d0, 0.5d0, 0.5d0, 0.25d0, 0.25d0, 0.25d0, 0.25d0, &
+    0.25d0, 0.25d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, &
+    0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, -0.25d0, -0.25d0, -0.25d0, -0.25d0, &
+    -0.25d0, -0.25d0, -1.75d0, -1.75d0, -1.75d0, -1.75d0, -1.75d0, -1.75d0, 0.75d0, 0.75d0, &
+    0.75d0, 0.75d0, 0.75d0, 0.75d0, -1.25d0, -1.25d0, -1.25d0, -1.25d0, -1.25d0, -1.25d0, &
+    0.75d0, 0.75d0, 0.75d0, 0.75d0, 0.75d0, 0.75d0, 0.5d0, 0.5d0, 0.5d0, 0.5d0, 0.5d0, 0.5d0, &
+    0.25d0, 0.25d0, 0.25d0, 0.25d0, 0.25d0, 0.25d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, &
+    0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, -0.25d0, &
+    -0.25d0, -0.25d0, -0.25d0, -0.25d0, -0.25d0])
     call expect(a_weight%grad(), dtype_float32, [integer :: 4, 2, 3, 3], [real(real64) :: 30.5d0, &
     30.5d0, 30.5d0, 28.5d0, 28.5d0, 28.5d0, 32.0d0, 32.0d0, 32.0d0, 31.5d0, 31.5d0, 31.5d0, &
     29.5d0, 29.5d0, 29.5d0, 33.0d0, 33.0d0, 33.0d0, 30.5d0, 30.5d0, 30.5d0, 28.5d0, 28.5d0, &
@@ -2101,47 +2032,46 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     call begin_case('126 conv2d')
-    a_input = make(dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, &
-    -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, &
-    0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, &
-    2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, &
-    -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, &
-    1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, &
-    3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, &
-    -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, &
-    1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], .true.)
+    a_input = make(dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], .true.)
     a_weight = make(dtype_float32, [integer :: 4, 1, 2, 2], [real(real64) :: -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0, 0.25d0, 3.75d0, 1.75d0], .true.)
+    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
+    0.25d0, 3.75d0, 1.75d0], .true.)
     result = conv2d(a_input, a_weight, dilation=[2], groups=2)
-    call expect(result, dtype_float32, [integer :: 2, 4, 3, 4], [real(real64) :: 16.75d0, &
-    12.25d0, 3.625d0, 7.375d0, 4.875d0, 7.25d0, -1.375d0, 2.375d0, 12.25d0, 3.625d0, 7.375d0, &
-    9.75d0, 9.75d0, 6.0d0, 11.875d0, 16.375d0, 13.375d0, 0.0d0, 5.875d0, 10.375d0, 6.0d0, &
-    11.875d0, 16.375d0, 3.0d0, 6.25d0, -7.75d0, 4.375d0, -1.375d0, -6.25d0, 5.875d0, 7.0d0, &
-    -7.0d0, -7.75d0, 4.375d0, -1.375d0, 6.625d0, 6.625d0, 12.625d0, -2.0d0, 12.25d0, &
-    20.625d0, 6.0d0, 10.625d0, 16.625d0, 12.625d0, -2.0d0, 12.25d0, 10.0d0, 1.125d0, 4.875d0, &
-    7.25d0, -1.375d0, 16.75d0, 12.25d0, 3.625d0, 7.375d0, 4.875d0, 7.25d0, -1.375d0, 2.375d0, &
-    8.875d0, 13.375d0, 0.0d0, 5.875d0, 9.75d0, 6.0d0, 11.875d0, 16.375d0, 13.375d0, 0.0d0, &
-    5.875d0, 10.375d0, 7.75d0, -6.25d0, 5.875d0, 7.0d0, 6.25d0, -7.75d0, 4.375d0, -1.375d0, &
-    -6.25d0, 5.875d0, 7.0d0, -7.0d0, 14.625d0, 20.625d0, 6.0d0, 10.625d0, 6.625d0, 12.625d0, &
-    -2.0d0, 12.25d0, 20.625d0, 6.0d0, 10.625d0, 16.625d0])
+    call expect(result, dtype_float32, [integer :: 2, 4, 3, 4], [real(real64) :: 16.75d0, 12.25d0, &
+    3.625d0, 7.375d0, 4.875d0, 7.25d0, -1.375d0, 2.375d0, 12.25d0, 3.625d0, 7.375d0, 9.75d0, &
+    9.75d0, 6.0d0, 11.875d0, 16.375d0, 13.375d0, 0.0d0, 5.875d0, 10.375d0, 6.0d0, 11.875d0, &
+    16.375d0, 3.0d0, 6.25d0, -7.75d0, 4.375d0, -1.375d0, -6.25d0, 5.875d0, 7.0d0, -7.0d0, &
+    -7.75d0, 4.375d0, -1.375d0, 6.625d0, 6.625d0, 12.625d0, -2.0d0, 12.25d0, 20.625d0, 6.0d0, &
+    10.625d0, 16.625d0, 12.625d0, -2.0d0, 12.25d0, 10.0d0, 1.125d0, 4.875d0, 7.25d0, -1.375d0, &
+    16.75d0, 12.25d0, 3.625d0, 7.375d0, 4.875d0, 7.25d0, -1.375d0, 2.375d0, 8.875d0, 13.375d0, &
+    0.0d0, 5.875d0, 9.75d0, 6.0d0, 11.875d0, 16.375d0, 13.375d0, 0.0d0, 5.875d0, 10.375d0, &
+    7.75d0, -6.25d0, 5.875d0, 7.0d0, 6.25d0, -7.75d0, 4.375d0, -1.375d0, -6.25d0, 5.875d0, &
+    7.0d0, -7.0d0, 14.625d0, 20.625d0, 6.0d0, 10.625d0, 6.625d0, 12.625d0, -2.0d0, 12.25d0, &
+    20.625d0, 6.0d0, 10.625d0, 16.625d0])
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: 0.5d0, &
-    0.5d0, 2.5d0, 2.5d0, 2.0d0, 2.0d0, 0.5d0, 0.5d0, 2.5d0, 2.5d0, 2.0d0, 2.0d0, 4.0d0, &
-    4.0d0, 11.0d0, 11.0d0, 7.0d0, 7.0d0, 3.5d0, 3.5d0, 8.5d0, 8.5d0, 5.0d0, 5.0d0, 3.5d0, &
-    3.5d0, 8.5d0, 8.5d0, 5.0d0, 5.0d0, 1.5d0, 1.5d0, 4.5d0, 4.5d0, 3.0d0, 3.0d0, 1.5d0, &
-    1.5d0, 4.5d0, 4.5d0, 3.0d0, 3.0d0, 6.0d0, 6.0d0, 9.5d0, 9.5d0, 3.5d0, 3.5d0, 4.5d0, &
-    4.5d0, 5.0d0, 5.0d0, 0.5d0, 0.5d0, 4.5d0, 4.5d0, 5.0d0, 5.0d0, 0.5d0, 0.5d0, 0.5d0, &
-    0.5d0, 2.5d0, 2.5d0, 2.0d0, 2.0d0, 0.5d0, 0.5d0, 2.5d0, 2.5d0, 2.0d0, 2.0d0, 4.0d0, &
-    4.0d0, 11.0d0, 11.0d0, 7.0d0, 7.0d0, 3.5d0, 3.5d0, 8.5d0, 8.5d0, 5.0d0, 5.0d0, 3.5d0, &
-    3.5d0, 8.5d0, 8.5d0, 5.0d0, 5.0d0, 1.5d0, 1.5d0, 4.5d0, 4.5d0, 3.0d0, 3.0d0, 1.5d0, &
-    1.5d0, 4.5d0, 4.5d0, 3.0d0, 3.0d0, 6.0d0, 6.0d0, 9.5d0, 9.5d0, 3.5d0, 3.5d0, 4.5d0, &
-    4.5d0, 5.0d0, 5.0d0, 0.5d0, 0.5d0, 4.5d0, 4.5d0, 5.0d0, 5.0d0, 0.5d0, 0.5d0])
+    0.5d0, 2.5d0, 2.5d0, 2.0d0, 2.0d0, 0.5d0, 0.5d0, 2.5d0, 2.5d0, 2.0d0, 2.0d0, 4.0d0, 4.0d0, &
+    11.0d0, 11.0d0, 7.0d0, 7.0d0, 3.5d0, 3.5d0, 8.5d0, 8.5d0, 5.0d0, 5.0d0, 3.5d0, 3.5d0, 8.5d0, &
+    8.5d0, 5.0d0, 5.0d0, 1.5d0, 1.5d0, 4.5d0, 4.5d0, 3.0d0, 3.0d0, 1.5d0, 1.5d0, 4.5d0, 4.5d0, &
+    3.0d0, 3.0d0, 6.0d0, 6.0d0, 9.5d0, 9.5d0, 3.5d0, 3.5d0, 4.5d0, 4.5d0, 5.0d0, 5.0d0, 0.5d0, &
+    0.5d0, 4.5d0, 4.5d0, 5.0d0, 5.0d0, 0.5d0, 0.5d0, 0.5d0, 0.5d0, 2.5d0, 2.5d0, 2.0d0, 2.0d0, &
+    0.5d0, 0.5d0, 2.5d0, 2.5d0, 2.0d0, 2.0d0, 4.0d0, 4.0d0, 11.0d0, 11.0d0, 7.0d0, 7.0d0, 3.5d0, &
+    3.5d0, 8.5d0, 8.5d0, 5.0d0, 5.0d0, 3.5d0, 3.5d0, 8.5d0, 8.5d0, 5.0d0, 5.0d0, 1.5d0, 1.5d0, &
+    4.5d0, 4.5d0, 3.0d0, 3.0d0, 1.5d0, 1.5d0, 4.5d0, 4.5d0, 3.0d0, 3.0d0, 6.0d0, 6.0d0, 9.5d0, &
+    9.5d0, 3.5d0, 3.5d0, 4.5d0, 4.5d0, 5.0d0, 5.0d0, 0.5d0, 0.5d0, 4.5d0, 4.5d0, 5.0d0, 5.0d0, &
+    0.5d0, 0.5d0])
     call expect(a_weight%grad(), dtype_float32, [integer :: 4, 1, 2, 2], [real(real64) :: 34.5d0, &
     26.5d0, 36.0d0, 33.5d0, 34.5d0, 26.5d0, 36.0d0, 33.5d0, 30.0d0, 22.0d0, 31.5d0, 34.5d0, &
     30.0d0, 22.0d0, 31.5d0, 34.5d0])
@@ -2154,54 +2084,52 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     call begin_case('127 conv2d_padding')
-    a_input = make(dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, &
-    -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, &
-    0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, &
-    2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, &
-    -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, &
-    1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, &
-    3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, &
-    -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, &
-    1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], .true.)
+    a_input = make(dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], .true.)
     a_weight = make(dtype_float32, [integer :: 4, 2, 2, 3], [real(real64) :: -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, &
-    -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, &
-    0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, &
-    2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0], .true.)
-    a_bias = make(dtype_float32, [integer :: 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0], .true.)
+    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
+    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
+    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
+    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
+    0.25d0, 3.75d0], .true.)
+    a_bias = make(dtype_float32, [integer :: 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0], &
+    .true.)
     result = conv2d_padding(a_input, a_weight, bias=a_bias, padding='same', dilation=[1, 2])
     call expect(result, dtype_float32, [integer :: 2, 4, 5, 6], [real(real64) :: 3.5d0, 7.875d0, &
     17.375d0, 29.5d0, 6.375d0, 6.25d0, 17.375d0, -0.25d0, 25.5d0, 15.625d0, 12.5d0, 23.375d0, &
     7.875d0, -4.25d0, 29.5d0, 0.375d0, 6.25d0, 28.125d0, -0.25d0, 1.375d0, 15.625d0, 8.5d0, &
-    23.375d0, 13.625d0, -1.0d0, 5.375d0, 5.625d0, -11.25d0, 15.875d0, 4.875d0, -3.0d0, &
-    25.125d0, 25.0d0, 5.375d0, -0.75d0, 17.375d0, 2.125d0, 30.25d0, 26.875d0, 15.5d0, &
-    4.875d0, 12.0d0, 25.125d0, 20.25d0, 5.375d0, 35.25d0, 17.375d0, 5.25d0, 30.25d0, 8.875d0, &
-    15.5d0, 28.875d0, 12.0d0, 1.25d0, 14.5d0, 3.875d0, 25.0d0, 18.375d0, 7.0d0, 1.0d0, &
-    12.5d0, 34.125d0, 1.0d0, 21.125d0, 18.25d0, -8.625d0, 39.125d0, 22.25d0, 2.125d0, 30.5d0, &
-    6.875d0, 7.5d0, 34.125d0, 6.25d0, 21.125d0, 30.25d0, -8.625d0, 33.25d0, 22.25d0, 8.125d0, &
-    30.5d0, 14.875d0, 7.5d0, 23.25d0, 8.0d0, 10.625d0, 21.0d0, 5.375d0, 21.5d0, 9.5d0, &
-    4.625d0, 22.5d0, 16.875d0, 35.5d0, 9.75d0, 28.625d0, 8.75d0, 10.125d0, 42.0d0, 38.625d0, &
-    11.625d0, 36.0d0, 22.5d0, 4.625d0, 35.5d0, 12.875d0, 28.625d0, 33.75d0, 10.125d0, 6.0d0, &
-    38.625d0, 13.25d0, 36.0d0, 17.75d0, 1.5d0, 9.125d0, 6.0d0, 11.625d0, 25.0d0, 7.0d0, &
-    -6.25d0, 17.375d0, -5.875d0, 25.5d0, 20.875d0, 12.5d0, 3.5d0, 7.875d0, 17.375d0, 29.5d0, &
-    6.375d0, 6.25d0, 17.375d0, -0.25d0, 25.5d0, 15.625d0, 12.5d0, 23.375d0, 7.875d0, -4.25d0, &
-    29.5d0, 0.375d0, 6.25d0, 28.125d0, 2.0d0, -4.0d0, 13.375d0, 0.625d0, 2.125d0, 10.375d0, &
-    15.25d0, 2.125d0, 27.25d0, 26.875d0, 3.25d0, 4.875d0, -3.0d0, 25.125d0, 25.0d0, 5.375d0, &
-    -0.75d0, 17.375d0, 2.125d0, 30.25d0, 26.875d0, 15.5d0, 4.875d0, 12.0d0, 25.125d0, &
-    20.25d0, 5.375d0, 35.25d0, 17.375d0, 5.25d0, 20.5d0, 8.5d0, -1.25d0, 15.5d0, 12.75d0, &
-    4.0d0, -1.75d0, 39.125d0, 23.25d0, 2.125d0, 28.25d0, 6.875d0, 12.5d0, 34.125d0, 1.0d0, &
-    21.125d0, 18.25d0, -8.625d0, 39.125d0, 22.25d0, 2.125d0, 30.5d0, 6.875d0, 7.5d0, &
-    34.125d0, 6.25d0, 21.125d0, 30.25d0, -8.625d0, 33.25d0, 17.0d0, -1.0d0, 15.75d0, 12.5d0, &
-    -8.25d0, 15.5d0, 1.875d0, 8.75d0, 4.125d0, 42.0d0, 25.75d0, 11.625d0, 4.625d0, 22.5d0, &
-    16.875d0, 35.5d0, 9.75d0, 28.625d0, 8.75d0, 10.125d0, 42.0d0, 38.625d0, 11.625d0, 36.0d0, &
-    22.5d0, 4.625d0, 35.5d0, 12.875d0, 28.625d0, 33.75d0, 2.5d0, 0.5d0, 21.75d0, -1.5d0, &
-    20.25d0, 16.0d0])
+    23.375d0, 13.625d0, -1.0d0, 5.375d0, 5.625d0, -11.25d0, 15.875d0, 4.875d0, -3.0d0, 25.125d0, &
+    25.0d0, 5.375d0, -0.75d0, 17.375d0, 2.125d0, 30.25d0, 26.875d0, 15.5d0, 4.875d0, 12.0d0, &
+    25.125d0, 20.25d0, 5.375d0, 35.25d0, 17.375d0, 5.25d0, 30.25d0, 8.875d0, 15.5d0, 28.875d0, &
+    12.0d0, 1.25d0, 14.5d0, 3.875d0, 25.0d0, 18.375d0, 7.0d0, 1.0d0, 12.5d0, 34.125d0, 1.0d0, &
+    21.125d0, 18.25d0, -8.625d0, 39.125d0, 22.25d0, 2.125d0, 30.5d0, 6.875d0, 7.5d0, 34.125d0, &
+    6.25d0, 21.125d0, 30.25d0, -8.625d0, 33.25d0, 22.25d0, 8.125d0, 30.5d0, 14.875d0, 7.5d0, &
+    23.25d0, 8.0d0, 10.625d0, 21.0d0, 5.375d0, 21.5d0, 9.5d0, 4.625d0, 22.5d0, 16.875d0, 35.5d0, &
+    9.75d0, 28.625d0, 8.75d0, 10.125d0, 42.0d0, 38.625d0, 11.625d0, 36.0d0, 22.5d0, 4.625d0, &
+    35.5d0, 12.875d0, 28.625d0, 33.75d0, 10.125d0, 6.0d0, 38.625d0, 13.25d0, 36.0d0, 17.75d0, &
+    1.5d0, 9.125d0, 6.0d0, 11.625d0, 25.0d0, 7.0d0, -6.25d0, 17.375d0, -5.875d0, 25.5d0, &
+    20.875d0, 12.5d0, 3.5d0, 7.875d0, 17.375d0, 29.5d0, 6.375d0, 6.25d0, 17.375d0, -0.25d0, &
+    25.5d0, 15.625d0, 12.5d0, 23.375d0, 7.875d0, -4.25d0, 29.5d0, 0.375d0, 6.25d0, 28.125d0, &
+    2.0d0, -4.0d0, 13.375d0, 0.625d0, 2.125d0, 10.375d0, 15.25d0, 2.125d0, 27.25d0, 26.875d0, &
+    3.25d0, 4.875d0, -3.0d0, 25.125d0, 25.0d0, 5.375d0, -0.75d0, 17.375d0, 2.125d0, 30.25d0, &
+    26.875d0, 15.5d0, 4.875d0, 12.0d0, 25.125d0, 20.25d0, 5.375d0, 35.25d0, 17.375d0, 5.25d0, &
+    20.5d0, 8.5d0, -1.25d0, 15.5d0, 12.75d0, 4.0d0, -1.75d0, 39.125d0, 23.25d0, 2.125d0, &
+    28.25d0, 6.875d0, 12.5d0, 34.125d0, 1.0d0, 21.125d0, 18.25d0, -8.625d0, 39.125d0, 22.25d0, &
+    2.125d0, 30.5d0, 6.875d0, 7.5d0, 34.125d0, 6.25d0, 21.125d0, 30.25d0, -8.625d0, 33.25d0, &
+    17.0d0, -1.0d0, 15.75d0, 12.5d0, -8.25d0, 15.5d0, 1.875d0, 8.75d0, 4.125d0, 42.0d0, 25.75d0, &
+    11.625d0, 4.625d0, 22.5d0, 16.875d0, 35.5d0, 9.75d0, 28.625d0, 8.75d0, 10.125d0, 42.0d0, &
+    38.625d0, 11.625d0, 36.0d0, 22.5d0, 4.625d0, 35.5d0, 12.875d0, 28.625d0, 33.75d0, 2.5d0, &
+    0.5d0, 21.75d0, -1.5d0, 20.25d0, 16.0d0])
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: 13.0d0, &
@@ -2231,19 +2159,18 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     call begin_case('128 max_pool2d')
-    a_input = make(dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, &
-    -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, &
-    0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, &
-    2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, &
-    -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, &
-    1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, &
-    3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, &
-    -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, &
-    1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], .true.)
+    a_input = make(dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], .true.)
     result = max_pool2d(a_input, [2])
     call expect(result, dtype_float32, [integer :: 2, 2, 2, 3], [real(real64) :: 3.25d0, 3.75d0, &
     1.75d0, 2.25d0, 3.75d0, 3.25d0, 3.75d0, 3.25d0, 2.25d0, 2.75d0, 3.25d0, 3.75d0, 3.25d0, &
@@ -2251,35 +2178,34 @@ contains
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: 0.0d0, &
-    0.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, &
-    0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, &
-    0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 1.0d0, &
-    0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, &
-    0.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, &
-    1.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, &
-    0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, &
-    0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, &
-    0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0, &
-    0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0])
+    0.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, &
+    1.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, &
+    0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, &
+    0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, &
+    0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, &
+    0.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, &
+    0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, &
+    1.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, &
+    1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, &
+    0.0d0, 0.0d0])
   end subroutine
 
   subroutine case_129()
     type(tensor) :: a_input
     type(tensor) :: result
     call begin_case('129 max_pool2d')
-    a_input = make(dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, &
-    -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, &
-    0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, &
-    2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, &
-    -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, &
-    1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, &
-    3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, &
-    -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, &
-    1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], .false.)
+    a_input = make(dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], .false.)
     result = max_pool2d(a_input, [3, 2], stride=[1, 2], padding=[1], ceil_mode=.true.)
     call expect(result, dtype_float32, [integer :: 2, 2, 5, 4], [real(real64) :: 3.25d0, 2.25d0, &
     3.75d0, -0.25d0, 3.25d0, 3.75d0, 3.75d0, 3.25d0, 3.25d0, 3.75d0, 2.75d0, 3.25d0, 2.25d0, &
@@ -2297,50 +2223,48 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     call begin_case('130 avg_pool2d')
-    a_input = make(dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, &
-    -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, &
-    0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, &
-    2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, &
-    -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, &
-    1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, &
-    3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, &
-    -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, &
-    1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], .true.)
+    a_input = make(dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], .true.)
     result = avg_pool2d(a_input, [2], stride=[1], padding=[1], count_include_pad=.false.)
     call expect(result, dtype_float32, [integer :: 2, 2, 6, 7], [real(real64) :: -1.25d0, 0.5d0, &
     1.25d0, 2.0d0, 2.75d0, 0.75d0, -0.25d0, 1.0d0, 1.375d0, 0.75d0, 1.5d0, 2.25d0, 0.25d0, &
     -0.75d0, 2.75d0, 1.75d0, 1.125d0, 1.875d0, 1.25d0, 0.625d0, 1.0d0, 1.75d0, 0.75d0, 1.5d0, &
-    2.25d0, 0.25d0, 1.0d0, 2.75d0, 0.75d0, 1.125d0, 1.875d0, 1.25d0, 0.625d0, 1.375d0, &
-    1.75d0, 0.25d0, 2.0d0, 2.75d0, 0.75d0, 1.5d0, 2.25d0, 1.25d0, -0.75d0, 1.0d0, 1.75d0, &
-    -0.25d0, 0.5d0, 1.25d0, 0.25d0, 1.5d0, 1.875d0, 1.25d0, 0.625d0, 1.375d0, 0.75d0, &
-    -0.25d0, 3.25d0, 2.25d0, 0.25d0, 1.0d0, 1.75d0, 1.125d0, 1.5d0, 2.25d0, 1.25d0, 0.625d0, &
-    1.375d0, 0.75d0, 1.5d0, 3.25d0, 1.25d0, 0.25d0, 1.0d0, 1.75d0, 1.125d0, 1.875d0, 2.25d0, &
-    0.75d0, -0.25d0, 0.5d0, 1.25d0, 2.0d0, 2.75d0, 1.75d0, -0.25d0, 1.5d0, 2.25d0, 0.25d0, &
-    1.0d0, 1.75d0, 0.75d0, -0.75d0, 1.0d0, 1.75d0, 1.125d0, 1.875d0, 1.25d0, 0.25d0, 1.0d0, &
-    1.375d0, 0.75d0, 1.5d0, 2.25d0, 0.25d0, -0.75d0, 2.75d0, 1.75d0, 1.125d0, 1.875d0, &
-    1.25d0, 0.625d0, 1.0d0, 1.75d0, 0.75d0, 1.5d0, 2.25d0, 0.25d0, 1.0d0, 2.75d0, 1.25d0, &
-    0.25d0, 1.0d0, 1.75d0, -0.25d0, 0.5d0, 2.25d0, 0.25d0, 2.0d0, 2.75d0, 0.75d0, 1.5d0, &
-    2.25d0, 1.25d0, -0.25d0, 1.5d0, 2.25d0, 0.25d0, 1.0d0, 1.75d0, 0.75d0, 1.5d0, 1.875d0, &
-    1.25d0, 0.625d0, 1.375d0, 0.75d0, -0.25d0, 3.25d0, 2.25d0, 0.25d0, 1.0d0, 1.75d0, &
-    1.125d0, 1.5d0, 2.25d0, 1.25d0, 0.625d0, 1.375d0, 0.75d0, 1.5d0, 3.25d0, 1.75d0, 0.75d0, &
-    1.5d0, 2.25d0, 0.25d0, 1.0d0, 2.75d0])
+    2.25d0, 0.25d0, 1.0d0, 2.75d0, 0.75d0, 1.125d0, 1.875d0, 1.25d0, 0.625d0, 1.375d0, 1.75d0, &
+    0.25d0, 2.0d0, 2.75d0, 0.75d0, 1.5d0, 2.25d0, 1.25d0, -0.75d0, 1.0d0, 1.75d0, -0.25d0, &
+    0.5d0, 1.25d0, 0.25d0, 1.5d0, 1.875d0, 1.25d0, 0.625d0, 1.375d0, 0.75d0, -0.25d0, 3.25d0, &
+    2.25d0, 0.25d0, 1.0d0, 1.75d0, 1.125d0, 1.5d0, 2.25d0, 1.25d0, 0.625d0, 1.375d0, 0.75d0, &
+    1.5d0, 3.25d0, 1.25d0, 0.25d0, 1.0d0, 1.75d0, 1.125d0, 1.875d0, 2.25d0, 0.75d0, -0.25d0, &
+    0.5d0, 1.25d0, 2.0d0, 2.75d0, 1.75d0, -0.25d0, 1.5d0, 2.25d0, 0.25d0, 1.0d0, 1.75d0, 0.75d0, &
+    -0.75d0, 1.0d0, 1.75d0, 1.125d0, 1.875d0, 1.25d0, 0.25d0, 1.0d0, 1.375d0, 0.75d0, 1.5d0, &
+    2.25d0, 0.25d0, -0.75d0, 2.75d0, 1.75d0, 1.125d0, 1.875d0, 1.25d0, 0.625d0, 1.0d0, 1.75d0, &
+    0.75d0, 1.5d0, 2.25d0, 0.25d0, 1.0d0, 2.75d0, 1.25d0, 0.25d0, 1.0d0, 1.75d0, -0.25d0, 0.5d0, &
+    2.25d0, 0.25d0, 2.0d0, 2.75d0, 0.75d0, 1.5d0, 2.25d0, 1.25d0, -0.25d0, 1.5d0, 2.25d0, &
+    0.25d0, 1.0d0, 1.75d0, 0.75d0, 1.5d0, 1.875d0, 1.25d0, 0.625d0, 1.375d0, 0.75d0, -0.25d0, &
+    3.25d0, 2.25d0, 0.25d0, 1.0d0, 1.75d0, 1.125d0, 1.5d0, 2.25d0, 1.25d0, 0.625d0, 1.375d0, &
+    0.75d0, 1.5d0, 3.25d0, 1.75d0, 0.75d0, 1.5d0, 2.25d0, 0.25d0, 1.0d0, 2.75d0])
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: 2.25d0, &
-    1.5d0, 1.5d0, 1.5d0, 1.5d0, 2.25d0, 1.5d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.5d0, 1.5d0, &
-    1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.5d0, 1.5d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.5d0, 2.25d0, &
-    1.5d0, 1.5d0, 1.5d0, 1.5d0, 2.25d0, 2.25d0, 1.5d0, 1.5d0, 1.5d0, 1.5d0, 2.25d0, 1.5d0, &
-    1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.5d0, 1.5d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.5d0, 1.5d0, &
-    1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.5d0, 2.25d0, 1.5d0, 1.5d0, 1.5d0, 1.5d0, 2.25d0, 2.25d0, &
-    1.5d0, 1.5d0, 1.5d0, 1.5d0, 2.25d0, 1.5d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.5d0, 1.5d0, &
-    1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.5d0, 1.5d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.5d0, 2.25d0, &
-    1.5d0, 1.5d0, 1.5d0, 1.5d0, 2.25d0, 2.25d0, 1.5d0, 1.5d0, 1.5d0, 1.5d0, 2.25d0, 1.5d0, &
-    1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.5d0, 1.5d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.5d0, 1.5d0, &
-    1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.5d0, 2.25d0, 1.5d0, 1.5d0, 1.5d0, 1.5d0, 2.25d0])
+    1.5d0, 1.5d0, 1.5d0, 1.5d0, 2.25d0, 1.5d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.5d0, 1.5d0, 1.0d0, &
+    1.0d0, 1.0d0, 1.0d0, 1.5d0, 1.5d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.5d0, 2.25d0, 1.5d0, 1.5d0, &
+    1.5d0, 1.5d0, 2.25d0, 2.25d0, 1.5d0, 1.5d0, 1.5d0, 1.5d0, 2.25d0, 1.5d0, 1.0d0, 1.0d0, &
+    1.0d0, 1.0d0, 1.5d0, 1.5d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.5d0, 1.5d0, 1.0d0, 1.0d0, 1.0d0, &
+    1.0d0, 1.5d0, 2.25d0, 1.5d0, 1.5d0, 1.5d0, 1.5d0, 2.25d0, 2.25d0, 1.5d0, 1.5d0, 1.5d0, &
+    1.5d0, 2.25d0, 1.5d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.5d0, 1.5d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, &
+    1.5d0, 1.5d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.5d0, 2.25d0, 1.5d0, 1.5d0, 1.5d0, 1.5d0, 2.25d0, &
+    2.25d0, 1.5d0, 1.5d0, 1.5d0, 1.5d0, 2.25d0, 1.5d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.5d0, 1.5d0, &
+    1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.5d0, 1.5d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.5d0, 2.25d0, 1.5d0, &
+    1.5d0, 1.5d0, 1.5d0, 2.25d0])
   end subroutine
 
   subroutine case_131()
@@ -2352,64 +2276,59 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     call begin_case('131 batch_norm')
-    a_input = make(dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, &
-    -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, &
-    0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, &
-    2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, &
-    -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, &
-    1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, &
-    3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, &
-    -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, &
-    1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], .true.)
-    a_running_mean = make(dtype_float32, [integer :: 2], [real(real64) :: -1.25d0, 2.25d0], &
-    .false.)
+    a_input = make(dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], .true.)
+    a_running_mean = make(dtype_float32, [integer :: 2], [real(real64) :: -1.25d0, 2.25d0], .false.)
     a_running_var = make(dtype_float32, [integer :: 2], [real(real64) :: 0.5d0, 4.0d0], .false.)
     a_weight = make(dtype_float32, [integer :: 2], [real(real64) :: -1.25d0, 2.25d0], .true.)
     a_bias = make(dtype_float32, [integer :: 2], [real(real64) :: -1.25d0, 2.25d0], .true.)
     result = batch_norm(a_input, a_running_mean, a_running_var, weight=a_weight, bias=a_bias, &
     training=.true., momentum=0.2d0)
-    call expect(result, dtype_float32, [integer :: 2, 2, 5, 6], &
-    [real(real64) :: 0.7068398594856262d0, -2.0511224269866943d0, -0.4751439690589905d0, &
-    -3.2331061363220215d0, -1.6571277379989624d0, -0.08114935457706451d0, &
-    -2.839111566543579d0, -1.26313316822052d0, 0.31284523010253906d0, -2.4451169967651367d0, &
-    -0.8691385388374329d0, 0.7068398594856262d0, -2.0511224269866943d0, &
-    -0.4751439690589905d0, -3.2331061363220215d0, -1.6571277379989624d0, &
-    -0.08114935457706451d0, -2.839111566543579d0, -1.26313316822052d0, 0.31284523010253906d0, &
-    -2.4451169967651367d0, -0.8691385388374329d0, 0.7068398594856262d0, &
-    -2.0511224269866943d0, -0.4751439690589905d0, -3.2331061363220215d0, &
+    call expect(result, dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: &
+    0.7068398594856262d0, -2.0511224269866943d0, -0.4751439690589905d0, -3.2331061363220215d0, &
     -1.6571277379989624d0, -0.08114935457706451d0, -2.839111566543579d0, -1.26313316822052d0, &
+    0.31284523010253906d0, -2.4451169967651367d0, -0.8691385388374329d0, 0.7068398594856262d0, &
+    -2.0511224269866943d0, -0.4751439690589905d0, -3.2331061363220215d0, -1.6571277379989624d0, &
+    -0.08114935457706451d0, -2.839111566543579d0, -1.26313316822052d0, 0.31284523010253906d0, &
+    -2.4451169967651367d0, -0.8691385388374329d0, 0.7068398594856262d0, -2.0511224269866943d0, &
+    -0.4751439690589905d0, -3.2331061363220215d0, -1.6571277379989624d0, -0.08114935457706451d0, &
+    -2.839111566543579d0, -1.26313316822052d0, -0.6200430393218994d0, 4.340525150299072d0, &
+    1.5059148073196411d0, -1.3286956548690796d0, 3.6318726539611816d0, 0.7972621917724609d0, &
+    5.757830619812012d0, 2.923219919204712d0, 0.08860954642295837d0, 5.049177646636963d0, &
+    2.2145674228668213d0, -0.6200430393218994d0, 4.340525150299072d0, 1.5059148073196411d0, &
+    -1.3286956548690796d0, 3.6318726539611816d0, 0.7972621917724609d0, 5.757830619812012d0, &
+    2.923219919204712d0, 0.08860954642295837d0, 5.049177646636963d0, 2.2145674228668213d0, &
+    -0.6200430393218994d0, 4.340525150299072d0, 1.5059148073196411d0, -1.3286956548690796d0, &
+    3.6318726539611816d0, 0.7972621917724609d0, 5.757830619812012d0, 2.923219919204712d0, &
+    -0.08114935457706451d0, -2.839111566543579d0, -1.26313316822052d0, 0.31284523010253906d0, &
+    -2.4451169967651367d0, -0.8691385388374329d0, 0.7068398594856262d0, -2.0511224269866943d0, &
+    -0.4751439690589905d0, -3.2331061363220215d0, -1.6571277379989624d0, -0.08114935457706451d0, &
+    -2.839111566543579d0, -1.26313316822052d0, 0.31284523010253906d0, -2.4451169967651367d0, &
+    -0.8691385388374329d0, 0.7068398594856262d0, -2.0511224269866943d0, -0.4751439690589905d0, &
+    -3.2331061363220215d0, -1.6571277379989624d0, -0.08114935457706451d0, -2.839111566543579d0, &
+    -1.26313316822052d0, 0.31284523010253906d0, -2.4451169967651367d0, -0.8691385388374329d0, &
+    0.7068398594856262d0, -2.0511224269866943d0, 0.7972621917724609d0, 5.757830619812012d0, &
+    2.923219919204712d0, 0.08860954642295837d0, 5.049177646636963d0, 2.2145674228668213d0, &
     -0.6200430393218994d0, 4.340525150299072d0, 1.5059148073196411d0, -1.3286956548690796d0, &
     3.6318726539611816d0, 0.7972621917724609d0, 5.757830619812012d0, 2.923219919204712d0, &
     0.08860954642295837d0, 5.049177646636963d0, 2.2145674228668213d0, -0.6200430393218994d0, &
     4.340525150299072d0, 1.5059148073196411d0, -1.3286956548690796d0, 3.6318726539611816d0, &
     0.7972621917724609d0, 5.757830619812012d0, 2.923219919204712d0, 0.08860954642295837d0, &
-    5.049177646636963d0, 2.2145674228668213d0, -0.6200430393218994d0, 4.340525150299072d0, &
-    1.5059148073196411d0, -1.3286956548690796d0, 3.6318726539611816d0, 0.7972621917724609d0, &
-    5.757830619812012d0, 2.923219919204712d0, -0.08114935457706451d0, -2.839111566543579d0, &
-    -1.26313316822052d0, 0.31284523010253906d0, -2.4451169967651367d0, -0.8691385388374329d0, &
-    0.7068398594856262d0, -2.0511224269866943d0, -0.4751439690589905d0, &
-    -3.2331061363220215d0, -1.6571277379989624d0, -0.08114935457706451d0, &
-    -2.839111566543579d0, -1.26313316822052d0, 0.31284523010253906d0, -2.4451169967651367d0, &
-    -0.8691385388374329d0, 0.7068398594856262d0, -2.0511224269866943d0, &
-    -0.4751439690589905d0, -3.2331061363220215d0, -1.6571277379989624d0, &
-    -0.08114935457706451d0, -2.839111566543579d0, -1.26313316822052d0, 0.31284523010253906d0, &
-    -2.4451169967651367d0, -0.8691385388374329d0, 0.7068398594856262d0, &
-    -2.0511224269866943d0, 0.7972621917724609d0, 5.757830619812012d0, 2.923219919204712d0, &
-    0.08860954642295837d0, 5.049177646636963d0, 2.2145674228668213d0, -0.6200430393218994d0, &
-    4.340525150299072d0, 1.5059148073196411d0, -1.3286956548690796d0, 3.6318726539611816d0, &
-    0.7972621917724609d0, 5.757830619812012d0, 2.923219919204712d0, 0.08860954642295837d0, &
-    5.049177646636963d0, 2.2145674228668213d0, -0.6200430393218994d0, 4.340525150299072d0, &
-    1.5059148073196411d0, -1.3286956548690796d0, 3.6318726539611816d0, 0.7972621917724609d0, &
-    5.757830619812012d0, 2.923219919204712d0, 0.08860954642295837d0, 5.049177646636963d0, &
-    2.2145674228668213d0, -0.6200430393218994d0, 4.340525150299072d0])
+    5.049177646636963d0, 2.2145674228668213d0, -0.6200430393218994d0, 4.340525150299072d0])
     loss = sum(result)
     call loss%backward()
-    call expect(a_input%grad(), dtype_float32, [integer :: 2, 2, 5, 6], &
-    [real(real64) :: 1.2360175105641247d-08, -5.060205587881228d-09, 4.894297855884133d-09, &
+    call expect(a_input%grad(), dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: &
+    1.2360175105641247d-08, -5.060205587881228d-09, 4.894297855884133d-09, &
     -1.2526082393549132d-08, -2.57157983796219d-09, 7.382923161713961d-09, &
     -1.0037457087719304d-08, -8.295412273762182d-11, 9.871548911632999d-09, &
     -7.548831781889476d-09, 2.4056716618758855d-09, 1.2360175105641247d-08, &
@@ -2449,8 +2368,8 @@ contains
     5.44701572735562d-09, -5.726349172618939d-09, 1.3827039069269631d-08, &
     2.6536741692950727d-09, -8.519690730679486d-09, 1.1033698399387504d-08, &
     -1.3966693079847659d-10, -1.1313032288740033d-08, 8.240356841326957d-09])
-    call expect(a_weight%grad(), dtype_float32, [integer :: 2], &
-    [real(real64) :: -6.011880486767041d-07, -3.754576596293191d-07])
+    call expect(a_weight%grad(), dtype_float32, [integer :: 2], [real(real64) :: &
+    -6.011880486767041d-07, -3.754576596293191d-07])
     call expect(a_bias%grad(), dtype_float32, [integer :: 2], [real(real64) :: 60.0d0, 60.0d0])
   end subroutine
 
@@ -2460,59 +2379,53 @@ contains
     type(tensor) :: a_running_var
     type(tensor) :: result
     call begin_case('132 batch_norm')
-    a_input = make(dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, &
-    -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, &
-    0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, &
-    2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, &
-    -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, &
-    1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, &
-    3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, &
-    -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, &
-    1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], .false.)
-    a_running_mean = make(dtype_float32, [integer :: 2], [real(real64) :: -1.25d0, 2.25d0], &
-    .false.)
+    a_input = make(dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], .false.)
+    a_running_mean = make(dtype_float32, [integer :: 2], [real(real64) :: -1.25d0, 2.25d0], .false.)
     a_running_var = make(dtype_float32, [integer :: 2], [real(real64) :: 0.5d0, 4.0d0], .false.)
     result = batch_norm(a_input, a_running_mean, a_running_var)
     call expect(result, dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: 0.0d0, &
     4.949697494506836d0, 2.1212990283966064d0, 7.0709967613220215d0, 4.242598056793213d0, &
     1.4141993522644043d0, 6.363897323608398d0, 3.5354983806610107d0, 0.7070996761322021d0, &
-    5.656797409057617d0, 2.8283987045288086d0, 0.0d0, 4.949697494506836d0, &
-    2.1212990283966064d0, 7.0709967613220215d0, 4.242598056793213d0, 1.4141993522644043d0, &
-    6.363897323608398d0, 3.5354983806610107d0, 0.7070996761322021d0, 5.656797409057617d0, &
-    2.8283987045288086d0, 0.0d0, 4.949697494506836d0, 2.1212990283966064d0, &
+    5.656797409057617d0, 2.8283987045288086d0, 0.0d0, 4.949697494506836d0, 2.1212990283966064d0, &
     7.0709967613220215d0, 4.242598056793213d0, 1.4141993522644043d0, 6.363897323608398d0, &
-    3.5354983806610107d0, -1.4999982118606567d0, 0.24999967217445374d0, &
-    -0.7499991655349731d0, -1.7499979734420776d0, -2.9802322387695312d-08, &
-    -0.9999988079071045d0, 0.7499990463256836d0, -0.2499997317790985d0, &
-    -1.2499985694885254d0, 0.49999937415122986d0, -0.49999943375587463d0, &
-    -1.4999982118606567d0, 0.24999967217445374d0, -0.7499991655349731d0, &
-    -1.7499979734420776d0, -2.9802322387695312d-08, -0.9999988079071045d0, &
-    0.7499990463256836d0, -0.2499997317790985d0, -1.2499985694885254d0, &
-    0.49999937415122986d0, -0.49999943375587463d0, -1.4999982118606567d0, &
+    3.5354983806610107d0, 0.7070996761322021d0, 5.656797409057617d0, 2.8283987045288086d0, &
+    0.0d0, 4.949697494506836d0, 2.1212990283966064d0, 7.0709967613220215d0, 4.242598056793213d0, &
+    1.4141993522644043d0, 6.363897323608398d0, 3.5354983806610107d0, -1.4999982118606567d0, &
     0.24999967217445374d0, -0.7499991655349731d0, -1.7499979734420776d0, &
-    -2.9802322387695312d-08, -0.9999988079071045d0, 0.7499990463256836d0, &
-    -0.2499997317790985d0, 1.4141993522644043d0, 6.363897323608398d0, 3.5354983806610107d0, &
-    0.7070996761322021d0, 5.656797409057617d0, 2.8283987045288086d0, 0.0d0, &
-    4.949697494506836d0, 2.1212990283966064d0, 7.0709967613220215d0, 4.242598056793213d0, &
+    -2.9802322387695312d-08, -0.9999988079071045d0, 0.7499990463256836d0, -0.2499997317790985d0, &
+    -1.2499985694885254d0, 0.49999937415122986d0, -0.49999943375587463d0, -1.4999982118606567d0, &
+    0.24999967217445374d0, -0.7499991655349731d0, -1.7499979734420776d0, &
+    -2.9802322387695312d-08, -0.9999988079071045d0, 0.7499990463256836d0, -0.2499997317790985d0, &
+    -1.2499985694885254d0, 0.49999937415122986d0, -0.49999943375587463d0, -1.4999982118606567d0, &
+    0.24999967217445374d0, -0.7499991655349731d0, -1.7499979734420776d0, &
+    -2.9802322387695312d-08, -0.9999988079071045d0, 0.7499990463256836d0, -0.2499997317790985d0, &
+    1.4141993522644043d0, 6.363897323608398d0, 3.5354983806610107d0, 0.7070996761322021d0, &
+    5.656797409057617d0, 2.8283987045288086d0, 0.0d0, 4.949697494506836d0, 2.1212990283966064d0, &
+    7.0709967613220215d0, 4.242598056793213d0, 1.4141993522644043d0, 6.363897323608398d0, &
+    3.5354983806610107d0, 0.7070996761322021d0, 5.656797409057617d0, 2.8283987045288086d0, &
+    0.0d0, 4.949697494506836d0, 2.1212990283966064d0, 7.0709967613220215d0, 4.242598056793213d0, &
     1.4141993522644043d0, 6.363897323608398d0, 3.5354983806610107d0, 0.7070996761322021d0, &
     5.656797409057617d0, 2.8283987045288086d0, 0.0d0, 4.949697494506836d0, &
-    2.1212990283966064d0, 7.0709967613220215d0, 4.242598056793213d0, 1.4141993522644043d0, &
-    6.363897323608398d0, 3.5354983806610107d0, 0.7070996761322021d0, 5.656797409057617d0, &
-    2.8283987045288086d0, 0.0d0, 4.949697494506836d0, -0.9999988079071045d0, &
-    0.7499990463256836d0, -0.2499997317790985d0, -1.2499985694885254d0, &
-    0.49999937415122986d0, -0.49999943375587463d0, -1.4999982118606567d0, &
-    0.24999967217445374d0, -0.7499991655349731d0, -1.7499979734420776d0, &
-    -2.9802322387695312d-08, -0.9999988079071045d0, 0.7499990463256836d0, &
-    -0.2499997317790985d0, -1.2499985694885254d0, 0.49999937415122986d0, &
-    -0.49999943375587463d0, -1.4999982118606567d0, 0.24999967217445374d0, &
+    -0.9999988079071045d0, 0.7499990463256836d0, -0.2499997317790985d0, -1.2499985694885254d0, &
+    0.49999937415122986d0, -0.49999943375587463d0, -1.4999982118606567d0, 0.24999967217445374d0, &
     -0.7499991655349731d0, -1.7499979734420776d0, -2.9802322387695312d-08, &
-    -0.9999988079071045d0, 0.7499990463256836d0, -0.2499997317790985d0, &
-    -1.2499985694885254d0, 0.49999937415122986d0, -0.49999943375587463d0, &
-    -1.4999982118606567d0, 0.24999967217445374d0])
+    -0.9999988079071045d0, 0.7499990463256836d0, -0.2499997317790985d0, -1.2499985694885254d0, &
+    0.49999937415122986d0, -0.49999943375587463d0, -1.4999982118606567d0, 0.24999967217445374d0, &
+    -0.7499991655349731d0, -1.7499979734420776d0, -2.9802322387695312d-08, &
+    -0.9999988079071045d0, 0.7499990463256836d0, -0.2499997317790985d0, -1.2499985694885254d0, &
+    0.49999937415122986d0, -0.49999943375587463d0, -1.4999982118606567d0, &
+    0.24999967217445374d0])
   end subroutine
 
   subroutine case_133()
@@ -2526,8 +2439,8 @@ contains
     3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
     a_weight = make(dtype_float32, [integer :: 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0], .true.)
-    a_bias = make(dtype_float32, [integer :: 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0], .true.)
+    a_bias = make(dtype_float32, [integer :: 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0], &
+    .true.)
     result = layer_norm(a_input, [4], weight=a_weight, bias=a_bias)
     call expect(result, dtype_float32, [integer :: 3, 4], [real(real64) :: 0.39132803678512573d0, &
     3.4317562580108643d0, 0.1186937540769577d0, 8.67398452758789d0, -1.4999991655349731d0, &
@@ -2535,16 +2448,15 @@ contains
     5.683755397796631d0, 0.31024134159088135d0, -0.16568630933761597d0])
     loss = sum(result)
     call loss%backward()
-    call expect(a_input%grad(), dtype_float32, [integer :: 3, 4], &
-    [real(real64) :: -3.6954879760742188d-06, 1.5497207641601562d-06, -1.475214958190918d-06, &
-    3.6954879760742188d-06, -1.8479948043823242d0, -0.26399219036102295d0, &
-    0.2639923095703125d0, 1.8479950428009033d0, -1.5504693984985352d0, 0.5244239568710327d0, &
-    -0.6612294316291809d0, 1.6872749328613281d0])
-    call expect(a_weight%grad(), dtype_float32, [integer :: 4], &
-    [real(real64) :: -1.8359589576721191d0, 0.651343047618866d0, 1.1157357692718506d0, &
-    0.06888008117675781d0])
-    call expect(a_bias%grad(), dtype_float32, [integer :: 4], [real(real64) :: 3.0d0, 3.0d0, &
-    3.0d0, 3.0d0])
+    call expect(a_input%grad(), dtype_float32, [integer :: 3, 4], [real(real64) :: &
+    -3.6954879760742188d-06, 1.5497207641601562d-06, -1.475214958190918d-06, &
+    3.6954879760742188d-06, -1.8479948043823242d0, -0.26399219036102295d0, 0.2639923095703125d0, &
+    1.8479950428009033d0, -1.5504693984985352d0, 0.5244239568710327d0, -0.6612294316291809d0, &
+    1.6872749328613281d0])
+    call expect(a_weight%grad(), dtype_float32, [integer :: 4], [real(real64) :: &
+    -1.8359589576721191d0, 0.651343047618866d0, 1.1157357692718506d0, 0.06888008117675781d0])
+    call expect(a_bias%grad(), dtype_float32, [integer :: 4], [real(real64) :: 3.0d0, 3.0d0, 3.0d0, &
+    3.0d0])
   end subroutine
 
   subroutine case_134()
@@ -2555,18 +2467,17 @@ contains
     a_input = make(dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
     result = softmax(a_input, 1)
-    call expect(result, dtype_float32, [integer :: 3, 4], &
-    [real(real64) :: 0.005347298923879862d0, 0.1770782172679901d0, 0.023964930325746536d0, &
-    0.7936094999313354d0, 0.1606798619031906d0, 0.021745653823018074d0, 0.7201171517372131d0, &
-    0.09745725989341736d0, 0.025507813319563866d0, 0.8447027802467346d0, &
-    0.11431808769702911d0, 0.015471271239221096d0])
+    call expect(result, dtype_float32, [integer :: 3, 4], [real(real64) :: 0.005347298923879862d0, &
+    0.1770782172679901d0, 0.023964930325746536d0, 0.7936094999313354d0, 0.1606798619031906d0, &
+    0.021745653823018074d0, 0.7201171517372131d0, 0.09745725989341736d0, 0.025507813319563866d0, &
+    0.8447027802467346d0, 0.11431808769702911d0, 0.015471271239221096d0])
     loss = sum(result)
     call loss%backward()
-    call expect(a_input%grad(), dtype_float32, [integer :: 3, 4], &
-    [real(real64) :: 3.187238528656877d-10, 1.0554684237717993d-08, 1.4284211591331086d-09, &
-    4.730281233378264d-08, 1.9154532182596995d-08, 2.592283943059215d-09, &
-    8.584465405192532d-08, 1.161781071346013d-08, 1.5203841519095818d-09, &
-    5.0348209157391466d-08, 6.813889008583374d-09, 9.221596264374909d-10])
+    call expect(a_input%grad(), dtype_float32, [integer :: 3, 4], [real(real64) :: &
+    3.187238528656877d-10, 1.0554684237717993d-08, 1.4284211591331086d-09, &
+    4.730281233378264d-08, 1.9154532182596995d-08, 2.592283943059215d-09, 8.584465405192532d-08, &
+    1.161781071346013d-08, 1.5203841519095818d-09, 5.0348209157391466d-08, &
+    6.813889008583374d-09, 9.221596264374909d-10])
   end subroutine
 
   subroutine case_135()
@@ -2578,9 +2489,8 @@ contains
     result = log_softmax(a_input, 0, dtype=dtype_float64)
     call expect(result, dtype_float64, [integer :: 3, 4], [real(real64) :: -3.1238729583693674d0, &
     -1.0045969023422834d0, -3.1238729583693674d0, -0.08509724636430994d0, &
-    -0.12387295836936733d0, -3.5045969023422834d0, -0.12387295836936733d0, &
-    -2.58509724636431d0, -2.6238729583693674d0, -0.5045969023422835d0, -2.6238729583693674d0, &
-    -5.08509724636431d0])
+    -0.12387295836936733d0, -3.5045969023422834d0, -0.12387295836936733d0, -2.58509724636431d0, &
+    -2.6238729583693674d0, -0.5045969023422835d0, -2.6238729583693674d0, -5.08509724636431d0])
   end subroutine
 
   subroutine case_136()
@@ -2588,46 +2498,44 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     call begin_case('136 interpolate')
-    a_input = make(dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, &
-    -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, &
-    0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, &
-    2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, &
-    -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, &
-    1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, &
-    3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, &
-    -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, &
-    1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], .true.)
+    a_input = make(dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], .true.)
     result = interpolate(a_input, scale_factor=[2.0d0, 0.5d0])
-    call expect(result, dtype_float32, [integer :: 2, 2, 10, 3], [real(real64) :: -1.25d0, &
-    0.25d0, 1.75d0, -1.25d0, 0.25d0, 1.75d0, 3.25d0, -0.75d0, 0.75d0, 3.25d0, -0.75d0, &
-    0.75d0, 2.25d0, 3.75d0, -0.25d0, 2.25d0, 3.75d0, -0.25d0, 1.25d0, 2.75d0, -1.25d0, &
-    1.25d0, 2.75d0, -1.25d0, 0.25d0, 1.75d0, 3.25d0, 0.25d0, 1.75d0, 3.25d0, -0.75d0, 0.75d0, &
-    2.25d0, -0.75d0, 0.75d0, 2.25d0, 3.75d0, -0.25d0, 1.25d0, 3.75d0, -0.25d0, 1.25d0, &
-    2.75d0, -1.25d0, 0.25d0, 2.75d0, -1.25d0, 0.25d0, 1.75d0, 3.25d0, -0.75d0, 1.75d0, &
-    3.25d0, -0.75d0, 0.75d0, 2.25d0, 3.75d0, 0.75d0, 2.25d0, 3.75d0, -0.25d0, 1.25d0, 2.75d0, &
-    -0.25d0, 1.25d0, 2.75d0, -1.25d0, 0.25d0, 1.75d0, -1.25d0, 0.25d0, 1.75d0, 3.25d0, &
-    -0.75d0, 0.75d0, 3.25d0, -0.75d0, 0.75d0, 2.25d0, 3.75d0, -0.25d0, 2.25d0, 3.75d0, &
-    -0.25d0, 1.25d0, 2.75d0, -1.25d0, 1.25d0, 2.75d0, -1.25d0, 0.25d0, 1.75d0, 3.25d0, &
-    0.25d0, 1.75d0, 3.25d0, -0.75d0, 0.75d0, 2.25d0, -0.75d0, 0.75d0, 2.25d0, 3.75d0, &
-    -0.25d0, 1.25d0, 3.75d0, -0.25d0, 1.25d0, 2.75d0, -1.25d0, 0.25d0, 2.75d0, -1.25d0, &
-    0.25d0, 1.75d0, 3.25d0, -0.75d0, 1.75d0, 3.25d0, -0.75d0])
+    call expect(result, dtype_float32, [integer :: 2, 2, 10, 3], [real(real64) :: -1.25d0, 0.25d0, &
+    1.75d0, -1.25d0, 0.25d0, 1.75d0, 3.25d0, -0.75d0, 0.75d0, 3.25d0, -0.75d0, 0.75d0, 2.25d0, &
+    3.75d0, -0.25d0, 2.25d0, 3.75d0, -0.25d0, 1.25d0, 2.75d0, -1.25d0, 1.25d0, 2.75d0, -1.25d0, &
+    0.25d0, 1.75d0, 3.25d0, 0.25d0, 1.75d0, 3.25d0, -0.75d0, 0.75d0, 2.25d0, -0.75d0, 0.75d0, &
+    2.25d0, 3.75d0, -0.25d0, 1.25d0, 3.75d0, -0.25d0, 1.25d0, 2.75d0, -1.25d0, 0.25d0, 2.75d0, &
+    -1.25d0, 0.25d0, 1.75d0, 3.25d0, -0.75d0, 1.75d0, 3.25d0, -0.75d0, 0.75d0, 2.25d0, 3.75d0, &
+    0.75d0, 2.25d0, 3.75d0, -0.25d0, 1.25d0, 2.75d0, -0.25d0, 1.25d0, 2.75d0, -1.25d0, 0.25d0, &
+    1.75d0, -1.25d0, 0.25d0, 1.75d0, 3.25d0, -0.75d0, 0.75d0, 3.25d0, -0.75d0, 0.75d0, 2.25d0, &
+    3.75d0, -0.25d0, 2.25d0, 3.75d0, -0.25d0, 1.25d0, 2.75d0, -1.25d0, 1.25d0, 2.75d0, -1.25d0, &
+    0.25d0, 1.75d0, 3.25d0, 0.25d0, 1.75d0, 3.25d0, -0.75d0, 0.75d0, 2.25d0, -0.75d0, 0.75d0, &
+    2.25d0, 3.75d0, -0.25d0, 1.25d0, 3.75d0, -0.25d0, 1.25d0, 2.75d0, -1.25d0, 0.25d0, 2.75d0, &
+    -1.25d0, 0.25d0, 1.75d0, 3.25d0, -0.75d0, 1.75d0, 3.25d0, -0.75d0])
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: 2.0d0, &
-    0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, &
-    0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, &
-    0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, &
-    0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, &
-    0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, &
-    0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, &
-    0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, &
-    0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, &
-    0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, &
-    0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0])
+    0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, &
+    2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, &
+    0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, &
+    2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, &
+    0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, &
+    2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, &
+    0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, &
+    2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, &
+    0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, &
+    2.0d0, 0.0d0])
   end subroutine
 
   subroutine case_137()
@@ -2635,56 +2543,53 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     call begin_case('137 interpolate')
-    a_input = make(dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
-    2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, &
-    -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, &
-    0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, &
-    2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, &
-    -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, &
-    1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, &
-    3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, &
-    -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, &
-    1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], .true.)
+    a_input = make(dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], .true.)
     result = interpolate(a_input, size=[4, 9], mode=interpolation_nearest_exact)
     call expect(result, dtype_float32, [integer :: 2, 2, 4, 9], [real(real64) :: -1.25d0, 2.25d0, &
-    2.25d0, 0.25d0, 3.75d0, 3.75d0, 1.75d0, -0.25d0, -0.25d0, 3.25d0, 1.25d0, 1.25d0, &
-    -0.75d0, 2.75d0, 2.75d0, 0.75d0, -1.25d0, -1.25d0, 1.25d0, -0.75d0, -0.75d0, 2.75d0, &
-    0.75d0, 0.75d0, -1.25d0, 2.25d0, 2.25d0, 0.25d0, 3.75d0, 3.75d0, 1.75d0, -0.25d0, &
-    -0.25d0, 3.25d0, 1.25d0, 1.25d0, -0.75d0, 2.75d0, 2.75d0, 0.75d0, -1.25d0, -1.25d0, &
+    2.25d0, 0.25d0, 3.75d0, 3.75d0, 1.75d0, -0.25d0, -0.25d0, 3.25d0, 1.25d0, 1.25d0, -0.75d0, &
+    2.75d0, 2.75d0, 0.75d0, -1.25d0, -1.25d0, 1.25d0, -0.75d0, -0.75d0, 2.75d0, 0.75d0, 0.75d0, &
+    -1.25d0, 2.25d0, 2.25d0, 0.25d0, 3.75d0, 3.75d0, 1.75d0, -0.25d0, -0.25d0, 3.25d0, 1.25d0, &
+    1.25d0, -0.75d0, 2.75d0, 2.75d0, 0.75d0, -1.25d0, -1.25d0, 2.25d0, 0.25d0, 0.25d0, 3.75d0, &
+    1.75d0, 1.75d0, -0.25d0, 3.25d0, 3.25d0, 1.25d0, -0.75d0, -0.75d0, 1.75d0, -0.25d0, -0.25d0, &
+    3.25d0, 1.25d0, 1.25d0, -0.75d0, 2.75d0, 2.75d0, 0.75d0, -1.25d0, -1.25d0, 2.25d0, 0.25d0, &
+    0.25d0, 3.75d0, 1.75d0, 1.75d0, -0.25d0, 3.25d0, 3.25d0, 1.25d0, -0.75d0, -0.75d0, 2.75d0, &
+    0.75d0, 0.75d0, -1.25d0, 2.25d0, 2.25d0, 0.25d0, 3.75d0, 3.75d0, 1.75d0, -0.25d0, -0.25d0, &
     2.25d0, 0.25d0, 0.25d0, 3.75d0, 1.75d0, 1.75d0, -0.25d0, 3.25d0, 3.25d0, 1.25d0, -0.75d0, &
-    -0.75d0, 1.75d0, -0.25d0, -0.25d0, 3.25d0, 1.25d0, 1.25d0, -0.75d0, 2.75d0, 2.75d0, &
-    0.75d0, -1.25d0, -1.25d0, 2.25d0, 0.25d0, 0.25d0, 3.75d0, 1.75d0, 1.75d0, -0.25d0, &
-    3.25d0, 3.25d0, 1.25d0, -0.75d0, -0.75d0, 2.75d0, 0.75d0, 0.75d0, -1.25d0, 2.25d0, &
-    2.25d0, 0.25d0, 3.75d0, 3.75d0, 1.75d0, -0.25d0, -0.25d0, 2.25d0, 0.25d0, 0.25d0, 3.75d0, &
-    1.75d0, 1.75d0, -0.25d0, 3.25d0, 3.25d0, 1.25d0, -0.75d0, -0.75d0, 2.75d0, 0.75d0, &
-    0.75d0, -1.25d0, 2.25d0, 2.25d0, 0.25d0, 3.75d0, 3.75d0, 1.75d0, -0.25d0, -0.25d0, &
-    3.25d0, 1.25d0, 1.25d0, -0.75d0, 2.75d0, 2.75d0, 0.75d0, -1.25d0, -1.25d0, 2.25d0, &
-    0.25d0, 0.25d0, 2.75d0, 0.75d0, 0.75d0, -1.25d0, 2.25d0, 2.25d0, 0.25d0, 3.75d0, 3.75d0, &
-    1.75d0, -0.25d0, -0.25d0, 3.25d0, 1.25d0, 1.25d0, -0.75d0, 2.75d0, 2.75d0])
+    -0.75d0, 2.75d0, 0.75d0, 0.75d0, -1.25d0, 2.25d0, 2.25d0, 0.25d0, 3.75d0, 3.75d0, 1.75d0, &
+    -0.25d0, -0.25d0, 3.25d0, 1.25d0, 1.25d0, -0.75d0, 2.75d0, 2.75d0, 0.75d0, -1.25d0, -1.25d0, &
+    2.25d0, 0.25d0, 0.25d0, 2.75d0, 0.75d0, 0.75d0, -1.25d0, 2.25d0, 2.25d0, 0.25d0, 3.75d0, &
+    3.75d0, 1.75d0, -0.25d0, -0.25d0, 3.25d0, 1.25d0, 1.25d0, -0.75d0, 2.75d0, 2.75d0])
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: 1.0d0, &
-    2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 0.0d0, &
-    0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, &
-    2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, &
-    2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, &
-    2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, &
-    2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 0.0d0, &
-    0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, &
-    2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, &
-    2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, &
-    2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0])
+    2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 0.0d0, 0.0d0, &
+    0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, &
+    2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, &
+    1.0d0, 2.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, &
+    2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, &
+    1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, &
+    2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, &
+    1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 0.0d0, 0.0d0, 0.0d0, &
+    0.0d0, 0.0d0, 0.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, &
+    1.0d0, 2.0d0])
   end subroutine
 
   subroutine case_138()
     type(tensor) :: a_input
     type(tensor) :: result
     call begin_case('138 dropout')
-    a_input = make(dtype_float32, [integer :: 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0], &
-    .false.)
+    a_input = make(dtype_float32, [integer :: 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0], .false.)
     result = dropout(a_input, p=0.5d0, training=.false.)
     call expect(result, dtype_float32, [integer :: 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0])
   end subroutine
@@ -2716,17 +2621,16 @@ contains
     call begin_case('140 mse_loss')
     a_input = make(dtype_float32, [integer :: 4, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
-    a_target = make(dtype_float32, [integer :: 4, 3], [real(real64) :: 0.0d0, 3.5d0, 1.5d0, &
-    5.0d0, 3.0d0, 1.0d0, 4.5d0, 2.5d0, 0.5d0, 4.0d0, 2.0d0, 0.0d0], .false.)
+    a_target = make(dtype_float32, [integer :: 4, 3], [real(real64) :: 0.0d0, 3.5d0, 1.5d0, 5.0d0, &
+    3.0d0, 1.0d0, 4.5d0, 2.5d0, 0.5d0, 4.0d0, 2.0d0, 0.0d0], .false.)
     result = mse_loss(a_input, a_target, reduction=reduction_mean)
     call expect(result, dtype_float32, [integer :: ], [real(real64) :: 1.5625d0])
     loss = sum(result)
     call loss%backward()
-    call expect(a_input%grad(), dtype_float32, [integer :: 4, 3], &
-    [real(real64) :: -0.2083333432674408d0, -0.2083333432674408d0, -0.2083333432674408d0, &
-    -0.2083333432674408d0, -0.2083333432674408d0, -0.2083333432674408d0, &
-    -0.2083333432674408d0, -0.2083333432674408d0, -0.2083333432674408d0, &
-    -0.2083333432674408d0, -0.2083333432674408d0, -0.2083333432674408d0])
+    call expect(a_input%grad(), dtype_float32, [integer :: 4, 3], [real(real64) :: &
+    -0.2083333432674408d0, -0.2083333432674408d0, -0.2083333432674408d0, -0.2083333432674408d0, &
+    -0.2083333432674408d0, -0.2083333432674408d0, -0.2083333432674408d0, -0.2083333432674408d0, &
+    -0.2083333432674408d0, -0.2083333432674408d0, -0.2083333432674408d0, -0.2083333432674408d0])
   end subroutine
 
   subroutine case_141()
@@ -2743,8 +2647,8 @@ contains
     call expect(result, dtype_float32, [integer :: ], [real(real64) :: 1.0204932689666748d0])
     loss = sum(result)
     call loss%backward()
-    call expect(a_input%grad(), dtype_float32, [integer :: 4, 3], &
-    [real(real64) :: -0.24352283775806427d0, 0.21449419856071472d0, 0.0290286336094141d0, &
+    call expect(a_input%grad(), dtype_float32, [integer :: 4, 3], [real(real64) :: &
+    -0.24352283775806427d0, 0.21449419856071472d0, 0.0290286336094141d0, &
     -0.033296674489974976d0, 0.029327604919672012d0, 0.003969058860093355d0, &
     -0.033296674489974976d0, 0.029327604919672012d0, 0.003969058860093355d0, &
     -0.033296674489974976d0, 0.029327604919672012d0, 0.003969058860093355d0])
@@ -2758,14 +2662,14 @@ contains
     call begin_case('142 mse_loss')
     a_input = make(dtype_float32, [integer :: 4, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
-    a_target = make(dtype_float32, [integer :: 4, 3], [real(real64) :: 0.0d0, 3.5d0, 1.5d0, &
-    5.0d0, 3.0d0, 1.0d0, 4.5d0, 2.5d0, 0.5d0, 4.0d0, 2.0d0, 0.0d0], .false.)
+    a_target = make(dtype_float32, [integer :: 4, 3], [real(real64) :: 0.0d0, 3.5d0, 1.5d0, 5.0d0, &
+    3.0d0, 1.0d0, 4.5d0, 2.5d0, 0.5d0, 4.0d0, 2.0d0, 0.0d0], .false.)
     result = mse_loss(a_input, a_target, reduction=reduction_sum)
     call expect(result, dtype_float32, [integer :: ], [real(real64) :: 18.75d0])
     loss = sum(result)
     call loss%backward()
-    call expect(a_input%grad(), dtype_float32, [integer :: 4, 3], [real(real64) :: -2.5d0, &
-    -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0])
+    call expect(a_input%grad(), dtype_float32, [integer :: 4, 3], [real(real64) :: -2.5d0, -2.5d0, &
+    -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0])
   end subroutine
 
   subroutine case_143()
@@ -2782,11 +2686,10 @@ contains
     call expect(result, dtype_float32, [integer :: ], [real(real64) :: 4.081973075866699d0])
     loss = sum(result)
     call loss%backward()
-    call expect(a_input%grad(), dtype_float32, [integer :: 4, 3], &
-    [real(real64) :: -0.9740913510322571d0, 0.8579767942428589d0, 0.1161145344376564d0, &
-    -0.1331866979598999d0, 0.11731041967868805d0, 0.01587623544037342d0, &
-    -0.1331866979598999d0, 0.11731041967868805d0, 0.01587623544037342d0, &
-    -0.1331866979598999d0, 0.11731041967868805d0, 0.01587623544037342d0])
+    call expect(a_input%grad(), dtype_float32, [integer :: 4, 3], [real(real64) :: &
+    -0.9740913510322571d0, 0.8579767942428589d0, 0.1161145344376564d0, -0.1331866979598999d0, &
+    0.11731041967868805d0, 0.01587623544037342d0, -0.1331866979598999d0, 0.11731041967868805d0, &
+    0.01587623544037342d0, -0.1331866979598999d0, 0.11731041967868805d0, 0.01587623544037342d0])
   end subroutine
 
   subroutine case_144()
@@ -2797,16 +2700,16 @@ contains
     call begin_case('144 mse_loss')
     a_input = make(dtype_float32, [integer :: 4, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
-    a_target = make(dtype_float32, [integer :: 4, 3], [real(real64) :: 0.0d0, 3.5d0, 1.5d0, &
-    5.0d0, 3.0d0, 1.0d0, 4.5d0, 2.5d0, 0.5d0, 4.0d0, 2.0d0, 0.0d0], .false.)
+    a_target = make(dtype_float32, [integer :: 4, 3], [real(real64) :: 0.0d0, 3.5d0, 1.5d0, 5.0d0, &
+    3.0d0, 1.0d0, 4.5d0, 2.5d0, 0.5d0, 4.0d0, 2.0d0, 0.0d0], .false.)
     result = mse_loss(a_input, a_target, reduction=reduction_none)
     call expect(result, dtype_float32, [integer :: 4, 3], [real(real64) :: 1.5625d0, 1.5625d0, &
     1.5625d0, 1.5625d0, 1.5625d0, 1.5625d0, 1.5625d0, 1.5625d0, 1.5625d0, 1.5625d0, 1.5625d0, &
     1.5625d0])
     loss = sum(result)
     call loss%backward()
-    call expect(a_input%grad(), dtype_float32, [integer :: 4, 3], [real(real64) :: -2.5d0, &
-    -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0])
+    call expect(a_input%grad(), dtype_float32, [integer :: 4, 3], [real(real64) :: -2.5d0, -2.5d0, &
+    -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0])
   end subroutine
 
   subroutine case_145()
@@ -2824,11 +2727,10 @@ contains
     0.14293169975280762d0, 0.14293169975280762d0, 0.14293169975280762d0])
     loss = sum(result)
     call loss%backward()
-    call expect(a_input%grad(), dtype_float32, [integer :: 4, 3], &
-    [real(real64) :: -0.9740913510322571d0, 0.8579767942428589d0, 0.1161145344376564d0, &
-    -0.1331866979598999d0, 0.11731041967868805d0, 0.01587623544037342d0, &
-    -0.1331866979598999d0, 0.11731041967868805d0, 0.01587623544037342d0, &
-    -0.1331866979598999d0, 0.11731041967868805d0, 0.01587623544037342d0])
+    call expect(a_input%grad(), dtype_float32, [integer :: 4, 3], [real(real64) :: &
+    -0.9740913510322571d0, 0.8579767942428589d0, 0.1161145344376564d0, -0.1331866979598999d0, &
+    0.11731041967868805d0, 0.01587623544037342d0, -0.1331866979598999d0, 0.11731041967868805d0, &
+    0.01587623544037342d0, -0.1331866979598999d0, 0.11731041967868805d0, 0.01587623544037342d0])
   end subroutine
 
   subroutine case_146()
@@ -2845,11 +2747,10 @@ contains
     call expect(result, dtype_float32, [integer :: ], [real(real64) :: 1.375d0])
     loss = sum(result)
     call loss%backward()
-    call expect(a_input%grad(), dtype_float32, [integer :: 4, 3], &
-    [real(real64) :: -0.0833333358168602d0, -0.0833333358168602d0, -0.0833333358168602d0, &
-    -0.0833333358168602d0, -0.0833333358168602d0, -0.0833333358168602d0, &
-    -0.0833333358168602d0, -0.0833333358168602d0, -0.0833333358168602d0, &
-    -0.0833333358168602d0, -0.0833333358168602d0, -0.0833333358168602d0])
+    call expect(a_input%grad(), dtype_float32, [integer :: 4, 3], [real(real64) :: &
+    -0.0833333358168602d0, -0.0833333358168602d0, -0.0833333358168602d0, -0.0833333358168602d0, &
+    -0.0833333358168602d0, -0.0833333358168602d0, -0.0833333358168602d0, -0.0833333358168602d0, &
+    -0.0833333358168602d0, -0.0833333358168602d0, -0.0833333358168602d0, -0.0833333358168602d0])
   end subroutine
 
   subroutine case_147()
@@ -2869,8 +2770,8 @@ contains
     call expect(result, dtype_float32, [integer :: ], [real(real64) :: 2.0915322303771973d0])
     loss = sum(result)
     call loss%backward()
-    call expect(a_input%grad(), dtype_float32, [integer :: 4, 3], &
-    [real(real64) :: -0.21999068558216095d0, 0.22053343057632446d0, -0.0005427714204415679d0, &
+    call expect(a_input%grad(), dtype_float32, [integer :: 4, 3], [real(real64) :: &
+    -0.21999068558216095d0, 0.22053343057632446d0, -0.0005427714204415679d0, &
     0.07782969623804092d0, -0.04178589582443237d0, -0.03604383394122124d0, &
     0.07782969623804092d0, -0.04178589582443237d0, -0.03604383394122124d0, &
     0.07782969623804092d0, -0.04178589582443237d0, -0.03604383394122124d0])
@@ -2890,8 +2791,8 @@ contains
     call expect(result, dtype_float32, [integer :: ], [real(real64) :: -2.125d0])
     loss = sum(result)
     call loss%backward()
-    call expect(a_input%grad(), dtype_float32, [integer :: 4, 3], [real(real64) :: -0.25d0, &
-    0.0d0, 0.0d0, -0.25d0, 0.0d0, 0.0d0, -0.25d0, 0.0d0, 0.0d0, -0.25d0, 0.0d0, 0.0d0])
+    call expect(a_input%grad(), dtype_float32, [integer :: 4, 3], [real(real64) :: -0.25d0, 0.0d0, &
+    0.0d0, -0.25d0, 0.0d0, 0.0d0, -0.25d0, 0.0d0, 0.0d0, -0.25d0, 0.0d0, 0.0d0])
   end subroutine
 
   subroutine case_149()
@@ -2908,9 +2809,9 @@ contains
     call expect(result, dtype_float32, [integer :: ], [real(real64) :: 0.9766769409179688d0])
     loss = sum(result)
     call loss%backward()
-    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], &
-    [real(real64) :: 0.21333332359790802d0, 0.9195402264595032d0, 0.2539682686328888d0, &
-    3.8941800594329834d0, 0.6680135130882263d0, 0.21164022386074066d0])
+    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: &
+    0.21333332359790802d0, 0.9195402264595032d0, 0.2539682686328888d0, 3.8941800594329834d0, &
+    0.6680135130882263d0, 0.21164022386074066d0])
   end subroutine
 
   subroutine case_150()
@@ -2924,15 +2825,14 @@ contains
     3.75d0, 1.75d0, -0.25d0], .true.)
     a_target = make(dtype_float32, [integer :: 2, 3], [real(real64) :: 0.0d0, 0.4375d0, 0.1875d0, &
     0.625d0, 0.375d0, 0.125d0], .false.)
-    a_pos_weight = make(dtype_float32, [integer :: 3], [real(real64) :: 0.5d0, 4.0d0, 2.0d0], &
-    .false.)
+    a_pos_weight = make(dtype_float32, [integer :: 3], [real(real64) :: 0.5d0, 4.0d0, 2.0d0], .false.)
     result = binary_cross_entropy_with_logits(a_input, a_target, pos_weight=a_pos_weight)
     call expect(result, dtype_float32, [integer :: ], [real(real64) :: 1.0338706970214844d0])
     loss = sum(result)
     call loss%backward()
-    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], &
-    [real(real64) :: 0.03711668774485588d0, 0.05700071528553963d0, 0.048764098435640335d0, &
-    0.05986718460917473d0, 0.05173325538635254d0, 0.040425240993499756d0])
+    call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: &
+    0.03711668774485588d0, 0.05700071528553963d0, 0.048764098435640335d0, 0.05986718460917473d0, &
+    0.05173325538635254d0, 0.040425240993499756d0])
   end subroutine
 
   subroutine case_151()
@@ -2964,8 +2864,8 @@ contains
     3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
     a_index = make(dtype_int64, [integer :: 3], [real(real64) :: 3.0d0, 0.0d0, 3.0d0], .false.)
     result = index_select(a_input, 1, a_index)
-    call expect(result, dtype_float32, [integer :: 3, 3], [real(real64) :: 3.75d0, -1.25d0, &
-    3.75d0, 1.25d0, 1.75d0, 1.25d0, -1.25d0, -0.75d0, -1.25d0])
+    call expect(result, dtype_float32, [integer :: 3, 3], [real(real64) :: 3.75d0, -1.25d0, 3.75d0, &
+    1.25d0, 1.75d0, 1.25d0, -1.25d0, -0.75d0, -1.25d0])
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 3, 4], [real(real64) :: 1.0d0, 0.0d0, &
@@ -2983,8 +2883,8 @@ contains
     a_index = make(dtype_int64, [integer :: 3, 2], [real(real64) :: 0.0d0, 1.0d0, 2.0d0, 3.0d0, &
     1.0d0, 1.0d0], .false.)
     result = gather(a_input, 1, a_index)
-    call expect(result, dtype_float32, [integer :: 3, 2], [real(real64) :: -1.25d0, 2.25d0, &
-    3.25d0, 1.25d0, 2.75d0, 2.75d0])
+    call expect(result, dtype_float32, [integer :: 3, 2], [real(real64) :: -1.25d0, 2.25d0, 3.25d0, &
+    1.25d0, 2.75d0, 2.75d0])
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 3, 4], [real(real64) :: 1.0d0, 1.0d0, &
@@ -3019,8 +2919,8 @@ contains
     a_src = make(dtype_float32, [integer :: 2, 2], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0], .true.)
     result = scatter_add(a_input, 1, a_index, a_src)
-    call expect(result, dtype_float32, [integer :: 3, 4], [real(real64) :: -0.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.5d0, 5.0d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0])
+    call expect(result, dtype_float32, [integer :: 3, 4], [real(real64) :: -0.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.5d0, 5.0d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0])
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 3, 4], [real(real64) :: 1.0d0, 1.0d0, &
@@ -3037,8 +2937,8 @@ contains
     a_input = make(dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
     result = at(a_input, '1:, ::2')
-    call expect(result, dtype_float32, [integer :: 2, 2], [real(real64) :: 1.75d0, 3.25d0, &
-    -0.75d0, 0.75d0])
+    call expect(result, dtype_float32, [integer :: 2, 2], [real(real64) :: 1.75d0, 3.25d0, -0.75d0, &
+    0.75d0])
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 3, 4], [real(real64) :: 0.0d0, 0.0d0, &
@@ -3052,8 +2952,7 @@ contains
     a_input = make(dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .false.)
     result = at(a_input, '..., None, -1')
-    call expect(result, dtype_float32, [integer :: 3, 1], [real(real64) :: 3.75d0, 1.25d0, &
-    -1.25d0])
+    call expect(result, dtype_float32, [integer :: 3, 1], [real(real64) :: 3.75d0, 1.25d0, -1.25d0])
   end subroutine
 
   subroutine case_158()
@@ -3079,8 +2978,8 @@ contains
     a_input = make(dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .false.)
     call set_at(a_input, '0, 1:3', 2.5d0)
-    call expect(a_input, dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.5d0, &
-    2.5d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0])
+    call expect(a_input, dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.5d0, 2.5d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0])
   end subroutine
 
   subroutine case_160()
@@ -3089,11 +2988,10 @@ contains
     call begin_case('160 set_at')
     a_input = make(dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .false.)
-    a_value = make(dtype_float32, [integer :: 3], [real(real64) :: 9.0d0, 12.5d0, 10.5d0], &
-    .false.)
+    a_value = make(dtype_float32, [integer :: 3], [real(real64) :: 9.0d0, 12.5d0, 10.5d0], .false.)
     call set_at(a_input, ':, -1', a_value)
-    call expect(a_input, dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, &
-    0.25d0, 9.0d0, 1.75d0, -0.25d0, 3.25d0, 12.5d0, -0.75d0, 2.75d0, 0.75d0, 10.5d0])
+    call expect(a_input, dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
+    9.0d0, 1.75d0, -0.25d0, 3.25d0, 12.5d0, -0.75d0, 2.75d0, 0.75d0, 10.5d0])
   end subroutine
 
   subroutine case_161()
@@ -3105,8 +3003,8 @@ contains
     a_tensors0 = make(dtype_bool, [integer :: 3, 4], [real(real64) :: 0.0d0, 1.0d0, 1.0d0, 1.0d0, &
     1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0], .false.)
     call set_at(a_input, '?', 0, tensors=[a_tensors0])
-    call expect(a_input, dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 0.0d0, &
-    0.0d0, 0.0d0, 0.0d0, -0.25d0, 0.0d0, 0.0d0, -0.75d0, 0.0d0, 0.0d0, -1.25d0])
+    call expect(a_input, dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 0.0d0, 0.0d0, &
+    0.0d0, 0.0d0, -0.25d0, 0.0d0, 0.0d0, -0.75d0, 0.0d0, 0.0d0, -1.25d0])
   end subroutine
 
   subroutine case_162()
@@ -3117,8 +3015,8 @@ contains
     call begin_case('162 masked_select')
     a_input = make(dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
-    a_mask = make(dtype_bool, [integer :: 3, 4], [real(real64) :: 0.0d0, 1.0d0, 1.0d0, 1.0d0, &
-    1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0], .false.)
+    a_mask = make(dtype_bool, [integer :: 3, 4], [real(real64) :: 0.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, &
+    0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0], .false.)
     result = masked_select(a_input, a_mask)
     call expect(result, dtype_float32, [integer :: 8], [real(real64) :: 2.25d0, 0.25d0, 3.75d0, &
     1.75d0, 3.25d0, 1.25d0, 2.75d0, 0.75d0])
@@ -3135,9 +3033,8 @@ contains
     a_input = make(dtype_bool, [integer :: 3, 4], [real(real64) :: 0.0d0, 1.0d0, 1.0d0, 1.0d0, &
     1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0], .false.)
     result = nonzero(a_input)
-    call expect(result, dtype_int64, [integer :: 8, 2], [real(real64) :: 0.0d0, 1.0d0, 0.0d0, &
-    2.0d0, 0.0d0, 3.0d0, 1.0d0, 0.0d0, 1.0d0, 2.0d0, 1.0d0, 3.0d0, 2.0d0, 1.0d0, 2.0d0, &
-    2.0d0])
+    call expect(result, dtype_int64, [integer :: 8, 2], [real(real64) :: 0.0d0, 1.0d0, 0.0d0, 2.0d0, &
+    0.0d0, 3.0d0, 1.0d0, 0.0d0, 1.0d0, 2.0d0, 1.0d0, 3.0d0, 2.0d0, 1.0d0, 2.0d0, 2.0d0])
   end subroutine
 
   subroutine case_164()
@@ -3146,8 +3043,8 @@ contains
     call begin_case('164 one_hot')
     a_input = make(dtype_int64, [integer :: 3], [real(real64) :: 0.0d0, 3.0d0, 1.0d0], .false.)
     result = one_hot(a_input, num_classes=5)
-    call expect(result, dtype_int64, [integer :: 3, 5], [real(real64) :: 1.0d0, 0.0d0, 0.0d0, &
-    0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0])
+    call expect(result, dtype_int64, [integer :: 3, 5], [real(real64) :: 1.0d0, 0.0d0, 0.0d0, 0.0d0, &
+    0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0])
   end subroutine
 
   subroutine case_165()
@@ -3158,8 +3055,8 @@ contains
     a_input = make(dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
     result = tril(a_input, diagonal=1)
-    call expect(result, dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, &
-    0.0d0, 0.0d0, 1.75d0, -0.25d0, 3.25d0, 0.0d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0])
+    call expect(result, dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.0d0, &
+    0.0d0, 1.75d0, -0.25d0, 3.25d0, 0.0d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0])
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 3, 4], [real(real64) :: 1.0d0, 1.0d0, &
@@ -3173,8 +3070,8 @@ contains
     a_input = make(dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .false.)
     result = triu(a_input)
-    call expect(result, dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, &
-    0.25d0, 3.75d0, 0.0d0, -0.25d0, 3.25d0, 1.25d0, 0.0d0, 0.0d0, 0.75d0, -1.25d0])
+    call expect(result, dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 0.0d0, -0.25d0, 3.25d0, 1.25d0, 0.0d0, 0.0d0, 0.75d0, -1.25d0])
   end subroutine
 
   subroutine case_167()
@@ -3217,10 +3114,11 @@ contains
     call begin_case('170 add')
     a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0], .false.)
-    a_other = make(dtype_float32, [integer :: 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
-    3.75d0], .false.)
+    a_other = make(dtype_float32, [integer :: 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0], &
+    .false.)
     result = add(a_input, a_other, stat=stat, errmsg=message)
-    call expect_error('The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 1')
+    call &
+    expect_error('The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 1')
   end subroutine
 
   subroutine case_171()

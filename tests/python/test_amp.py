@@ -248,10 +248,10 @@ def test_losses_lie_on_pytorchs(lower):
     labels = random.integers(0, 5, 16)
     ours, theirs = (train(t, state, images, labels, lower) for t in (dt, torch))
     assert theirs[-1] < theirs[0] / 2
-    rounding = torch.finfo(
-        getattr(torch, lower)
-    ).eps  # two of half a place, of the loss at the start
-    np.testing.assert_allclose(ours, theirs, rtol=0, atol=rounding * theirs[0])
+    # Each step may add a place forward and one backward to how far the losses are apart.
+    places = 2 * torch.finfo(getattr(torch, lower)).eps * np.arange(1, len(theirs) + 1)
+    distance = np.abs(np.subtract(ours, theirs))
+    np.testing.assert_array_less(distance, places * theirs)
 
 
 # ---- functions of the user's

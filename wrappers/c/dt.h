@@ -10364,6 +10364,15 @@ static inline dt_tensor *T_do_clip_grad_norm_(
   T_OPTIONS_(clip_grad_norm_, \
     T_do_clip_grad_norm_(params, max_norm, &T_clip_grad_norm__o), __VA_ARGS__)
 
+/** T_optimizer_check_not_capturing()
+ * Refuses a first step in a graph that is being captured, for languages whose optimizers keep
+ * their own state: each replay would make it anew. */
+static inline dt_status T_optimizer_check_not_capturing(void) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_optimizer_check_not_capturing());
+  return T_status();
+}
+
 /** T_optimizer_update(optimizer: str, params: tensor[], grads: tensor[], states: tensor?[], lr:
  *     operand, settings: f64[], .first: bool = false)
  * One step of an optimizer over lists of tensors, in place: the arithmetic alone, for languages

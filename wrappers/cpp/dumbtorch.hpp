@@ -10927,6 +10927,12 @@ inline const Tensor& rrelu_(
   return input;
 }
 
+// Refuses a first step in a graph that is being captured, for languages whose optimizers keep their
+// own state: each replay would make it anew.
+inline void optimizer_check_not_capturing() {
+  detail::check(dt_optimizer_check_not_capturing());
+}
+
 // One step of an optimizer over lists of tensors, in place: the arithmetic alone, for languages
 // whose optimizers keep their own state.
 inline void optimizer_update(

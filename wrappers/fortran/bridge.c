@@ -1,16 +1,14 @@
 /* What Fortran calls and cannot say by itself: the table of functions, objects that several
- * variables hold, arrays of any rank, callbacks. runtime.f90 declares it. */
+ * variables hold, arrays of any rank, callbacks. The generator declares the functions dtf_... to
+ * Fortran by their lines here; addresses are integers there. */
 #include <ISO_Fortran_binding.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "wrappers/table/frame.h"
 #include "wrappers/table/functions.gen.c"
 
-/* ---- calls */
-
 typedef dtt_frame frame;
+typedef const CFI_cdesc_t any;
 
 void dtf_begin(frame* f, int32_t i) {
   dtt_begin(f, i);
@@ -20,76 +18,127 @@ void dtf_end(frame* f) {
   dtt_end(f);
 }
 
-dt_status dtf_run(frame* f) {
-  return dtt_call(f);
-}
-
 /* ---- arguments: the compiler sees to their types, but for integers and for what may be a tensor
  */
 
-void dtf_refuse(frame* f, int32_t i, const char* wanted) {
+void dtf_refuse(frame* f, int32_t i) {
   char message[200];
   const dtt_item* item = f->function->args + i;
+  const char* wanted = item->is_list               ? "a list of integers"
+                       : item->kind == DTT_OPERAND ? "a tensor or a number"
+                       : item->kind == DTT_SCALAR  ? "a number"
+                                                   : "an integer";
   if (f->status) return;
   snprintf(message, sizeof message, "%s: %s must be %s", f->function->name, item->name, wanted);
   f->status = dt_error_set(DT_STATUS_TYPE_ERROR, message);
 }
 
-void dtf_give_handle(frame* f, int32_t i, void* handle) {
+void dtf_give_object(frame* f, int32_t i, void* handle) {
   const dtt_item* item = f->function->args + i;
-  if (item->kind == DTT_SCALAR) dtf_refuse(f, i, "a number");
+  if (item->kind == DTT_SCALAR) dtf_refuse(f, i);
   f->args[item->cell].p = handle;
   if (item->kind == DTT_OPERAND) f->args[item->cell + 1].i = 0;
 }
 
-void dtf_give_number(frame* f, int32_t i, int32_t kind, int64_t bits) {
-  const dtt_item* item = f->function->args + i;
-  if (item->kind == DTT_I64 && kind != DT_SCALAR_KIND_INT) dtf_refuse(f, i, "an integer");
-  dtt_give_number(item, f->args + item->cell, kind, bits);
+static int32_t kind_of(any* a) {
+  if (a->type == CFI_type_int32_t || a->type == CFI_type_int64_t) return DT_SCALAR_KIND_INT;
+  if (a->type == CFI_type_float || a->type == CFI_type_double) return DT_SCALAR_KIND_FLOAT;
+  return DT_SCALAR_KIND_BOOL;
 }
 
-/* The name of a file, as all text but bytes, ends before the blanks, as it does in open(). */
-static char* text_of(frame* f, const char* text, int64_t length) {
-  char* copy = dtt_lend(f, length);
-  memcpy(copy, text, (size_t)length);
-  while (length > 0 && copy[length - 1] == ' ') copy[--length] = 0;
-  return copy;
+/* An element's bits: those of an integer, a double or the address of text. */
+static int64_t bits_at(frame* f, any* a, const char* at) {
+  dtt_cell cell = {0};
+  size_t length = a->elem_len;
+  switch (a->type) {
+    case CFI_type_int32_t:
+      return *(const int32_t*)at;
+    case CFI_type_int64_t:
+      return *(const int64_t*)at;
+    case CFI_type_float:
+      cell.f = (double)*(const float*)at;
+      return cell.i;
+    case CFI_type_double:
+      return *(const int64_t*)at;
+    case CFI_type_char: /* the name of a file, as all text but bytes, ends before the blanks */
+      cell.p = memcpy(dtt_lend(f, (int64_t)length), at, length);
+      while (length > 0 && at[length - 1] == ' ') ((char*)cell.p)[--length] = 0;
+      return cell.i;
+  }
+  return *at != 0; /* a logical of any kind */
 }
 
-void dtf_give_text(frame* f, int32_t i, const char* text, int64_t length) {
-  const dtt_item* item = f->function->args + i;
+static void give_list(frame* f, const dtt_item* item, any* a) {
   dtt_cell* at = f->args + item->cell;
-  dt_device_type type = 0;
-  int64_t index = 0;
-  switch ((dtt_kind)item->kind) {
-    case DTT_BYTES:
-      at[1].i = length;
-      at[0].p = memcpy(dtt_lend(f, length), text, (size_t)length);
-      return;
-    case DTT_DEVICE:
-      if (!f->status) f->status = dt_device_from_text(text_of(f, text, length), &type, &index);
-      at[0].i = type, at[1].i = index;
-      return;
-    case DTT_STR:
-      at[0].p = text_of(f, text, length);
-      return;
-    default:
-      dtf_refuse(f, i, "a tensor or a number");
+  at[1].i = a->dim[0].extent;
+  at[0].p = dtt_lend(f, 8 * at[1].i);
+  for (int64_t k = 0; k < at[1].i; k++) {
+    const int64_t bits = bits_at(f, a, (const char*)a->base_addr + k * a->dim[0].sm);
+    if (item->kind == DTT_BOOL) ((int32_t*)at[0].p)[k] = (int32_t)bits;
+    if (item->kind != DTT_BOOL) ((int64_t*)at[0].p)[k] = bits;
   }
 }
 
-/* Room for a list; what is not integers where they are wanted is refused (`integers`: they are). */
-void* dtf_give_list(frame* f, int32_t i, int64_t n, int32_t integers) {
+void dtf_give(frame* f, int32_t i, any* a) {
   const dtt_item* item = f->function->args + i;
   dtt_cell* at = f->args + item->cell;
-  if ((item->kind == DTT_I64) != integers) dtf_refuse(f, i, "a list of integers");
-  at[0].p = dtt_lend(f, 8 * n);
-  at[1].i = n;
-  return at[0].p;
+  dt_device_type type = 0;
+  int64_t bits = 0, index = 0;
+  const int is_integer = kind_of(a) == DT_SCALAR_KIND_INT && a->rank == item->is_list;
+  if (item->kind == DTT_I64 && !is_integer) {
+    dtf_refuse(f, i);
+  } else if (item->is_list) {
+    give_list(f, item, a);
+  } else if (item->kind == DTT_BYTES) {
+    at[1].i = (int64_t)a->elem_len;
+    at[0].p = memcpy(dtt_lend(f, at[1].i), a->base_addr, a->elem_len);
+  } else {
+    bits = bits_at(f, a, a->base_addr);
+    if (item->kind == DTT_DEVICE) {
+      if (!f->status) f->status = dt_device_from_text((char*)bits, &type, &index);
+      at[0].i = type, at[1].i = index;
+    } else if (item->kind == DTT_STR) {
+      at[0].i = bits;
+    } else {
+      dtt_give_number(item, at, kind_of(a), bits);
+    }
+  }
 }
 
-void dtf_put_text(frame* f, char** list, int64_t i, const char* text, int64_t length) {
-  list[i] = text_of(f, text, length);
+/* ---- calls */
+
+/* A device becomes its name: address and length. */
+static void name_device(frame* f, dtt_cell* at) {
+  const dtt_value* v = dtt_device_types.values;
+  char* text = dtt_lend(f, 32);
+  while (v->name && v->number != at[0].i) v++;
+  if (v->name) strcpy(text, v->name);
+  if (at[0].i == DT_DEVICE_TYPE_CUDA && at[1].i >= 0)
+    sprintf(text + strlen(text), ":%lld", (long long)at[1].i);
+  at[0].p = text;
+  at[1].i = (int64_t)strlen(text);
+}
+
+/* Of results, a number of any kind becomes a double. */
+int32_t dtf_run(frame* f) {
+  const dt_status status = dtt_call(f);
+  const dtt_item *item = f->function->results, *end = item + f->function->n_results;
+  for (; !status && item < end; item++) {
+    dtt_cell* at = f->results + item->cell;
+    if (item->kind == DTT_DEVICE) name_device(f, at);
+    if (item->kind == DTT_SCALAR)
+      at[0].f = at[0].i == DT_SCALAR_KIND_FLOAT ? at[2].f : (double)at[1].i;
+  }
+  return status;
+}
+
+/* The last error's. */
+const char* dtf_message(void) {
+  return dt_error_message();
+}
+
+int64_t dtf_length(const char* text) {
+  return (int64_t)strlen(text);
 }
 
 /* ---- objects: a handle, and how many variables share it
@@ -137,8 +186,11 @@ shared* dtf_hold(const frame* f, int32_t result, int32_t cell) {
   return hold(f->results[cell].p, f->function->results[result].of);
 }
 
-shared* dtf_tensor(void* handle) {
-  return hold(handle, &dtt_handle_tensor);
+/* A new tensor of the library's, or one that it lends to a callback. */
+shared* dtf_tensor(void* handle, int32_t is_lent) {
+  dt_tensor* own = handle;
+  if (is_lent && (!handle || dt_tensor_alias(handle, &own))) return NULL;
+  return hold(own, &dtt_handle_tensor);
 }
 
 void* dtf_handle(const shared* s) {
@@ -160,48 +212,22 @@ void dtf_release(shared* s, const void* handle) {
   exchange(s);
 }
 
-/* The name of a device: two cells become its address and length. */
-void dtf_name_device(frame* f, int32_t cell) {
-  dtt_cell* at = f->results + cell;
-  const dtt_value* v = dtt_device_types.values;
-  char* text = dtt_lend(f, 32);
-  while (v->name && v->number != at[0].i) v++;
-  if (v->name) strcpy(text, v->name);
-  if (at[0].i == DT_DEVICE_TYPE_CUDA && at[1].i >= 0)
-    sprintf(text + strlen(text), ":%lld", (long long)at[1].i);
-  at[0].p = text;
-  at[1].i = (int64_t)strlen(text);
-}
-
-/* The last error's. */
-const char* dtf_message(int64_t* length) {
-  const char* message = dt_error_message();
-  *length = (int64_t)strlen(message);
-  return message;
-}
-
 /* ---- arrays: (i, j, ...) keeps its sizes, and its order in memory becomes strides */
 
-static dt_dtype dtype_of(const CFI_cdesc_t* a) {
-  switch (a->type) {
-    case CFI_type_float:
-      return DT_DTYPE_FLOAT32;
-    case CFI_type_double:
-      return DT_DTYPE_FLOAT64;
-    case CFI_type_int64_t:
-      return DT_DTYPE_INT64;
-    case CFI_type_int32_t:
-      return DT_DTYPE_INT32;
-    case CFI_type_int16_t:
-      return DT_DTYPE_INT16;
-    case CFI_type_int8_t:
-      return DT_DTYPE_INT8;
-  }
+static dt_dtype dtype_of(any* a) {
+  static const struct {
+    CFI_type_t type;
+    dt_dtype dtype;
+  } known[] = {{CFI_type_float, DT_DTYPE_FLOAT32}, {CFI_type_double, DT_DTYPE_FLOAT64},
+               {CFI_type_int64_t, DT_DTYPE_INT64}, {CFI_type_int32_t, DT_DTYPE_INT32},
+               {CFI_type_int16_t, DT_DTYPE_INT16}, {CFI_type_int8_t, DT_DTYPE_INT8}};
+  for (size_t k = 0; k < sizeof known / sizeof *known; k++)
+    if (known[k].type == a->type) return known[k].dtype;
   return 0;
 }
 
 /* A tensor that looks at the array. */
-static dt_status look(const CFI_cdesc_t* a, dt_tensor** out) {
+static dt_status look(any* a, dt_tensor** out) {
   int64_t size[CFI_MAX_RANK], stride[CFI_MAX_RANK], last = 0;
   const dt_dtype dtype = dtype_of(a);
   if (!dtype)
@@ -217,7 +243,7 @@ static dt_status look(const CFI_cdesc_t* a, dt_tensor** out) {
                       a->rank, dtype, DT_DEVICE_TYPE_CPU, 0, NULL, NULL, out);
 }
 
-dt_status dtf_from_array(const CFI_cdesc_t* a, shared** out) {
+int32_t dtf_from_array(any* a, shared** out) {
   dt_tensor *view = NULL, *copy = NULL;
   dt_status status = look(a, &view);
   if (!status) status = dt_clone(view, DT_MEMORY_FORMAT_PRESERVE, &copy);
@@ -226,7 +252,7 @@ dt_status dtf_from_array(const CFI_cdesc_t* a, shared** out) {
   return status;
 }
 
-dt_status dtf_to_array(dt_tensor* x, const CFI_cdesc_t* a) {
+int32_t dtf_to_array(void* x, any* a) {
   dt_tensor *view = NULL, *detached = NULL;
   int64_t size[CFI_MAX_RANK], n = 0;
   dt_status status = dt_tensor_shape(x, size, CFI_MAX_RANK, &n);
@@ -244,21 +270,15 @@ dt_status dtf_to_array(dt_tensor* x, const CFI_cdesc_t* a) {
 
 /* ---- callbacks: user data is the address of the user's procedure, which nobody has to free */
 
-shared* dtf_lend(void* handle) {
-  dt_tensor* out = NULL;
-  if (!handle || dt_tensor_alias(handle, &out)) return NULL;
-  return hold(out, &dtt_handle_tensor);
-}
-
 /* A handle of its own for the library. */
 void* dtf_give_back(void* handle) {
   dt_tensor* out = NULL;
   return handle && !dt_tensor_alias(handle, &out) ? out : NULL;
 }
 
-void* dtf_give_back_list(void* const* tensors, int64_t n) {
+void* dtf_give_back_list(void* const* handles, int64_t n) {
   dt_tensor_list* out = NULL;
-  return dt_tensor_list_new((dt_tensor* const*)tensors, n, &out) ? NULL : out;
+  return dt_tensor_list_new((dt_tensor* const*)handles, n, &out) ? NULL : out;
 }
 
 void dtf_dispatch(const char* name, void* user, const dtt_cell* args,

@@ -1,23 +1,13 @@
-! What the generated procedures share: objects, and how values go into a call and come out of it.
-module dumbtorch_runtime
-  use, intrinsic :: iso_c_binding
-  use, intrinsic :: iso_fortran_env, only: int32, int64, real32, real64
-  implicit none
-  private
-  public :: object, copy_object, hold, handle_of
-  public :: frame, dtf_begin, give, give_list, give_texts, give_procedure, finish, tell, dtf_end
-  public :: dtf_hold, dtf_tensor, take_integers, take_reals, take_real
-  public :: take_scalar, take_text, take_texts, take_device
-  public :: dtf_lend, lent_text, dtf_give_back, dtf_give_back_list, dtf_from_array, dtf_to_array
+! What the generated procedures share: objects, errors, arrays, how results come out. It is
+! printed as a part of their module, which declares what is in bridge.c too. Addresses are
+! integers.
 
   ! A share in an object of the library. gfortran copies components bit by bit, and finalizes the
   ! copies, in places where a defined assignment is due, such as array constructors. A share knows
   ! its place in memory therefore: a copy elsewhere gives nothing up, and may be used as long as the
   ! original is there.
   type :: share
-    type(c_ptr) :: shared = c_null_ptr
-    integer(c_int64_t) :: handle = 0
-    integer(c_intptr_t) :: place = 0
+    integer(c_int64_t) :: shared = 0, handle = 0, place = 0
   contains
     final :: give_up
   end type
@@ -32,126 +22,10 @@ module dumbtorch_runtime
     procedure :: release
   end type
 
-  ! A call in the making, as in bridge.c.
+  ! A call in the making, as in wrappers/table/frame.h.
   type, bind(c) :: frame
-    type(c_ptr) :: function, lent, message
-    integer(c_int64_t) :: status, args(0:63), results(0:7)
+    integer(c_int64_t) :: function, lent, message, status, args(0:63), results(0:7)
   end type
-
-  integer(int32), parameter :: kind_bool = 1, kind_int = 2, kind_float = 3
-
-  interface
-    subroutine dtf_begin(f, i) bind(c)
-      import
-      type(frame), intent(out) :: f
-      integer(c_int32_t), value :: i
-    end subroutine
-    subroutine dtf_end(f) bind(c)
-      import
-      type(frame), intent(inout) :: f
-    end subroutine
-    integer(c_int32_t) function dtf_run(f) bind(c)
-      import
-      type(frame), intent(inout) :: f
-    end function
-    subroutine dtf_refuse(f, i, wanted) bind(c)
-      import
-      type(frame), intent(inout) :: f
-      integer(c_int32_t), value :: i
-      character(kind=c_char), intent(in) :: wanted(*)
-    end subroutine
-    subroutine dtf_give_handle(f, i, handle) bind(c)
-      import
-      type(frame), intent(inout) :: f
-      integer(c_int32_t), value :: i
-      integer(c_int64_t), value :: handle
-    end subroutine
-    subroutine dtf_give_number(f, i, kind, bits) bind(c)
-      import
-      type(frame), intent(inout) :: f
-      integer(c_int32_t), value :: i, kind
-      integer(c_int64_t), value :: bits
-    end subroutine
-    subroutine dtf_give_text(f, i, text, length) bind(c)
-      import
-      type(frame), intent(inout) :: f
-      integer(c_int32_t), value :: i
-      character(kind=c_char), intent(in) :: text(*)
-      integer(c_int64_t), value :: length
-    end subroutine
-    type(c_ptr) function dtf_give_list(f, i, n, integers) bind(c)
-      import
-      type(frame), intent(inout) :: f
-      integer(c_int32_t), value :: i, integers
-      integer(c_int64_t), value :: n
-    end function
-    subroutine dtf_put_text(f, list, i, text, length) bind(c)
-      import
-      type(frame), intent(inout) :: f
-      type(c_ptr), value :: list
-      character(kind=c_char), intent(in) :: text(*)
-      integer(c_int64_t), value :: i, length
-    end subroutine
-    type(c_ptr) function dtf_hold(f, result, cell) bind(c)
-      import
-      type(frame), intent(in) :: f
-      integer(c_int32_t), value :: result, cell
-    end function
-    integer(c_int64_t) function dtf_handle(shared) bind(c)
-      import
-      type(c_ptr), value :: shared
-    end function
-    type(c_ptr) function dtf_share(shared, handle) bind(c)
-      import
-      type(c_ptr), value :: shared
-      integer(c_int64_t), value :: handle
-    end function
-    subroutine dtf_release(shared, handle) bind(c)
-      import
-      type(c_ptr), value :: shared
-      integer(c_int64_t), value :: handle
-    end subroutine
-    type(c_ptr) function dtf_tensor(handle) bind(c)
-      import
-      integer(c_int64_t), value :: handle
-    end function
-    subroutine dtf_name_device(f, cell) bind(c)
-      import
-      type(frame), intent(inout) :: f
-      integer(c_int32_t), value :: cell
-    end subroutine
-    type(c_ptr) function dtf_message(length) bind(c)
-      import
-      integer(c_int64_t), intent(out) :: length
-    end function
-    integer(c_int32_t) function dtf_from_array(array, shared) bind(c)
-      import
-      type(*), dimension(..), intent(in) :: array
-      type(c_ptr), intent(out) :: shared
-    end function
-    integer(c_int32_t) function dtf_to_array(handle, array) bind(c)
-      import
-      integer(c_int64_t), value :: handle
-      type(*), dimension(..), intent(inout) :: array
-    end function
-    type(c_ptr) function dtf_lend(handle) bind(c)
-      import
-      integer(c_int64_t), value :: handle
-    end function
-    integer(c_int64_t) function dtf_give_back(handle) bind(c)
-      import
-      integer(c_int64_t), value :: handle
-    end function
-    integer(c_int64_t) function dtf_give_back_list(handles, n) bind(c)
-      import
-      integer(c_int64_t), intent(in) :: handles(*)
-      integer(c_int64_t), value :: n
-    end function
-    integer(c_int64_t) function strlen(text) bind(c)
-      import
-      type(c_ptr), value :: text
-    end function
-  end interface
 
 contains
 
@@ -159,39 +33,37 @@ contains
 
   subroutine hold(x, shared)
     class(object), intent(inout) :: x
-    type(c_ptr), intent(in) :: shared
+    integer(int64), intent(in) :: shared
     if (.not. allocated(x%share)) allocate (x%share)
     call give_up(x%share)
-    x%share = share(shared, dtf_handle(shared), address_of(x%share))
+    x%share = share(shared, dtf_handle(shared), place_of(x%share))
   end subroutine
 
-  function address_of(s) result(address)
+  integer(int64) function place_of(s)
     type(share), intent(in), target :: s
-    integer(c_intptr_t) :: address
-    address = transfer(c_loc(s), address)
+    place_of = transfer(c_loc(s), place_of)
   end function
 
   impure elemental subroutine give_up(s)
     type(share), intent(inout) :: s
-    type(c_ptr) :: shared
+    integer(int64) :: shared
     shared = s%shared
-    s%shared = c_null_ptr
-    if (s%place == address_of(s)) call dtf_release(shared, s%handle)
+    s%shared = 0
+    if (s%place == place_of(s)) call dtf_release(shared, s%handle)
   end subroutine
 
-  integer(int64) function handle_of(x)
+  impure elemental integer(int64) function handle_of(x)
     class(object), intent(in) :: x
     handle_of = 0
     if (allocated(x%share)) handle_of = x%share%handle
   end function
 
   ! `from` may be `to`, or a copy of its bits. If its object is gone, calls will say so of both.
-  subroutine copy_object(to, from)
+  impure elemental subroutine copy_object(to, from)
     class(object), intent(inout) :: to
     class(object), intent(in) :: from
-    type(c_ptr) :: shared
-    integer(int64) :: handle
-    shared = c_null_ptr
+    integer(int64) :: shared, handle
+    shared = 0
     handle = handle_of(from)
     if (handle /= 0) shared = dtf_share(from%share%shared, handle)
     call hold(to, shared)
@@ -207,196 +79,125 @@ contains
   ! Gives the object up now, not when the variable goes.
   subroutine release(this)
     class(object), intent(inout) :: this
-    call hold(this, c_null_ptr)
+    call hold(this, 0_int64)
   end subroutine
 
   ! ---- calls
 
-  ! Runs the call. What fails is told by stat and errmsg, or ends the program.
-  subroutine finish(f, stat, errmsg)
-    type(frame), intent(inout) :: f
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    call tell(dtf_run(f), stat, errmsg)
-  end subroutine
-
+  ! What has failed is told by stat and errmsg, or ends the program.
   subroutine tell(status, stat, errmsg)
     integer, intent(in) :: status
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: text
-    integer(int64) :: n
-    type(c_ptr) :: message
     if (present(stat)) stat = status
     if (status == 0) return
-    message = dtf_message(n)
-    text = text_at(message, n)
+    text = text_at(dtf_message())
     if (present(errmsg)) errmsg = text
     if (.not. present(stat)) error stop text
   end subroutine
 
-  function text_at(address, length) result(text)
-    type(c_ptr), intent(in) :: address
-    integer(int64), intent(in) :: length
-    character(length) :: text
-    character(length), pointer :: there
-    call c_f_pointer(address, there)
-    text = there
-  end function
-
+  ! An argument that may be a tensor or a number.
   subroutine give(f, i, value)
     type(frame), intent(inout) :: f
     integer, intent(in) :: i
     class(*), intent(in) :: value
     select type (value)
     class is (object)
-      call dtf_give_handle(f, i, handle_of(value))
+      call dtf_give_object(f, i, handle_of(value))
     type is (real(real32))
-      call dtf_give_number(f, i, kind_float, transfer(real(value, real64), 0_int64))
+      call dtf_give(f, i, value)
     type is (real(real64))
-      call dtf_give_number(f, i, kind_float, transfer(value, 0_int64))
+      call dtf_give(f, i, value)
     type is (integer(int32))
-      call dtf_give_number(f, i, kind_int, int(value, int64))
+      call dtf_give(f, i, value)
     type is (integer(int64))
-      call dtf_give_number(f, i, kind_int, value)
+      call dtf_give(f, i, value)
     type is (logical)
-      call dtf_give_number(f, i, kind_bool, merge(1_int64, 0_int64, value))
-    type is (character(*))
-      call dtf_give_text(f, i, value, len(value, int64))
+      call dtf_give(f, i, value)
     class default
-      call dtf_refuse(f, i, 'a tensor or a number' // c_null_char)
+      call dtf_refuse(f, i)
     end select
   end subroutine
 
-  subroutine give_list(f, i, value)
-    type(frame), intent(inout) :: f
-    integer, intent(in) :: i
-    class(*), intent(in) :: value(:)
-    integer(int64), pointer :: words(:)
-    integer(int32), pointer :: flags(:)
-    type(c_ptr) :: room
-    integer(int64) :: k, n
-    integer(int32) :: integers
-    n = size(value, kind=int64)
-    integers = 0
-    select type (value)
-    type is (integer(int32))
-      integers = 1
-    type is (integer(int64))
-      integers = 1
-    end select
-    room = dtf_give_list(f, i, n, integers)
-    call c_f_pointer(room, words, [n])
-    select type (value)
-    class is (object)
-      do k = 1, n
-        words(k) = handle_of(value(k))
-      end do
-    type is (integer(int32))
-      words = value
-    type is (integer(int64))
-      words = value
-    type is (real(real64))
-      words = transfer(value, words)
-    type is (logical)
-      call c_f_pointer(room, flags, [n])
-      flags = merge(1, 0, value)
-    end select
-  end subroutine
+  ! ---- results
 
-  ! Apart, for gfortran 12 loses its way in arrays of text that are class(*).
-  subroutine give_texts(f, i, value)
-    type(frame), intent(inout) :: f
-    integer, intent(in) :: i
-    character(*), intent(in) :: value(:)
-    type(c_ptr) :: room
-    integer(int64) :: k
-    room = dtf_give_list(f, i, size(value, kind=int64), 0)
-    do k = 1, size(value, kind=int64)
-      call dtf_put_text(f, room, k - 1, value(k), len(value, int64))
-    end do
-  end subroutine
-
-  ! A callback's first cell is its user data: here, the procedure.
-  subroutine give_procedure(f, cell, value)
-    type(frame), intent(inout) :: f
-    integer, intent(in) :: cell
-    type(c_funptr), intent(in) :: value
-    f%args(cell) = transfer(value, 0_int64)
-  end subroutine
-
-  ! ---- results: the one in place `result`, whose first cell is `cell`
-
-  subroutine take_integers(f, cell, numbers)
-    type(frame), intent(in) :: f
-    integer, intent(in) :: cell
-    integer(int64), allocatable, intent(out) :: numbers(:)
+  function words_at(address, n) result(words)
+    integer(int64), intent(in) :: address, n
+    integer(int64) :: words(n)
     integer(int64), pointer :: there(:)
-    call c_f_pointer(transfer(f%results(cell), c_null_ptr), there, [f%results(cell + 2)])
-    numbers = there
-  end subroutine
+    call c_f_pointer(transfer(address, c_null_ptr), there, [n])
+    words = there
+  end function
 
-  subroutine take_reals(f, cell, numbers)
-    type(frame), intent(in) :: f
-    integer, intent(in) :: cell
-    real(real64), allocatable, intent(out) :: numbers(:)
-    real(real64), pointer :: there(:)
-    call c_f_pointer(transfer(f%results(cell), c_null_ptr), there, [f%results(cell + 2)])
-    numbers = there
-  end subroutine
-
-  subroutine take_text(f, cell, text)
-    type(frame), intent(in) :: f
-    integer, intent(in) :: cell
-    character(:), allocatable, intent(out) :: text
-    text = text_at(transfer(f%results(cell), c_null_ptr), f%results(cell + 1))
-  end subroutine
-
-  subroutine take_device(f, cell, text)
-    type(frame), intent(inout) :: f
-    integer, intent(in) :: cell
-    character(:), allocatable, intent(out) :: text
-    call dtf_name_device(f, cell)
-    call take_text(f, cell, text)
-  end subroutine
+  function text_at(address, length) result(text)
+    integer(int64), intent(in) :: address
+    integer(int64), intent(in), optional :: length
+    character(:), allocatable :: text
+    integer(int64) :: n
+    n = dtf_length(address)
+    if (present(length)) n = length
+    block
+      character(n), pointer :: there
+      call c_f_pointer(transfer(address, c_null_ptr), there)
+      text = there
+    end block
+  end function
 
   ! All as long as the longest.
-  subroutine take_texts(f, cell, texts)
-    type(frame), intent(in) :: f
-    integer, intent(in) :: cell
+  subroutine take_texts(texts, address, n)
     character(:), allocatable, intent(out) :: texts(:)
-    type(c_ptr), pointer :: there(:)
-    integer(int64) :: i, longest
-    call c_f_pointer(transfer(f%results(cell), c_null_ptr), there, [f%results(cell + 1)])
-    longest = maxval([0_int64, (strlen(there(i)), i=1, size(there))])
-    allocate (character(longest) :: texts(size(there)))
-    do i = 1, size(there)
-      texts(i) = text_at(there(i), strlen(there(i)))
+    integer(int64), intent(in) :: address, n
+    integer(int64) :: there(n), i, longest
+    there = words_at(address, n)
+    longest = maxval([0_int64, (dtf_length(there(i)), i=1, n)])
+    allocate (character(longest) :: texts(n))
+    do i = 1, n
+      texts(i) = text_at(there(i))
     end do
   end subroutine
 
-  real(real64) function take_real(f, cell)
-    type(frame), intent(in) :: f
-    integer, intent(in) :: cell
-    take_real = transfer(f%results(cell), take_real)
+  subroutine take_tensors(tensors, address, n, lent)
+    type(dt_tensor), allocatable, intent(out) :: tensors(:)
+    integer(int64), intent(in) :: address, n
+    integer, intent(in) :: lent
+    integer(int64) :: handles(n), i
+    handles = words_at(address, n)
+    allocate (tensors(n))
+    do i = 1, n
+      call hold(tensors(i), dtf_tensor(handles(i), lent))
+    end do
+  end subroutine
+
+  ! ---- arrays
+
+  ! A tensor of an array of real32, real64 or integers: element (i, j) stays in row i and column j,
+  ! and in its place in memory, so the strides are Fortran's, (1, m).
+  function from_array(array, stat, errmsg) result(out)
+    type(*), dimension(..), intent(in) :: array
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    integer(int64) :: shared(1)
+    call tell(dtf_from_array(array, shared), stat, errmsg)
+    call hold(out, shared(1))
   end function
 
-  ! What item() gives: a logical is 1 or 0.
-  real(real64) function take_scalar(f, cell)
-    type(frame), intent(in) :: f
-    integer, intent(in) :: cell
-    take_scalar = take_real(f, cell + 2)
-    if (f%results(cell) /= kind_float) take_scalar = real(f%results(cell + 1), real64)
+  ! Fills an array that has the tensor's shape; the elements are converted to its kind.
+  subroutine dt_tensor_to_array(this, array, stat, errmsg)
+    class(dt_tensor), intent(in) :: this
+    type(*), dimension(..), intent(inout) :: array
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    call tell(dtf_to_array(handle_of(this), array), stat, errmsg)
+  end subroutine
+
+  ! ---- what callbacks give back
+
+  integer(int64) function hand_over(tensors)
+    type(dt_tensor), allocatable, intent(in) :: tensors(:)
+    integer(int64), allocatable :: handles(:)
+    allocate (handles(0))
+    if (allocated(tensors)) handles = handle_of(tensors)
+    hand_over = dtf_give_back_list(handles, size(handles, kind=int64))
   end function
-
-  ! ---- callbacks: what the library lends them, and what it gets back
-
-  function lent_text(bits) result(text)
-    integer(int64), intent(in) :: bits
-    character(:), allocatable :: text
-    type(c_ptr) :: there
-    there = transfer(bits, there)
-    text = text_at(there, strlen(there))
-  end function
-
-end module

@@ -3587,6 +3587,10 @@ static int64_t py_clip_grad_norm_(const int64_t *params, int64_t params_n, doubl
   return (int64_t)(intptr_t)out;
 }
 
+static int32_t py_optimizer_check_not_capturing(void) {
+  return dt_optimizer_check_not_capturing();
+}
+
 static int32_t py_optimizer_update(const char *optimizer, const int64_t *params, int64_t params_n, const int64_t *grads, int64_t grads_n, const int64_t *states, int64_t states_n, int64_t lr, int32_t lr_kind, int64_t lr_i, double lr_f, const double *settings, int64_t settings_n, int32_t first) {
   return dt_optimizer_update(optimizer, (dt_tensor *const *)params, params_n, (dt_tensor *const *)grads, grads_n, (dt_tensor *const *)states, states_n, (dt_tensor *)(intptr_t)lr, lr_kind, lr_i, lr_f, settings, settings_n, first);
 }

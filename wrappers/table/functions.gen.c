@@ -8469,6 +8469,16 @@ static const dtt_cell cells_518[] = {
 };
 static const dtt_function function_clip_grad_norm_ = {"clip_grad_norm_", call_clip_grad_norm_, items_517, items_187, cells_518, 4, 1, 5, 0, 0, NULL};
 
+static dt_status call_optimizer_check_not_capturing(const dtt_cell *a, dtt_cell *r) {
+  (void)a;
+  (void)r;
+  dt_status status;
+  status = dt_optimizer_check_not_capturing();
+  return status;
+}
+
+static const dtt_function function_optimizer_check_not_capturing = {"optimizer_check_not_capturing", call_optimizer_check_not_capturing, NULL, NULL, NULL, 0, 0, 0, 0, 0, NULL};
+
 static dt_status call_optimizer_update(const dtt_cell *a, dtt_cell *r) {
   (void)r;
   dt_status status;
@@ -16876,6 +16886,7 @@ static const dtt_entry functions_torch[] = {
   {"feature_alpha_dropout_", &function_feature_alpha_dropout_},
   {"rrelu", &function_rrelu},
   {"rrelu_", &function_rrelu_},
+  {"optimizer_check_not_capturing", &function_optimizer_check_not_capturing},
   {"optimizer_update", &function_optimizer_update},
   {"neg", &function_neg},
   {"abs", &function_abs},
@@ -17772,6 +17783,7 @@ const dtt_function* const dtt_functions[] = {
   &function_lr_scheduler_last_epoch,
   &function_lr_scheduler_get_last_lr,
   &function_clip_grad_norm_,
+  &function_optimizer_check_not_capturing,
   &function_optimizer_update,
   &function_neg,
   &function_neg_,

@@ -125,6 +125,34 @@ struct Heads {
   }
 };
 
+// One sequence is a batch of one, whose dimension is `dim`.
+Tensor as_batch(const Tensor& x, bool batched, int dim) {
+  return batched || !x.defined() ? x : unsqueeze(x, dim);
+}
+
+// What was one tensor stays one.
+Triple as_batches(const Tensor& query, const Tensor& key, const Tensor& value) {
+  const bool batched = query.ndim() == 3;
+  const Tensor q = as_batch(query, batched, 1);
+  const Tensor k = key.is_same(query) ? q : as_batch(key, batched, 1);
+  return {q, k, value.is_same(key) ? k : as_batch(value, batched, 1)};
+}
+
+Tensor mask_of_heads(const Tensor& mask, const Dims& sizes, DType dtype) {
+  check_head_mask(mask, sizes);
+  const Tensor addend = as_addend(mask, "attn_mask", dtype);
+  return addend.ndim() == 2 ? unsqueeze(addend, 0) : addend;
+}
+
+// The weights [batch * heads, queries, keys] as they are asked for.
+Tensor weights_of_heads(const Tensor& weights, int64_t batch, int64_t heads, bool average,
+                        bool batched) {
+  const Tensor each = unsafe_view(weights, {batch, heads, weights.size(1), weights.size(2)});
+  const Tensor all = average ? mean(each, {{1}}) : each;
+  const Dims sizes = all.sizes();
+  return batched ? all : unsafe_view(all, IntList(sizes.data() + 1, sizes.size() - 1));
+}
+
 }  // namespace
 
 std::tuple<Tensor, Tensor> multi_head_attention_forward(
@@ -139,26 +167,20 @@ std::tuple<Tensor, Tensor> multi_head_attention_forward(
   check_head_inputs(query, key, value, key_padding_mask, attn_mask, num_heads);
   check_causal_hint(attn_mask, is_causal);
   const bool batched = query.ndim() == 3;
-  const auto with_batch = [&](const Tensor& x, int dim) {
-    return batched || !x.defined() ? x : unsqueeze(x, dim);
-  };
-  const Tensor q = with_batch(query, 1), k = key.is_same(query) ? q : with_batch(key, 1);
-  const Triple inputs{q, k, value.is_same(key) ? k : with_batch(value, 1)};
+  const Triple inputs = as_batches(query, key, value);
   check_head_sizes(inputs.q, inputs.k, inputs.v, embed_dim_to_check, num_heads,
                    use_separate_proj_weight);
-  const int64_t length = q.size(0), batch = q.size(1), all_heads = batch * num_heads;
+  const int64_t length = inputs.q.size(0), batch = inputs.q.size(1);
   Heads heads;
   heads.x =
       use_separate_proj_weight
           ? project(inputs, {q_proj_weight, k_proj_weight, v_proj_weight}, thirds(in_proj_bias, 0))
           : project_together(inputs, in_proj_weight, in_proj_bias);
-  heads.padding = as_addend(with_batch(key_padding_mask, 0), "key_padding_mask", query.dtype());
+  heads.padding =
+      as_addend(as_batch(key_padding_mask, batched, 0), "key_padding_mask", query.dtype());
   const bool uses_hint = is_causal && !heads.padding.defined() && !need_weights;
-  if (attn_mask.defined() && !uses_hint) {
-    check_head_mask(attn_mask, {all_heads, length, key.size(0)});
-    heads.mask = as_addend(attn_mask, "attn_mask", query.dtype());
-    if (heads.mask.ndim() == 2) heads.mask = unsqueeze(heads.mask, 0);
-  }
+  if (attn_mask.defined() && !uses_hint)
+    heads.mask = mask_of_heads(attn_mask, {batch * num_heads, length, key.size(0)}, query.dtype());
   if (bias_k.defined()) heads.add_key(repeat(bias_k, {1, batch, 1}), repeat(bias_v, {1, batch, 1}));
   for (Tensor* x : {&heads.x.q, &heads.x.k, &heads.x.v}) *x = by_heads(*x, num_heads);
   if (static_k.defined()) heads.x.k = static_k;
@@ -174,12 +196,7 @@ std::tuple<Tensor, Tensor> multi_head_attention_forward(
   const Tensor y =
       unsafe_view(autocast::linear(rows, out_proj_weight, out_proj_bias), query.sizes());
   if (!need_weights) return {y, Tensor()};
-  const int64_t keys = seen.weights.size(2);
-  const Tensor each = unsafe_view(seen.weights, {batch, num_heads, length, keys});
-  const Tensor weights = average_attn_weights ? mean(each, {{1}}) : each;
-  if (batched) return {y, weights};
-  Dims sizes = weights.sizes();
-  return {y, unsafe_view(weights, IntList(sizes.data() + 1, sizes.size() - 1))};
+  return {y, weights_of_heads(seen.weights, batch, num_heads, average_attn_weights, batched)};
 }
 
 }  // namespace dt

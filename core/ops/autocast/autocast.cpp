@@ -111,6 +111,7 @@ void clear_autocast_cache() {
 
 // What one call's operands are cast by, and their casts.
 struct Casts::Held {
+  Context& context;  // which does not cast meanwhile
   DeviceType device;
   DType lower;
   DType to = DType::kDefault;      // what operands become
@@ -155,8 +156,9 @@ struct Casts::Held {
 void Casts::start(CastPolicies policies, const Tensor** operands, size_t n, TensorList* lists,
                   size_t m) {
   if (!is_autocasting()) return;
-  Autocasting& a = autocasting();
-  auto held = std::make_unique<Held>();
+  Context& c = context();
+  Autocasting& a = *c.autocasting;
+  std::unique_ptr<Held> held(new Held{c});
   for (size_t i = 0; i < n; ++i) held->casts.push_back(*operands[i]);
   for (size_t i = 0; i < m; ++i)
     held->casts.insert(held->casts.end(), lists[i].begin(), lists[i].end());
@@ -179,13 +181,14 @@ void Casts::start(CastPolicies policies, const Tensor** operands, size_t n, Tens
   }
   held_ = held.release();
   a.paused = true;
-  update(context());
+  update(c);
 }
 
 void Casts::finish() {
+  Context& c = held_->context;
   delete held_;
-  autocasting().paused = false;
-  update(context());
+  c.autocasting->paused = false;
+  update(c);
 }
 
 DType Casts::dtype(DType given) const {

@@ -73,8 +73,7 @@ Tensor linalg_det(const Tensor& A) {
 
 std::tuple<Tensor, Tensor> linalg_slogdet(const Tensor& A) {
   check_square(A, "linalg.slogdet");
-  DT_CHECK(!is_narrow(A.dtype()), kRuntimeError,
-           "linalg.slogdet: Low precision dtypes not supported. Got ", type_word(A.dtype()));
+  check_precision(A, "linalg.slogdet");
   check_real(A, "linalg.slogdet", "lu_cpu");
   const Pieces p = pieces_of(A);
   Tensor sign_of_all, y;

@@ -74,8 +74,7 @@ Tensor factors_gradient(const Factors& f, const Tensor& g_l, const Tensor& g_u) 
 void check_pivoting(const Tensor& A, bool pivot, const char* function) {
   DT_CHECK(A.ndim() >= 2, kRuntimeError, function,
            ": Expected tensor with 2 or more dimensions. Got size: ", A.sizes(), " instead");
-  DT_CHECK(is_floating(A.dtype()) && !is_narrow(A.dtype()), kNotImplemented,
-           "\"lu_cpu\" not implemented for '", type_word(A.dtype()), "'");
+  check_real_dtype(A, "lu_cpu");
   DT_CHECK(pivot, kRuntimeError,
            "linalg.lu_factor: LU without pivoting is not implemented on the CPU");
 }

@@ -70,12 +70,21 @@ Tensor broadcast_matrices(const Tensor& x, const Dims& batch) {
 
 // ---- checks
 
+void check_real_dtype(const Tensor& x, const char* kernel) {
+  DT_CHECK(is_floating(x.dtype()) && !is_narrow(x.dtype()), kNotImplemented, "\"", kernel,
+           "\" not implemented for '", type_word(x.dtype()), "'");
+}
+
 void check_real(const Tensor& x, const char* function, const char* kernel) {
   check_matrices(x, function);
   DT_CHECK(is_floating(x.dtype()), kRuntimeError, function,
            ": Expected a floating point or complex tensor as input. Got ", type_word(x.dtype()));
-  DT_CHECK(!is_narrow(x.dtype()), kNotImplemented, "\"", kernel, "\" not implemented for '",
-           type_word(x.dtype()), "'");
+  check_real_dtype(x, kernel);
+}
+
+void check_precision(const Tensor& x, const char* function) {
+  DT_CHECK(!is_narrow(x.dtype()), kRuntimeError, function,
+           ": Low precision dtypes not supported. Got ", type_word(x.dtype()));
 }
 
 void check_real_square(const Tensor& x, const char* function, const char* kernel) {

@@ -34,8 +34,11 @@ Tensor broadcast_matrices(const Tensor& x, const Dims& batch);
 // ---- checks
 
 // Of float32 or float64. `kernel` is PyTorch's name of what refuses others.
+void check_real_dtype(const Tensor& x, const char* kernel);
 void check_real(const Tensor& x, const char* function, const char* kernel);
 void check_real_square(const Tensor& x, const char* function, const char* kernel);
+// As PyTorch's functions of square matrices that check this before their kernel does.
+void check_precision(const Tensor& x, const char* function);
 void check_same_dtype(const Tensor& a, const Tensor& b, const char* function);
 // Of a @ x = b, or x @ a = b.
 void check_system(const Tensor& a, const Tensor& b, bool left, const char* function);

@@ -110,8 +110,7 @@ Tensor linalg_solve(const Tensor& A, const Tensor& B, bool left) {
 
 std::tuple<Tensor, Tensor> linalg_inv_ex(const Tensor& A, bool check_errors) {
   check_square(A, "linalg.inv");
-  DT_CHECK(!is_narrow(A.dtype()), kRuntimeError,
-           "linalg.inv: Low precision dtypes not supported. Got ", type_word(A.dtype()));
+  check_precision(A, "linalg.inv");
   check_real(A, "linalg.inv", "inv");
   const Tensor one = identities(A, batch_of(A), A.size(-1));
   const auto result = solve_square(A, one, "LinalgInvExBackward0");

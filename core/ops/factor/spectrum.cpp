@@ -46,8 +46,7 @@ Eigen eigen(const Tensor& A, const std::string& UPLO, bool wants_vectors) {
   check_square(A, "linalg.eigh");
   DT_CHECK(UPLO == "L" || UPLO == "U" || UPLO == "l" || UPLO == "u", kRuntimeError,
            "Expected UPLO argument to be 'L' or 'U', but got ", UPLO);
-  DT_CHECK(is_floating(A.dtype()) && !is_narrow(A.dtype()), kNotImplemented,
-           "\"linalg_eigh_cpu\" not implemented for '", type_word(A.dtype()), "'");
+  check_real_dtype(A, "linalg_eigh_cpu");
   wants_vectors |= needs_graph(A);
   const bool is_upper = UPLO == "U" || UPLO == "u";
   const int64_t n = A.size(-1);

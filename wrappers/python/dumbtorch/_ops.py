@@ -7934,6 +7934,18 @@ def clip_grad_norm_(params, max_norm, norm_type=2.0, error_if_nonfinite=False):
     return wrap(out)
 
 
+def optimizer_check_not_capturing():
+    """Refuses a first step in a graph that is being captured, for languages whose optimizers
+    keep their own state: each replay would make it anew.
+    """
+    try:
+        status = lib.py_optimizer_check_not_capturing()
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "optimizer_check_not_capturing", "") from None
+    if status:
+        raise fail()
+
+
 def optimizer_update(optimizer, params, grads, states, lr, settings, first=False):
     """One step of an optimizer over lists of tensors, in place: the arithmetic alone, for
     languages whose optimizers keep their own state.

@@ -9,7 +9,7 @@ from .._type_info import finfo
 from .._types import bfloat16, float32
 from ..autograd.grad_mode import no_grad
 from .lbfgs import check_rate
-from .optimizer import Optimizer, check_not_capturing
+from .optimizer import Optimizer
 
 
 class Adafactor(Optimizer):
@@ -61,7 +61,7 @@ class Adafactor(Optimizer):
             self._step_of(p, -grad if group["maximize"] else grad, state, group)
 
     def _first_state(self, p, grad) -> dict:
-        check_not_capturing()
+        _ops.optimizer_check_not_capturing()
         state = self.state[p]
         state["step"] = _ops.zeros((), dtype=float32)
         if grad.ndim > 1:
@@ -149,7 +149,7 @@ class Muon(Optimizer):
             if grad is None:
                 continue
             if "momentum_buffer" not in self.state[p]:
-                check_not_capturing()
+                _ops.optimizer_check_not_capturing()
                 self.state[p]["momentum_buffer"] = _ops.zeros_like(grad)
             update = _ops.lerp_(self.state[p]["momentum_buffer"], grad, 1 - group["momentum"])
             if group["nesterov"]:

@@ -248,7 +248,7 @@ class Optimizer:
         for name, is_number, _, initial in self._row.states:
             if name in state or name not in needed:
                 continue
-            check_not_capturing()
+            _ops.optimizer_check_not_capturing()
             value = float(initial(group))
             if is_number:
                 state[name] = _ops.full((), value, dtype=float32, device=p.device)
@@ -267,7 +267,7 @@ class Optimizer:
             return lr
         rate = self._rates.get(id(group))
         if rate is None or rate.tensor.device != device:  # the first step, or the model has moved
-            check_not_capturing()
+            _ops.optimizer_check_not_capturing()
             rate = self._rates[id(group)] = _Rate(group, device)
         rate.refresh()
         if _ops.is_capturing():
@@ -376,14 +376,6 @@ class _Rate:
         if self.group["lr"] != self.value:
             self.value = self.group["lr"]
             _ops.fill_(self.tensor, self.value)
-
-
-def check_not_capturing() -> None:
-    """A step that makes state would make it anew at each replay."""
-    if _ops.is_capturing():
-        raise RuntimeError(
-            "the first step makes the optimizer's state: run it once before a step is captured"
-        )
 
 
 def _check_leaf(p) -> None:
