@@ -280,7 +280,7 @@ def all_between(x: float | tuple, low: float, high: float) -> bool:
 
 
 def placed(x, where: layout | None, pin_memory: bool):
-    """A new tensor as its maker was told to lay it: strided, the only layout, and in page-locked memory if that is asked for."""
+    """A new tensor as its maker was told to lay it: strided, the only layout; perhaps in page-locked memory."""
     if where is not None and not isinstance(where, layout):
         raise TypeError(f"argument 'layout' must be torch.layout, not {type(where).__name__}")
     if not pin_memory:

@@ -24,9 +24,10 @@ from .transformer import (
 )
 
 __all__ = [
-    "AdaptiveLogSoftmaxWithLoss", "GRU", "LSTM", "LinearCrossEntropyLoss", "LinearCrossEntropyOptions", "Module", "ModuleDict", "ModuleList", "MultiheadAttention", "ParameterDict",
-    "ParameterList", "RNN", "RNNBase", "Sequential", "SyncBatchNorm", "Transformer", "TransformerDecoder",
-    "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer",
-    "TripletMarginWithDistanceLoss",
+    "AdaptiveLogSoftmaxWithLoss", "GRU", "LSTM", "LinearCrossEntropyLoss",
+    "LinearCrossEntropyOptions", "Module", "ModuleDict", "ModuleList", "MultiheadAttention",
+    "ParameterDict", "ParameterList", "RNN", "RNNBase", "Sequential", "SyncBatchNorm",
+    "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",
+    "TransformerEncoderLayer", "TripletMarginWithDistanceLoss",
 ]  # fmt: skip
 __all__ += layers.__all__ + lazy.__all__

@@ -1,4 +1,4 @@
-"""AdaptiveLogSoftmaxWithLoss: a softmax over many classes whose rare ones are computed only where they are asked for."""
+"""AdaptiveLogSoftmaxWithLoss: a softmax over many classes; the rare ones are computed where they are asked for."""
 
 from __future__ import annotations
 
