@@ -28,7 +28,9 @@ _KEYS = {
     "header", "inputs", "outputs", "check_input", "each_training_step", "forward", "forward_activated", "extra_repr",
     "python",
 }  # fmt: skip
-_PYTHON_KEYS = {"check", "tuples", "words", "set", "given", "frozen", "forward", "constructors"}
+_PYTHON_KEYS = {
+    "check", "optional", "tuples", "words", "set", "given", "frozen", "forward", "constructors",
+}  # fmt: skip
 _STATE_KEYS = {"shape", "init", "when", "dtype"}
 
 # What every layer with parameters or buffers takes besides its own arguments.
@@ -131,7 +133,7 @@ def _python(names, args, inputs, row: dict, document) -> PythonLayer:
     _refuse_keys(row, _PYTHON_KEYS)
     docs = {a.name: a.doc for a in args}
     return PythonLayer(
-        args=args,
+        args=tuple(_optional(a) if a.name in row.get("optional", ()) else a for a in args),
         inputs=inputs,
         checks=checks(row.get("check", [])),
         tuples=tuple(row.get("tuples", ())),
@@ -154,6 +156,12 @@ def _python(names, args, inputs, row: dict, document) -> PythonLayer:
             )
             for name, r in row.get("constructors", {}).items()
         ),
+    )
+
+
+def _optional(a: Argument) -> Argument:
+    return dataclasses.replace(
+        a, kind=dataclasses.replace(a.kind, optional=True), has_default=True, default=None
     )
 
 

@@ -70,7 +70,7 @@ class Argument:
     default: object = None
     keyword_only: bool = False  # after `*` in the signature
     since: int = 0  # of an options struct's field: the API level that added it
-    python_only: bool = False  # of a layer: PyTorch's class takes it, other languages leave it out
+    python_only: bool = False  # PyTorch takes it, other languages leave it out
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ class Function:
     name: str
     file: str  # the schema file that lists it: "pointwise"
     doc: str
-    args: tuple[Argument, ...]
+    args: tuple[Argument, ...]  # those of every language
     results: tuple[Argument, ...]  # empty for functions that only act
     returns: str = ""  # what comes back, in words
     since: int = 1
@@ -224,6 +224,7 @@ class Function:
     blocks: str = ""  # what it waits for: a device's work, a file, a thread of the library
     runs: tuple[str, ...] = ()  # callbacks of earlier calls that it may run
     autocast: dict[str, str] = field(default_factory=dict)  # the policy of each type of device
+    python_args: tuple[Argument, ...] = ()  # all in Python's order, if Python has more
 
     @property
     def c_name(self) -> str:

@@ -17,11 +17,13 @@ from .python_names import (
     functional_name,
     has_out,
     inner_name,
+    is_factory,
     is_object,
     namespaces,
     numpy_names,
     safe,
     shadowed,
+    shown_arguments,
     variadic,
 )
 from .text import GENERATED
@@ -64,11 +66,13 @@ from ._runtime import (
     optional_floats,
     optional_handle_list,
     optional_ints,
+    placed,
     read_operand,
     read_operand_or_none,
     read_scalar,
     read_scalar_or_none,
     read_sizes,
+    reduction_of,
     result_type,
     scalar_from,
     shape_list,
@@ -124,7 +128,7 @@ def signature(schema: Schema, f: Function, with_out: bool | None = None) -> str:
     with_out = has_out(schema, f) if with_out is None else with_out
     parts, star = [], False
     many = variadic(f)
-    for a in flat_arguments(schema, f):
+    for a in shown_arguments(schema, f):
         if a is many:
             parts += ["*args", f"{safe(a.name)}=None"]
             star = True
@@ -133,6 +137,8 @@ def signature(schema: Schema, f: Function, with_out: bool | None = None) -> str:
             parts.append("*")
             star = True
         parts.append(safe(a.name) + (f"={default(a)}" if a.has_default else ""))
+    if is_factory(f):
+        parts += ["layout=None", "pin_memory=False"]
     others = numpy_names(f)
     if others or with_out:
         parts += [] if star else ["*"]
@@ -158,7 +164,7 @@ def default(a: Argument) -> str:
 
 def docstring(schema: Schema, f: Function) -> list[str]:
     lines = textwrap.wrap(f.doc, 88)
-    shown = [a for a in flat_arguments(schema, f) if a.name not in ("input", "self") and a.doc]
+    shown = [a for a in shown_arguments(schema, f) if a.name not in ("input", "self") and a.doc]
     lines += ["", "Args:"] if shown else []
     for a in shown:
         lines += textwrap.wrap(
@@ -184,6 +190,8 @@ def function(schema: Schema, f: Function, method: bool = False) -> str:
     body, call = _call(schema, f, args)
     for own, other in numpy_names(f).items():
         lines += [f"{INDENT}if {other} is not None:", f"{INDENT * 2}{own} = {other}"]
+    if any(a.name == "size_average" for a in f.python_args):
+        lines += [INDENT + line for line in old_reduction("reduction")]
     before, after = _result(schema, f, call)
     lines += [INDENT + line for line in _out(schema, f)] if has_out(schema, f) else []
     lines.append(f"{INDENT}try:")
@@ -198,6 +206,14 @@ def function(schema: Schema, f: Function, method: bool = False) -> str:
     lines += [INDENT + line for line in after]
     lines += [] if inner_name(f) == safe(f.name) else ["", "", f"{inner_name(f)} = {name}"]
     return "\n".join(lines)
+
+
+def old_reduction(target: str) -> list[str]:
+    """What losses took before they had a `reduction`."""
+    return [
+        "if size_average is not None or reduce is not None:",
+        f"{INDENT}{target} = reduction_of(size_average, reduce)",
+    ]
 
 
 def functional(schema: Schema, f: Function) -> str:
@@ -351,7 +367,8 @@ def _result(schema: Schema, f: Function, call: str) -> tuple[list[str], list[str
     r = f.results[0]
     match r.kind.key:
         case "tensor":
-            return [f"out = {call})"], ["return wrap(out)"]
+            made = "placed(wrap(out), layout, pin_memory)" if is_factory(f) else "wrap(out)"
+            return [f"out = {call})"], [f"return {made}"]
         case "tensor?":
             return [f"out = {call})"], [
                 "if out > 1:", f"{INDENT}return wrap(out)",

@@ -23,7 +23,7 @@ _HEAD = f'''"""{GENERATED}"""
 import math
 
 from ... import _ops
-from ..._runtime import all_between, int_list
+from ..._runtime import all_between, int_list, reduction_of
 from ...autograd.grad_mode import no_grad
 from .. import functional
 from ..parameter import Parameter
@@ -144,6 +144,7 @@ def _constructor(schema: Schema, layer: Layer) -> list[str]:
     body = ["super().__init__()", *_lists(layer)]
     for check in (*layer.checks, *p.checks):
         body += _refuse(plain, check)
+    body += python.old_reduction("reduction") if _OLD_REDUCTION & {a.name for a in p.args} else []
     body += [f"{name} = {plain.print(value)}" for name, value in p.set.items()]
     body += [_keep(a) for a in p.args if not _is_used_up(layer, a)]
     for s in layer.state:
@@ -162,7 +163,12 @@ def _refuse(printer: _Printer, c: Check) -> list[str]:
 def _is_used_up(layer: Layer, a: Argument) -> bool:
     """Whether the constructor alone needs it."""
     made_of_it = (*layer.python.given.values(), layer.python.frozen)
-    return a.name in _state_names(layer) or _is_place(a) or a.name in made_of_it
+    used_up = {*made_of_it, *_OLD_REDUCTION, *_state_names(layer)}
+    return a.name in used_up or _is_place(a)
+
+
+# They say what `reduction` is.
+_OLD_REDUCTION = {"size_average", "reduce"}
 
 
 def _is_place(a: Argument) -> bool:

@@ -34,6 +34,11 @@ def flat_arguments(schema: Schema, f: Function) -> list[Argument]:
     return out
 
 
+def shown_arguments(schema: Schema, f: Function) -> list[Argument]:
+    """The arguments of its signature: those that are passed on, and those that Python alone has."""
+    return list(f.python_args) or flat_arguments(schema, f)
+
+
 def variadic(f: Function) -> Argument | None:
     """The list that may also be given as single integers: `x.view(2, 3)`, `zeros(2, 3)`."""
     places = [a for a in f.args if not a.keyword_only and a.name not in ("input", "self")]
@@ -56,6 +61,12 @@ def numpy_names(f: Function) -> dict[str, str]:
         for a in f.args
         if a.name in _NUMPY_NAMES and (a.has_default or a.name == required[-1])
     }
+
+
+def is_factory(f: Function) -> bool:
+    """Whether it makes a tensor as `zeros` does: Python's has `layout` and `pin_memory`, too."""
+    is_shown = "torch" in f.namespaces or f.method == "tensor"
+    return is_shown and {"dtype", "device", "requires_grad"} <= {a.name for a in f.args}
 
 
 def has_out(schema: Schema, f: Function) -> bool:

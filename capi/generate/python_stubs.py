@@ -37,6 +37,7 @@ _TYPES = {
     "pointer": "builtins.int",
     "device": "device | str | builtins.int",
     "callback": "Callable[..., Any]",
+    "object": "Any",
 }
 
 
@@ -94,7 +95,7 @@ def _returns(schema: Schema, f: Function) -> str:
 def _signature(schema: Schema, f: Function, method: bool, functional: bool = False) -> str:
     parts, star = [], False
     many = python.variadic(f)
-    for i, a in enumerate(python.flat_arguments(schema, f)):
+    for i, a in enumerate(python.shown_arguments(schema, f)):
         if method and i == 0:
             parts.append("self")
         elif a is many:
@@ -106,6 +107,8 @@ def _signature(schema: Schema, f: Function, method: bool, functional: bool = Fal
             star = star or a.keyword_only
             parts.append(_parameter(schema, a))
     others = python.numpy_names(f)
+    if python.is_factory(f):
+        parts += ["layout: Any = ...", "pin_memory: builtins.bool = ..."]
     has_out = python.has_out(schema, f) and not functional
     if others or has_out:
         parts += [] if star else ["*"]

@@ -242,7 +242,8 @@ def _parse_function(schema, names, stem, file, name, row) -> None:
     _refuse_unknown(row, _FUNCTION_KEYS)
     row = {**file.get("defaults", {}), **row}
     args, results, inplace = signature.parse_signature(row["sig"], names)
-    args = _document(args, row.get("args", {}), file.get("args", {}))
+    all_args = _document(args, row.get("args", {}), file.get("args", {}))
+    args = _of_every_language(all_args)
     method, method_name = _method(schema, name, row, args)
     function = Function(
         name=name,
@@ -269,10 +270,22 @@ def _parse_function(schema, names, stem, file, name, row) -> None:
         blocks=row.get("blocks", ""),
         runs=tuple(row.get("runs", ())),
         autocast=_autocast(row.get("autocast", {})),
+        python_args=all_args if len(args) < len(all_args) else (),
     )
     _add(schema.functions, name, function)
     if row.get("inplace"):
         _add(schema.functions, name + "_", _inplace_twin(function))
+
+
+def _of_every_language(args: tuple[Argument, ...]) -> tuple[Argument, ...]:
+    """Without those that Python alone has. What comes after these has another place there, so it is called by its
+    name in what is shown for all languages."""
+    first = next((i for i, a in enumerate(args) if a.python_only), len(args))
+    return tuple(
+        dataclasses.replace(a, keyword_only=a.keyword_only or i > first)
+        for i, a in enumerate(args)
+        if not a.python_only
+    )
 
 
 def _method(schema, name: str, row: dict, args) -> tuple[str, str]:

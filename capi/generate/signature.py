@@ -15,6 +15,7 @@ _ARGUMENT = re.compile(
 )
 _PLAIN = {
     "tensor", "operand", "scalar", "i64", "f64", "bool", "str", "path", "bytes", "pointer", "device",
+    "object",
 }  # fmt: skip
 
 

@@ -7,7 +7,7 @@ import warnings
 
 from . import _numpy, _ops
 from ._native import ffi, lib
-from ._runtime import NULL, keep_alive, wrap
+from ._runtime import NULL, keep_alive, placed, wrap
 from ._tensor_type import TensorBase, adopt, from_capsule
 from ._types import DTYPE, bool_, float32, float64, int64
 
@@ -23,8 +23,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         out = _from_values(data, dtype)
     if dtype is not None or device is not None:
         out = _ops.to(out, device, dtype)
-    if pin_memory:
-        out = _ops.tensor_pin_memory(out)
+    out = placed(out, None, pin_memory)
     return _ops.tensor_requires_grad_(out) if requires_grad else out
 
 

@@ -7,6 +7,7 @@ from builtins import range as _range
 
 from . import _ops, cpu, cuda
 from ._out import into
+from ._runtime import placed
 from ._types import device as Device
 from ._types import float64
 
@@ -36,7 +37,17 @@ def unsafe_chunk(input, chunks, dim=0):
     return input.chunk(chunks, dim)
 
 
-def range(start=0, end=None, step=1, *, out=None, dtype=None, device=None, requires_grad=False):
+def range(
+    start=0,
+    end=None,
+    step=1,
+    *,
+    out=None,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad=False,
+):
     """arange with the end in it, of floats unless another dtype is named."""
     if out is not None:
         return into(out, range, start, end, step, dtype=dtype, device=device)
@@ -47,12 +58,22 @@ def range(start=0, end=None, step=1, *, out=None, dtype=None, device=None, requi
     if (end - start) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     kind = _ops.get_default_dtype() if dtype is None else dtype
+    placed(None, layout, False)
     numbers = _ops.arange(0, math.floor((end - start) / step) + 1, 1, dtype=float64, device=device)
     out = _ops.to(numbers * step + start, dtype=kind)
     return _ops.tensor_requires_grad_(out, requires_grad)
 
 
-def empty_permuted(size, physical_layout, *, dtype=None, device=None, requires_grad=False):
+def empty_permuted(
+    size,
+    physical_layout,
+    *,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad=False,
+    pin_memory=False,
+):
     """An uninitialised tensor whose dimensions lie in memory in another order."""
     order = list(physical_layout)
     if sorted(order) != list(_range(len(size))):
@@ -60,7 +81,8 @@ def empty_permuted(size, physical_layout, *, dtype=None, device=None, requires_g
             f"Number of dimensions in size does not match the length of the physical_layout, or there "
             f"are duplicates: {len(size)} and {order}"
         )
-    out = _ops.empty([size[d] for d in order], dtype=dtype, device=device)
+    options = {"dtype": dtype, "layout": layout, "device": device, "pin_memory": pin_memory}
+    out = _ops.empty([size[d] for d in order], **options)
     out = out.permute([order.index(d) for d in _range(len(size))])
     return _ops.tensor_requires_grad_(_ops.detach(out), requires_grad)
 

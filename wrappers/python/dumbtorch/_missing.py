@@ -1,6 +1,45 @@
-"""What is said of a name that a module does not have."""
+"""What is said of a name that is not here: why, if there is a reason, and where the list of names is."""
 
 from __future__ import annotations
+
+# PyTorch's names that are left out for one reason, and it.
+_REASONS = {
+    "there are no complex numbers": """
+        cdouble cfloat chalf complex complex32 complex64 complex128 fft istft polar stft view_as_complex
+        view_as_complex_copy view_as_real view_as_real_copy ComplexDoubleStorage ComplexFloatStorage""",
+    "there are no sparse tensors": """
+        ccol_indices coalesce col_indices crow_indices hspmm indices row_indices smm sparse sparse_bsc sparse_bsr
+        sparse_compressed_tensor sparse_coo sparse_csc sparse_csr sparse_bsc_tensor sparse_bsr_tensor
+        sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor sparse_mask sparse_resize_ sparse_resize_and_clear_
+        sspaddmm to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr values
+        col_indices_copy crow_indices_copy indices_copy values_copy""",
+    "there are no quantized tensors": """
+        ao dequantize fake_quantize_per_channel_affine fake_quantize_per_tensor_affine int_repr q_per_channel_axis
+        q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qint8 qint32 qscheme quantization
+        quantize_per_channel quantize_per_tensor quantize_per_tensor_dynamic quint2x4 quint4x2 quint8
+        QInt32Storage QInt8Storage QUInt2x4Storage QUInt4x2Storage QUInt8Storage""",
+    "there are no nested tensors": "jagged nested to_padded_tensor",
+    "there is no such dtype": """
+        float4_e2m1fn_x2 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu uint16 uint32
+        uint64""",
+    "there is no such device": "ipu mps mtia xpu",
+    "all tensors are strided": "to_mkldnn",
+    "nothing is distributed over processes": "distributed",
+    "nothing is compiled or exported": "export fork fx jit onnx wait",
+    "optimizers and modules have it; x.grad = None clears one tensor's gradient": "zero_grad",
+}
+_REASON_OF = {name: reason for reason, names in _REASONS.items() for name in names.split()}
+_OF_TENSORS = """
+    cdouble cfloat chalf ccol_indices coalesce col_indices crow_indices dequantize indices int_repr ipu istft mtia
+    q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qscheme row_indices smm
+    sparse_mask sparse_resize_ sparse_resize_and_clear_ sspaddmm stft to_mkldnn to_padded_tensor to_sparse
+    to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr values xpu zero_grad"""
+
+
+def sentence(said: str, name: str) -> str:
+    """`said`, with the reason and the place of the list."""
+    reason = f": {_REASON_OF[name]}" if name in _REASON_OF else ""
+    return f"{said}{reason}; docs/coverage.md lists which of PyTorch's names are here"
 
 
 def getattr_of(module: str):
@@ -8,8 +47,24 @@ def getattr_of(module: str):
 
     def __getattr__(name: str):
         said = f"module {module!r} has no attribute {name!r}"
-        if name.startswith("__"):
-            raise AttributeError(said)
-        raise AttributeError(f"{said}; docs/coverage.md lists which of PyTorch's names are here")
+        raise AttributeError(said if name.startswith("__") else sentence(said, name))
 
     return __getattr__
+
+
+class _Absent:
+    """A name that tensors do not have. Unlike a `__getattr__`, it costs those nothing that they have."""
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def __get__(self, tensor, kind):
+        said = f"{'type object ' if tensor is None else ''}{kind.__name__!r}"
+        said += f"{' object' if tensor is not None else ''} has no attribute {self._name!r}"
+        raise AttributeError(sentence(said, self._name))
+
+
+def install(tensor_names: type) -> None:
+    """Puts what tensors do not have into their class."""
+    for name in _OF_TENSORS.split():
+        setattr(tensor_names, name, _Absent(name))

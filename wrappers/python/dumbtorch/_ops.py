@@ -36,11 +36,13 @@ from ._runtime import (
     optional_floats,
     optional_handle_list,
     optional_ints,
+    placed,
     read_operand,
     read_operand_or_none,
     read_scalar,
     read_scalar_or_none,
     read_sizes,
+    reduction_of,
     result_type,
     scalar_from,
     shape_list,
@@ -3677,7 +3679,7 @@ def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_paddi
     return wrap(out)
 
 
-def empty(*args, size=None, dtype=None, device=None, requires_grad=False, memory_format=None, out=None):
+def empty(*args, size=None, dtype=None, device=None, requires_grad=False, memory_format=None, layout=None, pin_memory=False, out=None):
     """A tensor with arbitrary contents.
 
     Args:
@@ -3695,10 +3697,10 @@ def empty(*args, size=None, dtype=None, device=None, requires_grad=False, memory
         out = lib.py_empty(size_c, len(size_c), DTYPE[dtype], device_type, device_index, requires_grad, MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         raise complain(error, "empty", "size:i64[] dtype:enum? device:device? requires_grad:bool memory_format:enum?", size or args, dtype, device, requires_grad, memory_format) from None
-    return wrap(out)
+    return placed(wrap(out), layout, pin_memory)
 
 
-def empty_strided(size, stride, *, dtype=None, device=None, requires_grad=False, out=None):
+def empty_strided(size, stride, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
     """A tensor with given strides and arbitrary contents.
 
     Args:
@@ -3717,10 +3719,10 @@ def empty_strided(size, stride, *, dtype=None, device=None, requires_grad=False,
         out = lib.py_empty_strided(size_c, len(size_c), stride_c, len(stride_c), DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "empty_strided", "size:i64[] stride:i64[] dtype:enum? device:device? requires_grad:bool", size, stride, dtype, device, requires_grad) from None
-    return wrap(out)
+    return placed(wrap(out), layout, pin_memory)
 
 
-def new_empty_strided(input, size, stride, *, dtype=None, device=None, requires_grad=False):
+def new_empty_strided(input, size, stride, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
     """A tensor with given strides and arbitrary contents, of this tensor's dtype and device.
 
     Args:
@@ -3737,10 +3739,10 @@ def new_empty_strided(input, size, stride, *, dtype=None, device=None, requires_
         out = lib.py_new_empty_strided(input._h, size_c, len(size_c), stride_c, len(stride_c), DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "new_empty_strided", "input:tensor size:i64[] stride:i64[] dtype:enum? device:device? requires_grad:bool", input, size, stride, dtype, device, requires_grad) from None
-    return wrap(out)
+    return placed(wrap(out), layout, pin_memory)
 
 
-def zeros(*args, size=None, dtype=None, device=None, requires_grad=False, out=None):
+def zeros(*args, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
     """A tensor filled with 0.
 
     Args:
@@ -3757,10 +3759,10 @@ def zeros(*args, size=None, dtype=None, device=None, requires_grad=False, out=No
         out = lib.py_zeros(size_c, len(size_c), DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "zeros", "size:i64[] dtype:enum? device:device? requires_grad:bool", size or args, dtype, device, requires_grad) from None
-    return wrap(out)
+    return placed(wrap(out), layout, pin_memory)
 
 
-def ones(*args, size=None, dtype=None, device=None, requires_grad=False, out=None):
+def ones(*args, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
     """A tensor filled with 1.
 
     Args:
@@ -3777,10 +3779,10 @@ def ones(*args, size=None, dtype=None, device=None, requires_grad=False, out=Non
         out = lib.py_ones(size_c, len(size_c), DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "ones", "size:i64[] dtype:enum? device:device? requires_grad:bool", size or args, dtype, device, requires_grad) from None
-    return wrap(out)
+    return placed(wrap(out), layout, pin_memory)
 
 
-def full(size, fill_value, *, dtype=None, device=None, requires_grad=False, out=None):
+def full(size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
     """A tensor filled with one number.
 
     Args:
@@ -3800,10 +3802,10 @@ def full(size, fill_value, *, dtype=None, device=None, requires_grad=False, out=
         out = lib.py_full(size_c, len(size_c), fill_value_kind, fill_value_i, fill_value_f, DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "full", "size:i64[] fill_value:scalar dtype:enum? device:device? requires_grad:bool", size, fill_value, dtype, device, requires_grad) from None
-    return wrap(out)
+    return placed(wrap(out), layout, pin_memory)
 
 
-def arange(start, end, step=1, *, dtype=None, device=None, requires_grad=False, out=None):
+def arange(start, end, step=1, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
     """The values start, start + step, ... before end, 1-d.
 
     Args:
@@ -3825,10 +3827,10 @@ def arange(start, end, step=1, *, dtype=None, device=None, requires_grad=False, 
         out = lib.py_arange(start_kind, start_i, start_f, end_kind, end_i, end_f, step_kind, step_i, step_f, DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "arange", "start:scalar end:scalar step:scalar dtype:enum? device:device? requires_grad:bool", start, end, step, dtype, device, requires_grad) from None
-    return wrap(out)
+    return placed(wrap(out), layout, pin_memory)
 
 
-def linspace(start, end, steps, *, dtype=None, device=None, requires_grad=False, out=None):
+def linspace(start, end, steps, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
     """Evenly spaced values from start to end, both included, 1-d.
 
     Args:
@@ -3848,10 +3850,10 @@ def linspace(start, end, steps, *, dtype=None, device=None, requires_grad=False,
         out = lib.py_linspace(start_kind, start_i, start_f, end_kind, end_i, end_f, steps, DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "linspace", "start:scalar end:scalar steps:i64 dtype:enum? device:device? requires_grad:bool", start, end, steps, dtype, device, requires_grad) from None
-    return wrap(out)
+    return placed(wrap(out), layout, pin_memory)
 
 
-def logspace(start, end, steps, base=10.0, *, dtype=None, device=None, requires_grad=False, out=None):
+def logspace(start, end, steps, base=10.0, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
     """Powers of base whose exponents are evenly spaced from start to end, 1-d.
 
     Args:
@@ -3872,10 +3874,10 @@ def logspace(start, end, steps, base=10.0, *, dtype=None, device=None, requires_
         out = lib.py_logspace(start_kind, start_i, start_f, end_kind, end_i, end_f, steps, base, DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "logspace", "start:scalar end:scalar steps:i64 base:f64 dtype:enum? device:device? requires_grad:bool", start, end, steps, base, dtype, device, requires_grad) from None
-    return wrap(out)
+    return placed(wrap(out), layout, pin_memory)
 
 
-def eye(n, m=None, *, dtype=None, device=None, requires_grad=False, out=None):
+def eye(n, m=None, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
     """A matrix with ones on the diagonal and zeros elsewhere.
 
     Args:
@@ -3892,10 +3894,10 @@ def eye(n, m=None, *, dtype=None, device=None, requires_grad=False, out=None):
         out = lib.py_eye(n, m is not None, 0 if m is None else m, DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "eye", "n:i64 m:i64? dtype:enum? device:device? requires_grad:bool", n, m, dtype, device, requires_grad) from None
-    return wrap(out)
+    return placed(wrap(out), layout, pin_memory)
 
 
-def scalar_tensor(s, *, dtype=None, device=None, requires_grad=False, out=None):
+def scalar_tensor(s, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
     """A 0-d tensor with one number.
 
     Args:
@@ -3912,10 +3914,10 @@ def scalar_tensor(s, *, dtype=None, device=None, requires_grad=False, out=None):
         out = lib.py_scalar_tensor(s_kind, s_i, s_f, DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "scalar_tensor", "s:scalar dtype:enum? device:device? requires_grad:bool", s, dtype, device, requires_grad) from None
-    return wrap(out)
+    return placed(wrap(out), layout, pin_memory)
 
 
-def empty_like(input, *, dtype=None, device=None, requires_grad=False, memory_format=None, out=None):
+def empty_like(input, *, dtype=None, device=None, requires_grad=False, memory_format=None, layout=None, pin_memory=False, out=None):
     """A tensor of the input's shape with arbitrary contents.
 
     Args:
@@ -3931,10 +3933,10 @@ def empty_like(input, *, dtype=None, device=None, requires_grad=False, memory_fo
         out = lib.py_empty_like(input._h, DTYPE[dtype], device_type, device_index, requires_grad, MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         raise complain(error, "empty_like", "input:tensor dtype:enum? device:device? requires_grad:bool memory_format:enum?", input, dtype, device, requires_grad, memory_format) from None
-    return wrap(out)
+    return placed(wrap(out), layout, pin_memory)
 
 
-def zeros_like(input, *, dtype=None, device=None, requires_grad=False, memory_format=None, out=None):
+def zeros_like(input, *, dtype=None, device=None, requires_grad=False, memory_format=None, layout=None, pin_memory=False, out=None):
     """A tensor of the input's shape filled with 0.
 
     Args:
@@ -3950,10 +3952,10 @@ def zeros_like(input, *, dtype=None, device=None, requires_grad=False, memory_fo
         out = lib.py_zeros_like(input._h, DTYPE[dtype], device_type, device_index, requires_grad, MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         raise complain(error, "zeros_like", "input:tensor dtype:enum? device:device? requires_grad:bool memory_format:enum?", input, dtype, device, requires_grad, memory_format) from None
-    return wrap(out)
+    return placed(wrap(out), layout, pin_memory)
 
 
-def ones_like(input, *, dtype=None, device=None, requires_grad=False, memory_format=None, out=None):
+def ones_like(input, *, dtype=None, device=None, requires_grad=False, memory_format=None, layout=None, pin_memory=False, out=None):
     """A tensor of the input's shape filled with 1.
 
     Args:
@@ -3969,10 +3971,10 @@ def ones_like(input, *, dtype=None, device=None, requires_grad=False, memory_for
         out = lib.py_ones_like(input._h, DTYPE[dtype], device_type, device_index, requires_grad, MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         raise complain(error, "ones_like", "input:tensor dtype:enum? device:device? requires_grad:bool memory_format:enum?", input, dtype, device, requires_grad, memory_format) from None
-    return wrap(out)
+    return placed(wrap(out), layout, pin_memory)
 
 
-def full_like(input, fill_value, *, dtype=None, device=None, requires_grad=False, memory_format=None, out=None):
+def full_like(input, fill_value, *, dtype=None, device=None, requires_grad=False, memory_format=None, layout=None, pin_memory=False, out=None):
     """A tensor of the input's shape filled with one number.
 
     Args:
@@ -3990,10 +3992,10 @@ def full_like(input, fill_value, *, dtype=None, device=None, requires_grad=False
         out = lib.py_full_like(input._h, fill_value_kind, fill_value_i, fill_value_f, DTYPE[dtype], device_type, device_index, requires_grad, MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         raise complain(error, "full_like", "input:tensor fill_value:scalar dtype:enum? device:device? requires_grad:bool memory_format:enum?", input, fill_value, dtype, device, requires_grad, memory_format) from None
-    return wrap(out)
+    return placed(wrap(out), layout, pin_memory)
 
 
-def new_empty(input, *args, size=None, dtype=None, device=None, requires_grad=False):
+def new_empty(input, *args, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
     """A tensor with arbitrary contents, of this tensor's dtype and device.
 
     Args:
@@ -4008,10 +4010,10 @@ def new_empty(input, *args, size=None, dtype=None, device=None, requires_grad=Fa
         out = lib.py_new_empty(input._h, size_c, len(size_c), DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "new_empty", "input:tensor size:i64[] dtype:enum? device:device? requires_grad:bool", input, size or args, dtype, device, requires_grad) from None
-    return wrap(out)
+    return placed(wrap(out), layout, pin_memory)
 
 
-def new_zeros(input, *args, size=None, dtype=None, device=None, requires_grad=False):
+def new_zeros(input, *args, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
     """A tensor filled with 0, of this tensor's dtype and device.
 
     Args:
@@ -4026,10 +4028,10 @@ def new_zeros(input, *args, size=None, dtype=None, device=None, requires_grad=Fa
         out = lib.py_new_zeros(input._h, size_c, len(size_c), DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "new_zeros", "input:tensor size:i64[] dtype:enum? device:device? requires_grad:bool", input, size or args, dtype, device, requires_grad) from None
-    return wrap(out)
+    return placed(wrap(out), layout, pin_memory)
 
 
-def new_ones(input, *args, size=None, dtype=None, device=None, requires_grad=False):
+def new_ones(input, *args, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
     """A tensor filled with 1, of this tensor's dtype and device.
 
     Args:
@@ -4044,10 +4046,10 @@ def new_ones(input, *args, size=None, dtype=None, device=None, requires_grad=Fal
         out = lib.py_new_ones(input._h, size_c, len(size_c), DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "new_ones", "input:tensor size:i64[] dtype:enum? device:device? requires_grad:bool", input, size or args, dtype, device, requires_grad) from None
-    return wrap(out)
+    return placed(wrap(out), layout, pin_memory)
 
 
-def new_full(input, size, fill_value, *, dtype=None, device=None, requires_grad=False):
+def new_full(input, size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
     """A tensor filled with one number, of this tensor's dtype and device.
 
     Args:
@@ -4064,7 +4066,7 @@ def new_full(input, size, fill_value, *, dtype=None, device=None, requires_grad=
         out = lib.py_new_full(input._h, size_c, len(size_c), fill_value_kind, fill_value_i, fill_value_f, DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "new_full", "input:tensor size:i64[] fill_value:scalar dtype:enum? device:device? requires_grad:bool", input, size, fill_value, dtype, device, requires_grad) from None
-    return wrap(out)
+    return placed(wrap(out), layout, pin_memory)
 
 
 def from_numbers(data, size=None, *, dtype=None, device=None, requires_grad=False):
@@ -7071,15 +7073,20 @@ def linalg_vander(x, *, N=None, out=None):
     return wrap(out)
 
 
-def mse_loss(input, target, *, reduction='mean', weight=None):
+def mse_loss(input, target, size_average=None, reduce=None, reduction='mean', weight=None):
     """(input - target) squared.
 
     Args:
         target: What they should be.
+        size_average: With reduce, what there was before reduction: whether the mean is
+            taken, not the sum.
+        reduce: Whether the elements' losses are joined.
         reduction: How the elements' losses are joined.
         weight: A factor for each loss, of the input's size, or absent. The mean is
             weighted.
     """
+    if size_average is not None or reduce is not None:
+        reduction = reduction_of(size_average, reduce)
     try:
         out = lib.py_mse_loss(input._h, target._h, REDUCTION[reduction], 0 if weight is None else weight._h)
     except BAD_ARGUMENTS as error:
@@ -7087,15 +7094,20 @@ def mse_loss(input, target, *, reduction='mean', weight=None):
     return wrap(out)
 
 
-def l1_loss(input, target, *, reduction='mean', weight=None):
+def l1_loss(input, target, size_average=None, reduce=None, reduction='mean', weight=None):
     """|input - target|.
 
     Args:
         target: What they should be.
+        size_average: With reduce, what there was before reduction: whether the mean is
+            taken, not the sum.
+        reduce: Whether the elements' losses are joined.
         reduction: How the elements' losses are joined.
         weight: A factor for each loss, of the input's size, or absent. The mean is
             weighted.
     """
+    if size_average is not None or reduce is not None:
+        reduction = reduction_of(size_average, reduce)
     try:
         out = lib.py_l1_loss(input._h, target._h, REDUCTION[reduction], 0 if weight is None else weight._h)
     except BAD_ARGUMENTS as error:
@@ -7103,15 +7115,20 @@ def l1_loss(input, target, *, reduction='mean', weight=None):
     return wrap(out)
 
 
-def smooth_l1_loss(input, target, *, reduction='mean', beta=1.0):
+def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction='mean', beta=1.0):
     """0.5 * d * d / beta where d = |input - target| < beta, d - 0.5 * beta elsewhere (arXiv
     1504.08083).
 
     Args:
         target: What they should be.
+        size_average: With reduce, what there was before reduction: whether the mean is
+            taken, not the sum.
+        reduce: Whether the elements' losses are joined.
         reduction: How the elements' losses are joined.
         beta: Where the parabola becomes a line; 0 is l1_loss.
     """
+    if size_average is not None or reduce is not None:
+        reduction = reduction_of(size_average, reduce)
     try:
         out = lib.py_smooth_l1_loss(input._h, target._h, REDUCTION[reduction], beta)
     except BAD_ARGUMENTS as error:
@@ -7135,14 +7152,19 @@ def huber_loss(input, target, reduction='mean', delta=1.0, weight=None):
     return wrap(out)
 
 
-def kl_div(input, target, *, reduction='mean', log_target=False):
+def kl_div(input, target, size_average=None, reduce=None, reduction='mean', log_target=False):
     """The Kullback-Leibler divergence: target * (log(target) - input).
 
     Args:
         target: Probabilities, or their logarithms.
+        size_average: With reduce, what there was before reduction: whether the mean is
+            taken, not the sum.
+        reduce: Whether the elements' losses are joined.
         reduction: How the elements' losses are joined.
         log_target: Whether the target is logarithms.
     """
+    if size_average is not None or reduce is not None:
+        reduction = reduction_of(size_average, reduce)
     try:
         out = lib.py_kl_div(input._h, target._h, DIVERGENCE_REDUCTION[reduction], log_target)
     except BAD_ARGUMENTS as error:
@@ -7150,7 +7172,7 @@ def kl_div(input, target, *, reduction='mean', log_target=False):
     return wrap(out)
 
 
-def poisson_nll_loss(input, target, log_input=True, full=False, *, eps=1e-08, reduction='mean'):
+def poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=1e-08, reduce=None, reduction='mean'):
     """exp(input) - target * input, or input - target * log(input + eps): the negative
     logarithm of the target's probability.
 
@@ -7158,9 +7180,14 @@ def poisson_nll_loss(input, target, log_input=True, full=False, *, eps=1e-08, re
         target: What was counted.
         log_input: Whether the input is logarithms.
         full: Add Stirling's approximation of log(target!) for targets above 1.
+        size_average: With reduce, what there was before reduction: whether the mean is
+            taken, not the sum.
         eps: Added to the input where its logarithm is taken.
+        reduce: Whether the elements' losses are joined.
         reduction: How the elements' losses are joined.
     """
+    if size_average is not None or reduce is not None:
+        reduction = reduction_of(size_average, reduce)
     try:
         out = lib.py_poisson_nll_loss(input._h, target._h, log_input, full, eps, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
@@ -7188,13 +7215,18 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-06, reduction='mean
     return wrap(out)
 
 
-def soft_margin_loss(input, target, *, reduction='mean'):
+def soft_margin_loss(input, target, size_average=None, reduce=None, reduction='mean'):
     """log(1 + exp(-target * input)).
 
     Args:
         target: 1 or -1.
+        size_average: With reduce, what there was before reduction: whether the mean is
+            taken, not the sum.
+        reduce: Whether the elements' losses are joined.
         reduction: How the elements' losses are joined.
     """
+    if size_average is not None or reduce is not None:
+        reduction = reduction_of(size_average, reduce)
     try:
         out = lib.py_soft_margin_loss(input._h, target._h, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
@@ -7202,15 +7234,20 @@ def soft_margin_loss(input, target, *, reduction='mean'):
     return wrap(out)
 
 
-def hinge_embedding_loss(input, target, margin=1.0, *, reduction='mean'):
+def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=None, reduction='mean'):
     """input where target is 1, max(0, margin - input) where it is -1; both where it is
     neither.
 
     Args:
         target: 1 of things that are alike, -1 of others.
         margin: The distance from which on others cost nothing.
+        size_average: With reduce, what there was before reduction: whether the mean is
+            taken, not the sum.
+        reduce: Whether the elements' losses are joined.
         reduction: How the elements' losses are joined.
     """
+    if size_average is not None or reduce is not None:
+        reduction = reduction_of(size_average, reduce)
     try:
         out = lib.py_hinge_embedding_loss(input._h, target._h, margin, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
@@ -7218,7 +7255,7 @@ def hinge_embedding_loss(input, target, margin=1.0, *, reduction='mean'):
     return wrap(out)
 
 
-def margin_ranking_loss(input1, input2, target, margin=0.0, *, reduction='mean'):
+def margin_ranking_loss(input1, input2, target, margin=0.0, size_average=None, reduce=None, reduction='mean'):
     """max(0, -target * (input1 - input2) + margin).
 
     Args:
@@ -7226,8 +7263,13 @@ def margin_ranking_loss(input1, input2, target, margin=0.0, *, reduction='mean')
         input2: What they are compared with.
         target: 1 where input1 should be larger, -1 where input2 should.
         margin: By how much.
+        size_average: With reduce, what there was before reduction: whether the mean is
+            taken, not the sum.
+        reduce: Whether the elements' losses are joined.
         reduction: How the elements' losses are joined.
     """
+    if size_average is not None or reduce is not None:
+        reduction = reduction_of(size_average, reduce)
     try:
         out = lib.py_margin_ranking_loss(input1._h, input2._h, target._h, margin, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
@@ -7235,7 +7277,7 @@ def margin_ranking_loss(input1, input2, target, margin=0.0, *, reduction='mean')
     return wrap(out)
 
 
-def cosine_embedding_loss(input1, input2, target, margin=0.0, *, reduction='mean'):
+def cosine_embedding_loss(input1, input2, target, margin=0.0, size_average=None, reduce=None, reduction='mean'):
     """1 - cos where target is 1, max(0, cos - margin) where it is -1, cos being that of the
     angle between the two.
 
@@ -7244,8 +7286,13 @@ def cosine_embedding_loss(input1, input2, target, margin=0.0, *, reduction='mean
         input2: What they are compared with.
         target: 1 of vectors that are alike, -1 of others: [batch] or [].
         margin: The cosine up to which others cost nothing.
+        size_average: With reduce, what there was before reduction: whether the mean is
+            taken, not the sum.
+        reduce: Whether the elements' losses are joined.
         reduction: How the elements' losses are joined.
     """
+    if size_average is not None or reduce is not None:
+        reduction = reduction_of(size_average, reduce)
     try:
         out = lib.py_cosine_embedding_loss(input1._h, input2._h, target._h, margin, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
@@ -7253,7 +7300,7 @@ def cosine_embedding_loss(input1, input2, target, margin=0.0, *, reduction='mean
     return wrap(out)
 
 
-def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2.0, eps=1e-06, swap=False, *, reduction='mean'):
+def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2.0, eps=1e-06, swap=False, size_average=None, reduce=None, reduction='mean'):
     """max(0, margin + distance(anchor, positive) - distance(anchor, negative)).
 
     Args:
@@ -7264,8 +7311,13 @@ def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2.0, eps=1e-06
         p: Which norm of the difference is the distance.
         eps: Added to the differences.
         swap: Take the negative's distance from the positive where that is less.
+        size_average: With reduce, what there was before reduction: whether the mean is
+            taken, not the sum.
+        reduce: Whether the elements' losses are joined.
         reduction: How the elements' losses are joined.
     """
+    if size_average is not None or reduce is not None:
+        reduction = reduction_of(size_average, reduce)
     try:
         out = lib.py_triplet_margin_loss(anchor._h, positive._h, negative._h, margin, p, eps, swap, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
@@ -7273,7 +7325,7 @@ def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2.0, eps=1e-06
     return wrap(out)
 
 
-def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, *, reduction='mean'):
+def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction='mean'):
     """The mean over the classes of weight[target] * max(0, margin - input[target] +
     input[class])^p, without the term of the target itself.
 
@@ -7282,8 +7334,13 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, *, reduction=
         p: 1 or 2: the power of each term.
         margin: By how much the target's score should be the largest.
         weight: A factor for each target class, or absent.
+        size_average: With reduce, what there was before reduction: whether the mean is
+            taken, not the sum.
+        reduce: Whether the elements' losses are joined.
         reduction: How the elements' losses are joined.
     """
+    if size_average is not None or reduce is not None:
+        reduction = reduction_of(size_average, reduce)
     try:
         out = lib.py_multi_margin_loss(input._h, target._h, p, margin, 0 if weight is None else weight._h, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
@@ -7291,14 +7348,19 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, *, reduction=
     return wrap(out)
 
 
-def multilabel_margin_loss(input, target, *, reduction='mean'):
+def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction='mean'):
     """The sum of max(0, 1 - (input[target] - input[other])) over all targets and all other
     classes, over the number of classes.
 
     Args:
         target: int64 classes, of the input's size: those before the first -1 count.
+        size_average: With reduce, what there was before reduction: whether the mean is
+            taken, not the sum.
+        reduce: Whether the elements' losses are joined.
         reduction: How the elements' losses are joined.
     """
+    if size_average is not None or reduce is not None:
+        reduction = reduction_of(size_average, reduce)
     try:
         out = lib.py_multilabel_margin_loss(input._h, target._h, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
@@ -7306,14 +7368,19 @@ def multilabel_margin_loss(input, target, *, reduction='mean'):
     return wrap(out)
 
 
-def multilabel_soft_margin_loss(input, target, weight=None, *, reduction='mean'):
+def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, reduction='mean'):
     """The mean over the classes of binary_cross_entropy_with_logits.
 
     Args:
         target: 0 or 1 for each class.
         weight: A factor for each class (it broadcasts), or absent.
+        size_average: With reduce, what there was before reduction: whether the mean is
+            taken, not the sum.
+        reduce: Whether the elements' losses are joined.
         reduction: How the elements' losses are joined.
     """
+    if size_average is not None or reduce is not None:
+        reduction = reduction_of(size_average, reduce)
     try:
         out = lib.py_multilabel_soft_margin_loss(input._h, target._h, 0 if weight is None else weight._h, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
@@ -7321,15 +7388,20 @@ def multilabel_soft_margin_loss(input, target, weight=None, *, reduction='mean')
     return wrap(out)
 
 
-def nll_loss(input, target, weight=None, *, ignore_index=-100, reduction='mean'):
+def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean'):
     """Negative log-likelihood: -weight[target] * input[target].
 
     Args:
         target: int64 classes [batch, ...].
         weight: A factor for each class, or absent. The mean is weighted.
+        size_average: With reduce, what there was before reduction: whether the mean is
+            taken, not the sum.
         ignore_index: A target that counts nothing.
+        reduce: Whether the elements' losses are joined.
         reduction: How the elements' losses are joined.
     """
+    if size_average is not None or reduce is not None:
+        reduction = reduction_of(size_average, reduce)
     try:
         out = lib.py_nll_loss(input._h, target._h, 0 if weight is None else weight._h, ignore_index, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
@@ -7360,16 +7432,21 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
     return wrap(out)
 
 
-def cross_entropy(input, target, weight=None, *, ignore_index=-100, reduction='mean', label_smoothing=0.0):
+def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean', label_smoothing=0.0):
     """Negative log-likelihood of log_softmax(input) over dimension 1.
 
     Args:
         target: int64 classes [batch, ...], or probabilities of the input's shape.
         weight: A factor for each class, or absent. The mean is weighted.
+        size_average: With reduce, what there was before reduction: whether the mean is
+            taken, not the sum.
         ignore_index: A target class that counts nothing.
+        reduce: Whether the elements' losses are joined.
         reduction: How the elements' losses are joined.
         label_smoothing: The share of the uniform distribution in the target, in [0, 1].
     """
+    if size_average is not None or reduce is not None:
+        reduction = reduction_of(size_average, reduce)
     try:
         out = lib.py_cross_entropy(input._h, target._h, 0 if weight is None else weight._h, ignore_index, REDUCTION[reduction], label_smoothing)
     except BAD_ARGUMENTS as error:
@@ -7377,7 +7454,7 @@ def cross_entropy(input, target, weight=None, *, ignore_index=-100, reduction='m
     return wrap(out)
 
 
-def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weight=None, reduction='mean', ignore_index=None, label_smoothing=0.0):
+def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weight=None, reduction='mean', ignore_index=None, label_smoothing=0.0, options=None):
     """cross_entropy of linear(input, linear_weight, linear_bias). Where there are more classes
     than features, rows are computed in chunks, and the logits [batch, classes] never held
     at once.
@@ -7390,6 +7467,7 @@ def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weig
         reduction: How the elements' losses are joined.
         ignore_index: A target class that counts nothing; absent: -100.
         label_smoothing: The share of the uniform distribution in the target, in [0, 1].
+        options: PyTorch's settings of the chunks; they change nothing.
     """
     try:
         out = lib.py_linear_cross_entropy(input._h, linear_weight._h, target._h, 0 if linear_bias is None else linear_bias._h, 0 if weight is None else weight._h, REDUCTION[reduction], ignore_index is not None, 0 if ignore_index is None else ignore_index, label_smoothing)
@@ -7398,14 +7476,19 @@ def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weig
     return wrap(out)
 
 
-def binary_cross_entropy(input, target, weight=None, *, reduction='mean'):
+def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction='mean'):
     """-(target * log(input) + (1 - target) * log(1 - input)); logarithms are bounded by -100.
 
     Args:
         target: Probabilities of the same shape.
         weight: A factor for each element (it broadcasts), or absent.
+        size_average: With reduce, what there was before reduction: whether the mean is
+            taken, not the sum.
+        reduce: Whether the elements' losses are joined.
         reduction: How the elements' losses are joined.
     """
+    if size_average is not None or reduce is not None:
+        reduction = reduction_of(size_average, reduce)
     try:
         out = lib.py_binary_cross_entropy(input._h, target._h, 0 if weight is None else weight._h, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
@@ -7413,15 +7496,20 @@ def binary_cross_entropy(input, target, weight=None, *, reduction='mean'):
     return wrap(out)
 
 
-def binary_cross_entropy_with_logits(input, target, weight=None, *, reduction='mean', pos_weight=None):
+def binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, reduction='mean', pos_weight=None):
     """binary_cross_entropy of sigmoid(input), without overflow.
 
     Args:
         target: Probabilities of the same shape.
         weight: A factor for each element (it broadcasts), or absent.
+        size_average: With reduce, what there was before reduction: whether the mean is
+            taken, not the sum.
+        reduce: Whether the elements' losses are joined.
         reduction: How the elements' losses are joined.
         pos_weight: A factor for the positive part (it broadcasts), or absent.
     """
+    if size_average is not None or reduce is not None:
+        reduction = reduction_of(size_average, reduce)
     try:
         out = lib.py_binary_cross_entropy_with_logits(input._h, target._h, 0 if weight is None else weight._h, REDUCTION[reduction], 0 if pos_weight is None else pos_weight._h)
     except BAD_ARGUMENTS as error:
@@ -10848,7 +10936,7 @@ def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
     return wrap(out)
 
 
-def max_pool1d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):
+def max_pool1d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
     """Maximum of each window, and where it is: -1 of a window that holds padding alone, as
     dilated ones may.
 
@@ -10858,6 +10946,7 @@ def max_pool1d_with_indices(input, kernel_size, stride=None, padding=0, dilation
         padding: Padding that never wins: at most half of the window.
         dilation: Distance of two elements of a window.
         ceil_mode: Whether windows may hang over the end.
+        return_indices: Changes nothing: the indices are given back.
 
     Returns:
         The maxima, and their positions in the length (int64).
@@ -10923,7 +11012,7 @@ def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
     return wrap(out)
 
 
-def max_pool2d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):
+def max_pool2d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
     """Maximum of each window, and where it is: -1 of a window that holds padding alone, as
     dilated ones may.
 
@@ -10933,6 +11022,7 @@ def max_pool2d_with_indices(input, kernel_size, stride=None, padding=0, dilation
         padding: Padding that never wins: at most half of the window.
         dilation: Distance of two elements of a window.
         ceil_mode: Whether windows may hang over the end.
+        return_indices: Changes nothing: the indices are given back.
 
     Returns:
         The maxima, and their positions in the flattened height x width (int64).
@@ -10997,7 +11087,7 @@ def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
     return wrap(out)
 
 
-def max_pool3d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):
+def max_pool3d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
     """Maximum of each window, and where it is: -1 of a window that holds padding alone, as
     dilated ones may.
 
@@ -11007,6 +11097,7 @@ def max_pool3d_with_indices(input, kernel_size, stride=None, padding=0, dilation
         padding: Padding that never wins: at most half of the window.
         dilation: Distance of two elements of a window.
         ceil_mode: Whether windows may hang over the end.
+        return_indices: Changes nothing: the indices are given back.
 
     Returns:
         The maxima, and their positions in the flattened depth x height x width (int64).
@@ -11333,7 +11424,7 @@ def fractional_max_pool2d(input, kernel_size, output_size=None, output_ratio=Non
     return wrap(out)
 
 
-def fractional_max_pool2d_with_indices(input, kernel_size, output_size=None, output_ratio=None, random_samples=None):
+def fractional_max_pool2d_with_indices(input, kernel_size, output_size=None, output_ratio=None, random_samples=None, return_indices=True):
     """fractional_max_pool2d, and where the maxima are, as max_pool2d_with_indices gives them.
 
     Args:
@@ -11343,6 +11434,7 @@ def fractional_max_pool2d_with_indices(input, kernel_size, output_size=None, out
             stands for all of them.
         random_samples: [batch, channels, 2] in [0, 1): where the windows lie; absent:
             drawn.
+        return_indices: Changes nothing: the indices are given back.
     """
     try:
         kernel_size_c = int_list(kernel_size, 2)
@@ -11380,7 +11472,7 @@ def fractional_max_pool3d(input, kernel_size, output_size=None, output_ratio=Non
     return wrap(out)
 
 
-def fractional_max_pool3d_with_indices(input, kernel_size, output_size=None, output_ratio=None, random_samples=None):
+def fractional_max_pool3d_with_indices(input, kernel_size, output_size=None, output_ratio=None, random_samples=None, return_indices=True):
     """fractional_max_pool3d, and where the maxima are, as max_pool3d_with_indices gives them.
 
     Args:
@@ -11390,6 +11482,7 @@ def fractional_max_pool3d_with_indices(input, kernel_size, output_size=None, out
             stands for all of them.
         random_samples: [batch, channels, 3] in [0, 1): where the windows lie; absent:
             drawn.
+        return_indices: Changes nothing: the indices are given back.
     """
     try:
         kernel_size_c = int_list(kernel_size, 3)
@@ -11445,7 +11538,7 @@ def profiler_range_end():
         raise fail()
 
 
-def rand(*args, size=None, generator=None, dtype=None, device=None, requires_grad=False, out=None):
+def rand(*args, size=None, generator=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
     """Uniform numbers in [0, 1).
 
     Args:
@@ -11463,10 +11556,10 @@ def rand(*args, size=None, generator=None, dtype=None, device=None, requires_gra
         out = lib.py_rand(size_c, len(size_c), 0 if generator is None else generator._h, DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "rand", "size:i64[] generator:handle? dtype:enum? device:device? requires_grad:bool", size or args, generator, dtype, device, requires_grad) from None
-    return wrap(out)
+    return placed(wrap(out), layout, pin_memory)
 
 
-def randn(*args, size=None, generator=None, dtype=None, device=None, requires_grad=False, out=None):
+def randn(*args, size=None, generator=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
     """Normal numbers with mean 0 and variance 1.
 
     Args:
@@ -11484,10 +11577,10 @@ def randn(*args, size=None, generator=None, dtype=None, device=None, requires_gr
         out = lib.py_randn(size_c, len(size_c), 0 if generator is None else generator._h, DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "randn", "size:i64[] generator:handle? dtype:enum? device:device? requires_grad:bool", size or args, generator, dtype, device, requires_grad) from None
-    return wrap(out)
+    return placed(wrap(out), layout, pin_memory)
 
 
-def randint(low, high, size, *, generator=None, dtype=None, device=None, requires_grad=False, out=None):
+def randint(low, high, size, *, generator=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
     """Uniform integers in [low, high).
 
     Args:
@@ -11507,10 +11600,10 @@ def randint(low, high, size, *, generator=None, dtype=None, device=None, require
         out = lib.py_randint(low, high, size_c, len(size_c), 0 if generator is None else generator._h, DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "randint", "low:i64 high:i64 size:i64[] generator:handle? dtype:enum? device:device? requires_grad:bool", low, high, size, generator, dtype, device, requires_grad) from None
-    return wrap(out)
+    return placed(wrap(out), layout, pin_memory)
 
 
-def randperm(n, *, generator=None, dtype=None, device=None, requires_grad=False, out=None):
+def randperm(n, *, generator=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
     """The integers from 0 to n - 1 in random order.
 
     Args:
@@ -11527,10 +11620,10 @@ def randperm(n, *, generator=None, dtype=None, device=None, requires_grad=False,
         out = lib.py_randperm(n, 0 if generator is None else generator._h, DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "randperm", "n:i64 generator:handle? dtype:enum? device:device? requires_grad:bool", n, generator, dtype, device, requires_grad) from None
-    return wrap(out)
+    return placed(wrap(out), layout, pin_memory)
 
 
-def rand_like(input, *, generator=None, dtype=None, device=None, requires_grad=False, memory_format=None, out=None):
+def rand_like(input, *, generator=None, dtype=None, device=None, requires_grad=False, memory_format=None, layout=None, pin_memory=False, out=None):
     """Uniform numbers in [0, 1), in the input's shape.
 
     Args:
@@ -11547,10 +11640,10 @@ def rand_like(input, *, generator=None, dtype=None, device=None, requires_grad=F
         out = lib.py_rand_like(input._h, 0 if generator is None else generator._h, DTYPE[dtype], device_type, device_index, requires_grad, MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         raise complain(error, "rand_like", "input:tensor generator:handle? dtype:enum? device:device? requires_grad:bool memory_format:enum?", input, generator, dtype, device, requires_grad, memory_format) from None
-    return wrap(out)
+    return placed(wrap(out), layout, pin_memory)
 
 
-def randn_like(input, *, generator=None, dtype=None, device=None, requires_grad=False, memory_format=None, out=None):
+def randn_like(input, *, generator=None, dtype=None, device=None, requires_grad=False, memory_format=None, layout=None, pin_memory=False, out=None):
     """Normal numbers, in the input's shape.
 
     Args:
@@ -11567,10 +11660,10 @@ def randn_like(input, *, generator=None, dtype=None, device=None, requires_grad=
         out = lib.py_randn_like(input._h, 0 if generator is None else generator._h, DTYPE[dtype], device_type, device_index, requires_grad, MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         raise complain(error, "randn_like", "input:tensor generator:handle? dtype:enum? device:device? requires_grad:bool memory_format:enum?", input, generator, dtype, device, requires_grad, memory_format) from None
-    return wrap(out)
+    return placed(wrap(out), layout, pin_memory)
 
 
-def randint_like(input, low, high, *, generator=None, dtype=None, device=None, requires_grad=False, memory_format=None, out=None):
+def randint_like(input, low, high, *, generator=None, dtype=None, device=None, requires_grad=False, memory_format=None, layout=None, pin_memory=False, out=None):
     """Uniform integers in [low, high), in the input's shape.
 
     Args:
@@ -11589,7 +11682,7 @@ def randint_like(input, low, high, *, generator=None, dtype=None, device=None, r
         out = lib.py_randint_like(input._h, low, high, 0 if generator is None else generator._h, DTYPE[dtype], device_type, device_index, requires_grad, MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         raise complain(error, "randint_like", "input:tensor low:i64 high:i64 generator:handle? dtype:enum? device:device? requires_grad:bool memory_format:enum?", input, low, high, generator, dtype, device, requires_grad, memory_format) from None
-    return wrap(out)
+    return placed(wrap(out), layout, pin_memory)
 
 
 def bernoulli(input, *, generator=None, out=None):

@@ -9,11 +9,10 @@ from ._tensor_type import TensorBase
 from .linalg import _order_of
 
 
-def arange(start=0, end=None, step=1, *, dtype=None, device=None, requires_grad=False, out=None):
+def arange(start=0, end=None, step=1, **options):
     """arange(end), arange(start, end), arange(start, end, step)."""
     if end is None:
         start, end = 0, start
-    options = {"dtype": dtype, "device": device, "requires_grad": requires_grad, "out": out}
     return _ops.arange(start, end, step, **options)
 
 
@@ -325,8 +324,10 @@ def _subscripts(numbers) -> str:
     return "".join(letters)
 
 
-def tensordot(a, b, dims=2):
+def tensordot(a, b, dims=2, out=None):
     """tensordot over so many dimensions, or over two lists of them."""
+    if out is not None:
+        return into(out, tensordot, a, b, dims)
     if isinstance(dims, TensorBase):
         dims = dims.tolist()
     if not isinstance(dims, (list, tuple)):

@@ -9,12 +9,13 @@ import gc
 import itertools
 import os
 import threading
+import warnings
 from operator import itemgetter
 
 from . import _enums
 from ._native import ffi, lib
 from ._tensor_type import Callback, TensorBase, on_collection, wrap
-from ._types import device
+from ._types import device, layout
 
 NULL = ffi.NULL
 ffi_new = ffi.new
@@ -261,9 +262,33 @@ def int_list(x, count: int) -> tuple | list:
     return (x,) * count if hasattr(x, "__index__") or not count else tuple(x)
 
 
+def reduction_of(size_average: bool | None, reduce: bool | None) -> str:
+    """The `reduction` that these two older arguments of losses mean, with PyTorch's warning."""
+    means = size_average is None or size_average
+    joins = reduce is None or reduce
+    word = ("mean" if means else "sum") if joins else "none"
+    warnings.warn(
+        f"size_average and reduce args will be deprecated, please use reduction='{word}' instead.",
+        stacklevel=3,
+    )
+    return word
+
+
 def all_between(x: float | tuple, low: float, high: float) -> bool:
     """Whether that holds for a number, or for all of a list."""
     return all(low < n < high for n in (x if isinstance(x, _SEQUENCE) else (x,)))
+
+
+def placed(x, where: layout | None, pin_memory: bool):
+    """A new tensor as its maker was told to lay it: strided, the only layout; perhaps in page-locked memory."""
+    if where is not None and not isinstance(where, layout):
+        raise TypeError(f"argument 'layout' must be torch.layout, not {type(where).__name__}")
+    if not pin_memory:
+        return x
+    from . import _ops
+
+    pinned = _ops.tensor_pin_memory(_ops.detach(x))
+    return _ops.tensor_requires_grad_(pinned, x.requires_grad)
 
 
 def optional_ints(x, count: int):

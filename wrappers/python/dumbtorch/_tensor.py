@@ -6,7 +6,7 @@ from copy import deepcopy
 
 from . import _indexing, _numpy, _ops, _overloads
 from ._native import lib
-from ._runtime import check, fail, number_like, wrap
+from ._runtime import check, fail, number_like, placed, wrap
 from ._tensor_names import TensorNames
 from ._tensor_type import Callback, TensorBase, adopt, install, own, to_capsule
 from ._types import (
@@ -354,12 +354,14 @@ class Tensor(TensorNames):
 
     # ---- new tensors like this one
 
-    def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False) -> Tensor:
+    def new_tensor(
+        self, data, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False
+    ) -> Tensor:
         """torch.tensor with this tensor's dtype and device as defaults."""
         from ._creation import tensor
 
-        return tensor(data, dtype=dtype or self.dtype, device=device or self.device,
-                      requires_grad=requires_grad)  # fmt: skip
+        place = {"dtype": dtype or self.dtype, "device": device or self.device}
+        return placed(tensor(data, requires_grad=requires_grad, **place), layout, pin_memory)
 
 
 # The names of these types are methods of Tensor above.

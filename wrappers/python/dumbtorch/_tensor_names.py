@@ -5,10 +5,12 @@ from __future__ import annotations
 import mmap
 import weakref
 
-from . import _fill, _of_complex, _ops
+from . import _fill, _missing, _of_complex, _ops
 from ._native import lib
 from ._tensor_type import TensorBase, adopt
-from ._types import layout, strided
+from ._types import channels_last, contiguous_format, layout, strided
+
+_FORMATS = (contiguous_format, channels_last)
 
 
 class TensorNames(TensorBase):
@@ -69,9 +71,29 @@ class TensorNames(TensorBase):
         """Number of dimensions."""
         return self.ndim
 
-    def dim_order(self) -> tuple:
-        """The dimensions from the outermost in memory to the innermost."""
+    def dim_order(self, *, ambiguity_check=False) -> tuple:
+        """The dimensions from the outermost in memory to the innermost; if that is asked, an error where another
+        order would do, or where not exactly one of a list of memory formats fits."""
         strides = self.stride()
+        is_list = isinstance(ambiguity_check, (list, tuple))
+        if not is_list and not isinstance(ambiguity_check, bool):
+            raise TypeError(
+                "The ambiguity_check argument must be a bool or a list of memory formats."
+            )
+        several = (
+            1 in self.shape
+            or 0 in strides
+            or any(a == b for a, b in zip(strides, strides[1:], strict=False))
+        )
+
+        def fitting(formats) -> int:
+            return sum(self.is_contiguous(memory_format=f) for f in formats)
+
+        is_one = is_list and fitting(ambiguity_check) == 1 == fitting(_FORMATS)
+        if ambiguity_check is not False and several and not is_one:
+            raise RuntimeError(
+                "The tensor does not have unique dim order, or cannot map to exact one of the given memory formats."
+            )
         return tuple(sorted(range(self.ndim), key=lambda d: -strides[d]))
 
     def sparse_dim(self) -> int:
@@ -213,3 +235,6 @@ def _elementwise(name: str, x, function, others: tuple):
     values = [function(*numbers) for numbers in zip(_ops.flatten(x).tolist(), *rows, strict=True)]
     _ops.copy_(x, _ops.reshape(tensor(values, dtype=x.dtype, device=x.device), x.shape))
     return x
+
+
+_missing.install(TensorNames)

@@ -10,11 +10,13 @@ import functools
 import threading
 from contextlib import contextmanager
 
-from . import _ops
+from . import _missing, _ops
 from ._tensor_type import TensorBase
 from .autograd.functional import _gradients, _zeros_that_require_grad
 from .autograd.grad_mode import enable_grad
 from .utils._pytree import tree_flatten, tree_map, tree_unflatten
+
+__getattr__ = _missing.getattr_of(__name__)
 
 __all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp",
            "stack_module_state", "value_and_grad", "vjp", "vmap"]  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import _ops
+from .. import _missing, _ops
 from .._tensor_type import TensorBase
 from . import forward_ad, functional, graph
 from .anomaly import detect_anomaly, set_detect_anomaly
@@ -17,6 +17,8 @@ from .grad_mode import (
 )
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck
 from .variable import Variable
+
+__getattr__ = _missing.getattr_of(__name__)
 
 __all__ = [
     "Function", "GradcheckError", "Variable", "backward", "detect_anomaly", "enable_grad", "forward_ad",

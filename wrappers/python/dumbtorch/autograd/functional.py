@@ -3,9 +3,11 @@ themselves."""
 
 from __future__ import annotations
 
-from .. import _ops
+from .. import _missing, _ops
 from .._tensor_type import TensorBase
 from .grad_mode import enable_grad
+
+__getattr__ = _missing.getattr_of(__name__)
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 

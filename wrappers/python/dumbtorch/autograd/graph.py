@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .. import _ops
+from .. import _missing, _ops
 from .._tensor import GradFn as Node
+
+__getattr__ = _missing.getattr_of(__name__)
 
 
 class GradientEdge(NamedTuple):

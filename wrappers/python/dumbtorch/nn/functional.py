@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 from .. import _missing, _ops, _overloads
+from .._out import into
 
 __getattr__ = _missing.getattr_of(__name__)
 
@@ -155,13 +156,36 @@ def interpolate(
     )
 
 
+def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
+    """The older name of interpolate."""
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(input, size=None, scale_factor=None):
+    """interpolate to the nearest element."""
+    return interpolate(input, size, scale_factor, "nearest")
+
+
+def upsample_bilinear(input, size=None, scale_factor=None):
+    """interpolate in two dimensions, with the corners' centres aligned."""
+    return interpolate(input, size, scale_factor, "bilinear", align_corners=True)
+
+
+def conv_tbc(input, weight, bias, pad=0):
+    """conv1d of [length, batch, channels], with a weight [width, in, out]."""
+    out = _ops.conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, 1, pad)
+    return out.permute(2, 0, 1)
+
+
 def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     """The windows of images as columns."""
     return _ops.im2col(input, kernel_size, dilation, padding, stride)
 
 
-def normalize(input, p=2.0, dim=1, eps=1e-12):
+def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
     """input / max(norm(input), eps) along a dimension."""
+    if out is not None:
+        return into(out, normalize, input, p, dim, eps)
     size = _overloads.norm(input, p, dim, True)
     return input / _ops.clamp_min(size, eps).expand_as(input)
 

@@ -3,10 +3,16 @@
 from . import batchnorm as batchnorm
 from . import layers, lazy
 from .activation import MultiheadAttention
+from .adaptive import AdaptiveLogSoftmaxWithLoss
+from .batchnorm import SyncBatchNorm
 from .container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from .layers import *  # noqa: F403
 from .lazy import *  # noqa: F403
-from .loss import TripletMarginWithDistanceLoss
+from .loss import (
+    LinearCrossEntropyLoss,
+    LinearCrossEntropyOptions,
+    TripletMarginWithDistanceLoss,
+)
 from .module import Module
 from .rnn import GRU, LSTM, RNN, RNNBase
 from .transformer import (
@@ -18,9 +24,10 @@ from .transformer import (
 )
 
 __all__ = [
-    "GRU", "LSTM", "Module", "ModuleDict", "ModuleList", "MultiheadAttention", "ParameterDict",
-    "ParameterList", "RNN", "RNNBase", "Sequential", "Transformer", "TransformerDecoder",
-    "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer",
-    "TripletMarginWithDistanceLoss",
+    "AdaptiveLogSoftmaxWithLoss", "GRU", "LSTM", "LinearCrossEntropyLoss",
+    "LinearCrossEntropyOptions", "Module", "ModuleDict", "ModuleList", "MultiheadAttention",
+    "ParameterDict", "ParameterList", "RNN", "RNNBase", "Sequential", "SyncBatchNorm",
+    "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",
+    "TransformerEncoderLayer", "TripletMarginWithDistanceLoss",
 ]  # fmt: skip
 __all__ += layers.__all__ + lazy.__all__

@@ -29,6 +29,23 @@ class _BatchNorm(metaclass=_Group):
     _members = BatchNorm1d, BatchNorm2d, BatchNorm3d
 
 
+class SyncBatchNorm:
+    """Not supported: its statistics are those of several processes."""
+
+    _REFUSAL = (
+        "SyncBatchNorm: programs run in one process, where BatchNorm's statistics are the same"
+    )
+
+    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True,
+                 process_group=None, device=None, dtype=None, *, bias=True):  # fmt: skip
+        raise NotImplementedError(self._REFUSAL)
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module, process_group=None):
+        """Not supported."""
+        raise NotImplementedError(cls._REFUSAL)
+
+
 class _NormBase(metaclass=_Group):
     """The layers with running statistics."""
 

@@ -4,7 +4,7 @@
 import math
 
 from ... import _ops
-from ..._runtime import all_between, int_list
+from ..._runtime import all_between, int_list, reduction_of
 from ...autograd.grad_mode import no_grad
 from .. import functional
 from ..parameter import Parameter
@@ -1602,13 +1602,19 @@ class Hardtanh(Module):
         min_val: The lower bound.
         max_val: The upper bound.
         inplace: Write the result into the input.
+        min_value: Another name of min_val.
+        max_value: Another name of max_val.
     """
 
-    def __init__(self, min_val=-1.0, max_val=1.0, inplace=False):
+    def __init__(self, min_val=-1.0, max_val=1.0, inplace=False, min_value=None, max_value=None):
         super().__init__()
+        min_val = min_val if (min_value is None) else min_value
+        max_val = max_val if (max_value is None) else max_value
         self.min_val = min_val
         self.max_val = max_val
         self.inplace = inplace
+        self.min_value = min_value
+        self.max_value = max_value
 
     def forward(self, input):
         return _ops.hardtanh_(input, self.min_val, self.max_val) if self.inplace else _ops.hardtanh(input, self.min_val, self.max_val)
@@ -1901,12 +1907,12 @@ class Softmin(Module):
         dim: The dimension.
     """
 
-    def __init__(self, dim):
+    def __init__(self, dim=None):
         super().__init__()
         self.dim = dim
 
     def forward(self, input):
-        return _ops.softmin(input, self.dim)
+        return functional.softmin(input, self.dim)
 
     def extra_repr(self):
         return f"dim={self.dim}"
@@ -1919,12 +1925,12 @@ class Softmax(Module):
         dim: The dimension.
     """
 
-    def __init__(self, dim):
+    def __init__(self, dim=None):
         super().__init__()
         self.dim = dim
 
     def forward(self, input):
-        return _ops.softmax(input, self.dim)
+        return functional.softmax(input, self.dim)
 
     def extra_repr(self):
         return f"dim={self.dim}"
@@ -1949,12 +1955,12 @@ class LogSoftmax(Module):
         dim: The dimension.
     """
 
-    def __init__(self, dim):
+    def __init__(self, dim=None):
         super().__init__()
         self.dim = dim
 
     def forward(self, input):
-        return _ops.log_softmax(input, self.dim)
+        return functional.log_softmax(input, self.dim)
 
     def extra_repr(self):
         return f"dim={self.dim}"
@@ -1964,11 +1970,16 @@ class MSELoss(Module):
     """(input - target) squared.
 
     Args:
+        size_average: With reduce, what there was before reduction: whether the mean is
+            taken, not the sum.
+        reduce: Whether the elements' losses are joined.
         reduction: How the elements' losses are joined.
     """
 
-    def __init__(self, reduction='mean'):
+    def __init__(self, size_average=None, reduce=None, reduction='mean'):
         super().__init__()
+        if size_average is not None or reduce is not None:
+            reduction = reduction_of(size_average, reduce)
         self.reduction = reduction
 
     def forward(self, input, target):
@@ -1979,11 +1990,16 @@ class L1Loss(Module):
     """|input - target|.
 
     Args:
+        size_average: With reduce, what there was before reduction: whether the mean is
+            taken, not the sum.
+        reduce: Whether the elements' losses are joined.
         reduction: How the elements' losses are joined.
     """
 
-    def __init__(self, reduction='mean'):
+    def __init__(self, size_average=None, reduce=None, reduction='mean'):
         super().__init__()
+        if size_average is not None or reduce is not None:
+            reduction = reduction_of(size_average, reduce)
         self.reduction = reduction
 
     def forward(self, input, target):
@@ -1995,12 +2011,17 @@ class NLLLoss(Module):
 
     Args:
         weight: A factor for each class, or absent.
+        size_average: With reduce, what there was before reduction: whether the mean is
+            taken, not the sum.
         ignore_index: A target that counts nothing.
+        reduce: Whether the elements' losses are joined.
         reduction: How the elements' losses are joined.
     """
 
-    def __init__(self, weight=None, ignore_index=-100, reduction='mean'):
+    def __init__(self, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean'):
         super().__init__()
+        if size_average is not None or reduce is not None:
+            reduction = reduction_of(size_average, reduce)
         self.register_buffer("weight", weight)
         self.ignore_index = ignore_index
         self.reduction = reduction
@@ -2015,13 +2036,18 @@ class CrossEntropyLoss(Module):
 
     Args:
         weight: A factor for each class, or absent.
+        size_average: With reduce, what there was before reduction: whether the mean is
+            taken, not the sum.
         ignore_index: A target that counts nothing.
+        reduce: Whether the elements' losses are joined.
         reduction: How the elements' losses are joined.
         label_smoothing: The share of the uniform distribution in the target.
     """
 
-    def __init__(self, weight=None, ignore_index=-100, reduction='mean', label_smoothing=0.0):
+    def __init__(self, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean', label_smoothing=0.0):
         super().__init__()
+        if size_average is not None or reduce is not None:
+            reduction = reduction_of(size_average, reduce)
         self.register_buffer("weight", weight)
         self.ignore_index = ignore_index
         self.reduction = reduction
@@ -2037,11 +2063,16 @@ class BCELoss(Module):
 
     Args:
         weight: A factor for each element, or absent.
+        size_average: With reduce, what there was before reduction: whether the mean is
+            taken, not the sum.
+        reduce: Whether the elements' losses are joined.
         reduction: How the elements' losses are joined.
     """
 
-    def __init__(self, weight=None, reduction='mean'):
+    def __init__(self, weight=None, size_average=None, reduce=None, reduction='mean'):
         super().__init__()
+        if size_average is not None or reduce is not None:
+            reduction = reduction_of(size_average, reduce)
         self.register_buffer("weight", weight)
         self.reduction = reduction
 
@@ -2054,12 +2085,17 @@ class BCEWithLogitsLoss(Module):
 
     Args:
         weight: A factor for each element, or absent.
+        size_average: With reduce, what there was before reduction: whether the mean is
+            taken, not the sum.
+        reduce: Whether the elements' losses are joined.
         reduction: How the elements' losses are joined.
         pos_weight: A factor for the positive part, or absent.
     """
 
-    def __init__(self, weight=None, reduction='mean', pos_weight=None):
+    def __init__(self, weight=None, size_average=None, reduce=None, reduction='mean', pos_weight=None):
         super().__init__()
+        if size_average is not None or reduce is not None:
+            reduction = reduction_of(size_average, reduce)
         self.register_buffer("weight", weight)
         self.reduction = reduction
         self.register_buffer("pos_weight", pos_weight)
@@ -2074,12 +2110,17 @@ class SmoothL1Loss(Module):
     1504.08083).
 
     Args:
+        size_average: With reduce, what there was before reduction: whether the mean is
+            taken, not the sum.
+        reduce: Whether the elements' losses are joined.
         reduction: How the elements' losses are joined.
         beta: Where the parabola becomes a line; 0 is L1Loss.
     """
 
-    def __init__(self, reduction='mean', beta=1.0):
+    def __init__(self, size_average=None, reduce=None, reduction='mean', beta=1.0):
         super().__init__()
+        if size_average is not None or reduce is not None:
+            reduction = reduction_of(size_average, reduce)
         self.reduction = reduction
         self.beta = beta
 
@@ -2108,12 +2149,17 @@ class KLDivLoss(Module):
     """The Kullback-Leibler divergence: target * (log(target) - input), for log-probabilities.
 
     Args:
+        size_average: With reduce, what there was before reduction: whether the mean is
+            taken, not the sum.
+        reduce: Whether the elements' losses are joined.
         reduction: How the elements' losses are joined.
         log_target: Whether targets are logarithms.
     """
 
-    def __init__(self, reduction='mean', log_target=False):
+    def __init__(self, size_average=None, reduce=None, reduction='mean', log_target=False):
         super().__init__()
+        if size_average is not None or reduce is not None:
+            reduction = reduction_of(size_average, reduce)
         self.reduction = reduction
         self.log_target = log_target
 
@@ -2128,12 +2174,17 @@ class PoissonNLLLoss(Module):
     Args:
         log_input: Whether inputs are logarithms.
         full: Add Stirling's approximation of log(target!) for targets above 1.
+        size_average: With reduce, what there was before reduction: whether the mean is
+            taken, not the sum.
         eps: Added to the input where its logarithm is taken.
+        reduce: Whether the elements' losses are joined.
         reduction: How the elements' losses are joined.
     """
 
-    def __init__(self, log_input=True, full=False, eps=1e-08, reduction='mean'):
+    def __init__(self, log_input=True, full=False, size_average=None, eps=1e-08, reduce=None, reduction='mean'):
         super().__init__()
+        if size_average is not None or reduce is not None:
+            reduction = reduction_of(size_average, reduce)
         self.log_input = log_input
         self.full = full
         self.eps = eps
@@ -2167,11 +2218,16 @@ class SoftMarginLoss(Module):
     """log(1 + exp(-target * input)), for targets of 1 and -1.
 
     Args:
+        size_average: With reduce, what there was before reduction: whether the mean is
+            taken, not the sum.
+        reduce: Whether the elements' losses are joined.
         reduction: How the elements' losses are joined.
     """
 
-    def __init__(self, reduction='mean'):
+    def __init__(self, size_average=None, reduce=None, reduction='mean'):
         super().__init__()
+        if size_average is not None or reduce is not None:
+            reduction = reduction_of(size_average, reduce)
         self.reduction = reduction
 
     def forward(self, input, target):
@@ -2183,11 +2239,16 @@ class HingeEmbeddingLoss(Module):
 
     Args:
         margin: The distance from which on others cost nothing.
+        size_average: With reduce, what there was before reduction: whether the mean is
+            taken, not the sum.
+        reduce: Whether the elements' losses are joined.
         reduction: How the elements' losses are joined.
     """
 
-    def __init__(self, margin=1.0, reduction='mean'):
+    def __init__(self, margin=1.0, size_average=None, reduce=None, reduction='mean'):
         super().__init__()
+        if size_average is not None or reduce is not None:
+            reduction = reduction_of(size_average, reduce)
         self.margin = margin
         self.reduction = reduction
 
@@ -2201,11 +2262,16 @@ class MarginRankingLoss(Module):
 
     Args:
         margin: By how much one should be larger.
+        size_average: With reduce, what there was before reduction: whether the mean is
+            taken, not the sum.
+        reduce: Whether the elements' losses are joined.
         reduction: How the elements' losses are joined.
     """
 
-    def __init__(self, margin=0.0, reduction='mean'):
+    def __init__(self, margin=0.0, size_average=None, reduce=None, reduction='mean'):
         super().__init__()
+        if size_average is not None or reduce is not None:
+            reduction = reduction_of(size_average, reduce)
         self.margin = margin
         self.reduction = reduction
 
@@ -2219,11 +2285,16 @@ class CosineEmbeddingLoss(Module):
 
     Args:
         margin: The cosine up to which others cost nothing.
+        size_average: With reduce, what there was before reduction: whether the mean is
+            taken, not the sum.
+        reduce: Whether the elements' losses are joined.
         reduction: How the elements' losses are joined.
     """
 
-    def __init__(self, margin=0.0, reduction='mean'):
+    def __init__(self, margin=0.0, size_average=None, reduce=None, reduction='mean'):
         super().__init__()
+        if size_average is not None or reduce is not None:
+            reduction = reduction_of(size_average, reduce)
         self.margin = margin
         self.reduction = reduction
 
@@ -2239,13 +2310,18 @@ class TripletMarginLoss(Module):
         p: Which norm of the difference is the distance.
         eps: Added to the differences.
         swap: Take the negative's distance from the positive where that is less.
+        size_average: With reduce, what there was before reduction: whether the mean is
+            taken, not the sum.
+        reduce: Whether the elements' losses are joined.
         reduction: How the elements' losses are joined.
     """
 
-    def __init__(self, margin=1.0, p=2.0, eps=1e-06, swap=False, reduction='mean'):
+    def __init__(self, margin=1.0, p=2.0, eps=1e-06, swap=False, size_average=None, reduce=None, reduction='mean'):
         super().__init__()
         if not (margin > 0):
             raise ValueError(f"TripletMarginLoss: expected margin to be greater than 0, got {margin} instead")
+        if size_average is not None or reduce is not None:
+            reduction = reduction_of(size_average, reduce)
         self.margin = margin
         self.p = p
         self.eps = eps
@@ -2264,15 +2340,20 @@ class MultiMarginLoss(Module):
         p: 1 or 2: the power of each term.
         margin: By how much the target's score should be the largest.
         weight: A factor for each class, or absent.
+        size_average: With reduce, what there was before reduction: whether the mean is
+            taken, not the sum.
+        reduce: Whether the elements' losses are joined.
         reduction: How the elements' losses are joined.
     """
 
-    def __init__(self, p=1, margin=1.0, weight=None, reduction='mean'):
+    def __init__(self, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction='mean'):
         super().__init__()
         if not ((p == 1) or (p == 2)):
             raise ValueError("only p == 1 and p == 2 supported")
         if not ((weight is None) or (_ops.tensor_dim(weight) == 1)):
             raise ValueError(f"MultiMarginLoss: expected weight to be None or 1D tensor, got {weight.dim()}D instead")
+        if size_average is not None or reduce is not None:
+            reduction = reduction_of(size_average, reduce)
         self.p = p
         self.margin = margin
         self.register_buffer("weight", weight)
@@ -2287,11 +2368,16 @@ class MultiLabelMarginLoss(Module):
     -1 and all other classes, over the number of classes.
 
     Args:
+        size_average: With reduce, what there was before reduction: whether the mean is
+            taken, not the sum.
+        reduce: Whether the elements' losses are joined.
         reduction: How the elements' losses are joined.
     """
 
-    def __init__(self, reduction='mean'):
+    def __init__(self, size_average=None, reduce=None, reduction='mean'):
         super().__init__()
+        if size_average is not None or reduce is not None:
+            reduction = reduction_of(size_average, reduce)
         self.reduction = reduction
 
     def forward(self, input, target):
@@ -2303,11 +2389,16 @@ class MultiLabelSoftMarginLoss(Module):
 
     Args:
         weight: A factor for each class, or absent.
+        size_average: With reduce, what there was before reduction: whether the mean is
+            taken, not the sum.
+        reduce: Whether the elements' losses are joined.
         reduction: How the elements' losses are joined.
     """
 
-    def __init__(self, weight=None, reduction='mean'):
+    def __init__(self, weight=None, size_average=None, reduce=None, reduction='mean'):
         super().__init__()
+        if size_average is not None or reduce is not None:
+            reduction = reduction_of(size_average, reduce)
         self.register_buffer("weight", weight)
         self.reduction = reduction
 

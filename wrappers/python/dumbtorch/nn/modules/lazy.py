@@ -119,8 +119,12 @@ class _LazyInstanceNorm(_LazyNorm):
         track_running_stats=True,
         device=None,
         dtype=None,
+        *,
+        bias=True,
     ):
-        super().__init__(eps, momentum, affine, track_running_stats, device=device, dtype=dtype)
+        super().__init__(
+            eps, momentum, affine, track_running_stats, device=device, dtype=dtype, bias=bias
+        )
 
 
 def _lazy(base, dims: int, *names: str) -> None:

@@ -1,8 +1,13 @@
-"""Losses that call functions of the user's; the others are generated from the schema."""
+"""Losses that call functions of the user's, or have a layer inside; the others are generated from the schema."""
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+
+from ..._types import bfloat16, float16, float32, float64
 from .. import functional
+from .layers import Linear
 from .module import Module
 
 
@@ -35,4 +40,109 @@ class TripletMarginWithDistanceLoss(Module):
             margin=self.margin,
             swap=self.swap,
             reduction=self.reduction,
+        )
+
+
+@dataclass(slots=True, frozen=True)
+class LinearCrossEntropyOptions:
+    """How PyTorch divides linear_cross_entropy. Here the library chooses by itself, whatever these say.
+
+    Args:
+        allow_retain_graph: Whether a second backward is possible; here it is.
+        batch_chunk_size: Rows of a chunk.
+        chunking_method: "auto", or "aspect_ratio" with an optional factor, as in "aspect_ratio:2".
+        acc_policy: "auto", "accurate", "balanced" or "compact".
+        acc_dtype: The dtype of sums.
+    """
+
+    allow_retain_graph: bool = False
+    batch_chunk_size: int | None = None
+    chunking_method: str | None = "auto"
+    acc_policy: str = "auto"
+    acc_dtype: object = None
+
+    def __post_init__(self):
+        if self.acc_policy not in ("auto", "accurate", "balanced", "compact"):
+            raise ValueError(f"invalid acc_policy: {self.acc_policy!r}")
+        if self.chunking_method not in (None, "auto"):
+            name, colon, factor = self.chunking_method.partition(":")
+            is_factor = factor.isdigit() and int(factor) > 0 if colon else True
+            if name != "aspect_ratio" or not is_factor:
+                raise ValueError(f"invalid chunking_method: {self.chunking_method!r}")
+        rows = self.batch_chunk_size
+        if not (rows is None or isinstance(rows, int) and rows > 0):
+            raise ValueError(f"batch_chunk_size must be positive int or None, got {rows!r}")
+        if self.acc_dtype not in (None, float16, bfloat16, float32, float64):
+            raise ValueError(
+                "acc_dtype must be one of {None, torch.float16, torch.bfloat16, torch.float32, torch.float64}, "
+                f"got {self.acc_dtype!r}. Pass acc_dtype=None to let the op pick automatically."
+            )
+
+
+class LinearCrossEntropyLoss(Module):
+    """cross_entropy of a Linear layer of its own, without ever holding all logits.
+
+    Args:
+        in_features: Size of the input's last dimension.
+        num_classes: How many classes there are.
+        out_features: Further dimensions of the logits, behind the classes.
+        bias: Whether the layer adds a bias.
+        reduction: How the elements' losses are joined.
+        weight: A factor for each class, or absent.
+        ignore_index: A target class that counts nothing; absent: -100.
+        label_smoothing: The share of the uniform distribution in the target.
+        options: Changes nothing.
+    """
+
+    def __init__(
+        self,
+        in_features,
+        num_classes,
+        *,
+        out_features=(),
+        bias=False,
+        device=None,
+        dtype=None,
+        reduction="mean",
+        weight=None,
+        ignore_index=None,
+        label_smoothing=0.0,
+        options=None,
+    ):
+        if weight is not None and tuple(weight.shape) != (num_classes,):
+            raise RuntimeError(
+                f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}"
+            )
+        if not 0 <= label_smoothing <= 1:
+            raise RuntimeError(
+                f"expected label_smoothing to be in range [0, 1], got {label_smoothing}"
+            )
+        super().__init__()
+        self.register_buffer("weight", weight)
+        self.num_classes, self.out_features = num_classes, out_features
+        self.reduction, self.ignore_index = reduction, ignore_index
+        self.label_smoothing, self.options = label_smoothing, options
+        columns = math.prod(out_features, start=num_classes)
+        self.linear = Linear(in_features, columns, bias=bias, device=device, dtype=dtype)
+
+    def forward(self, input, target):
+        sizes, linear = (self.num_classes, *self.out_features), self.linear
+        return functional.linear_cross_entropy(
+            input,
+            linear.weight.reshape(*sizes, linear.in_features),
+            target,
+            linear_bias=None if linear.bias is None else linear.bias.reshape(sizes),
+            weight=self.weight,
+            reduction=self.reduction,
+            ignore_index=self.ignore_index,
+            label_smoothing=self.label_smoothing,
+            options=self.options,
+        )
+
+    def extra_repr(self):
+        return (
+            f"in_features={self.linear.in_features}, num_classes={self.num_classes}, "
+            f"out_features={self.out_features}, bias={self.linear.bias is not None}, "
+            f"reduction={self.reduction}, ignore_index={self.ignore_index}, "
+            f"label_smoothing={self.label_smoothing}, options={self.options}"
         )

@@ -1,5 +1,6 @@
 """Datasets, samplers and the loader that serves them in batches."""
 
+from ... import _missing
 from ..._ops import load_npy, load_npz, read_csv, read_idx, save_npy, save_npz
 from .collate import default_collate, default_convert
 from .dataset import (
@@ -23,6 +24,8 @@ from .sampler import (
     SubsetRandomSampler,
     WeightedRandomSampler,
 )
+
+__getattr__ = _missing.getattr_of(__name__)
 
 __all__ = [
     "BatchSampler", "ChainDataset", "ConcatDataset", "DataLoader", "Dataset", "DistributedSampler", "IterableDataset",

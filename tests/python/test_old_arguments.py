@@ -1,0 +1,302 @@
+"""Arguments and names that older programs use, losses that have layers inside, and what is said of what is missing."""
+
+import importlib
+import warnings
+
+import dumbtorch as dt
+import pytest
+
+LOSSES = {
+    "mse_loss": ("MSELoss", 2),
+    "l1_loss": ("L1Loss", 2),
+    "smooth_l1_loss": ("SmoothL1Loss", 2),
+    "soft_margin_loss": ("SoftMarginLoss", 2),
+    "hinge_embedding_loss": ("HingeEmbeddingLoss", 2),
+    "kl_div": ("KLDivLoss", 2),
+    "poisson_nll_loss": ("PoissonNLLLoss", 2),
+    "margin_ranking_loss": ("MarginRankingLoss", 3),
+    "triplet_margin_loss": ("TripletMarginLoss", 3),
+    "binary_cross_entropy": ("BCELoss", 2),
+    "binary_cross_entropy_with_logits": ("BCEWithLogitsLoss", 2),
+    "multilabel_soft_margin_loss": ("MultiLabelSoftMarginLoss", 2),
+    "cosine_embedding_loss": ("CosineEmbeddingLoss", 2),
+    "cross_entropy": ("CrossEntropyLoss", 1),
+    "nll_loss": ("NLLLoss", 1),
+    "multi_margin_loss": ("MultiMarginLoss", 1),
+    "multilabel_margin_loss": ("MultiLabelMarginLoss", 1),
+}
+OLD = [(None, False), (False, None), (True, True), (False, True), (True, False)]
+
+
+def operands(t, name, count):
+    rows = [t.linspace(low, 0.9, 12).reshape(4, 3) for low in (0.1, 0.3, 0.2)[:count]]
+    if name == "cosine_embedding_loss":
+        return [*rows, t.tensor([1, -1, 1, -1])]
+    if name == "multilabel_margin_loss":
+        return [*rows, t.tensor([[0, 2, -1], [1, -1, 0], [2, 1, 0], [-1, 0, 1]])]
+    return rows if count > 1 else [*rows, t.tensor([0, 2, 1, 1])]
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_size_average_and_reduce(name, both, same):
+    def run(t):
+        layer, count = LOSSES[name]
+        given = operands(t, name, count)
+        out = []
+        for size_average, reduce in OLD:
+            with warnings.catch_warnings(record=True) as seen:
+                warnings.simplefilter("always")
+                old = {"size_average": size_average, "reduce": reduce}
+                out.append(getattr(t.nn.functional, name)(*given, **old))
+                made = getattr(t.nn, layer)(**old)
+            out += [made(*given), made.reduction]
+            assert not hasattr(made, "size_average")
+            words = [str(w.message) for w in seen if "size_average" in str(w.message)]
+            out += [len(words), words[0]]
+        return out
+
+    same(*both(run))
+
+
+def test_reductions_by_position(both, same):
+    def run(t):
+        f = t.nn.functional
+        x, y = t.linspace(-1, 1, 12).reshape(4, 3), t.tensor([0, 2, 1, 1])
+        return (
+            f.mse_loss(x, x * x, None, None, "sum"),
+            f.cross_entropy(x, y, None, None, 2, None, "sum", 0.1),
+            f.kl_div(x, x.exp(), None, None, "batchmean"),
+            t.nn.CrossEntropyLoss(None, None, 1, None, "none")(x, y),
+        )
+
+    same(*both(run))
+
+
+@pytest.mark.parametrize("name", ["Softmax", "Softmin", "LogSoftmax"])
+def test_softmax_layers_of_no_dimension(name, both, same):
+    def run(t):
+        layer = getattr(t.nn, name)()
+        x = t.linspace(-1, 1, 24)
+        with pytest.warns(UserWarning, match="Implicit dimension choice for"):
+            return [layer(x.reshape(s)) for s in ((24,), (4, 6), (2, 3, 4))], repr(layer)
+
+    same(*both(run))
+
+
+def test_old_names(both, same):
+    def run(t):
+        f, x = t.nn.functional, t.linspace(-1, 1, 24).reshape(2, 3, 2, 2)
+        weight = t.linspace(0, 1, 18).reshape(3, 2, 3)
+        line = x.reshape(4, 3, 2)
+        out = t.empty(2, 3, 2, 2)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            resized = (
+                f.upsample(x, scale_factor=2),
+                f.upsample(x, (3, 3), None, "bilinear", False),
+                f.upsample_nearest(x, (3, 5)),
+                f.upsample_bilinear(x, (3, 5)),
+                t.nn.Hardtanh(min_value=-0.25, max_value=0.5)(x),
+            )
+        f.normalize(x, out=out)
+        parts = f.max_pool2d_with_indices(x, 2, None, 0, 1, False, False)
+        return *resized, f.conv_tbc(line, weight, t.ones(3), 1), out, *parts
+
+    same(*both(run))
+
+
+def test_out_of_tensordot(both, same):
+    def run(t):
+        x, out = t.linspace(-1, 1, 12).reshape(4, 3), t.empty(4, 4)
+        assert t.tensordot(x, x.t(), 1, out=out) is out
+        return out
+
+    same(*both(run))
+
+
+def test_layout(both, same):
+    def run(t):
+        like = {"layout": t.strided, "dtype": t.float64}
+        x = t.eye(2, **like)
+        made = (t.zeros(2, **like), t.arange(3, **like), t.full((2,), 7, **like))
+        permuted = t.empty_permuted((2, 3), (1, 0), layout=t.strided)
+        with pytest.raises(TypeError, match="argument 'layout' must be torch.layout, not str"):
+            t.zeros_like(x, layout="strided")
+        return (
+            *made,
+            t.ones_like(x, **like),
+            x.new_full((1,), 2, layout=t.strided),
+            permuted.stride(),
+        )
+
+    same(*both(run))
+
+
+def test_pinned_memory_without_a_gpu():
+    if dt.cuda.is_available():
+        assert dt.zeros(2, pin_memory=True, requires_grad=True).is_pinned()
+    else:
+        with pytest.raises(RuntimeError):
+            dt.zeros(2, pin_memory=True)
+
+
+def test_ambiguous_orders_of_dimensions(both, same):
+    def run(t):
+        formats = [t.contiguous_format, t.channels_last]
+        tensors = [
+            t.empty(2, 3, 5, 7),
+            t.empty(1, 2, 3, 4),
+            t.empty(2, 1, 3, 4),
+            t.empty(3, 1),
+            t.empty(2, 3).t(),
+        ]
+        tensors += [
+            t.empty(2, 3, 5, 7).to(memory_format=t.channels_last),
+            t.empty(2, 1).expand(2, 3),
+        ]
+        out = []
+        for x in tensors:
+            for check in (False, True, formats, formats[:1], "no"):
+                try:
+                    out.append(x.dim_order(ambiguity_check=check))
+                except (RuntimeError, TypeError) as error:
+                    out.append(type(error))
+        return out
+
+    ours, theirs = both(run)
+    orders = [(a, b) for a, b in zip(ours, theirs, strict=True) if isinstance(b, tuple)]
+    assert [type(a) for a in ours] == [type(b) for b in theirs]
+    assert [a for a in ours if not isinstance(a, tuple)] == [
+        b for b in theirs if not isinstance(b, tuple)
+    ]
+    assert all(sorted(a) == sorted(b) for a, b in orders)
+
+
+# ---- losses with layers inside
+
+
+@pytest.mark.parametrize("out_features", [(), (2,)])
+def test_linear_cross_entropy_loss(out_features, both, same):
+    def run(t):
+        made = {"out_features": out_features, "bias": True, "label_smoothing": 0.1}
+        loss = t.nn.LinearCrossEntropyLoss(3, 5, weight=t.linspace(1, 2, 5), **made)
+        for i, p in enumerate(loss.parameters()):
+            p.data = t.linspace(-1, i + 1, p.numel()).reshape(p.shape)
+        x = t.linspace(-1, 1, 12).reshape(4, 3).requires_grad_()
+        targets = t.tensor([0, 4, 2, 2])
+        value = loss(x, targets[:, None].expand(4, 2) if out_features else targets)
+        value.backward()
+        assert list(loss.state_dict()) == ["weight", "linear.weight", "linear.bias"]
+        return value, x.grad, loss.linear.weight.grad, loss.linear.bias.grad, repr(loss)
+
+    same(*both(run))
+
+
+def test_linear_cross_entropy_settings(both, same):
+    def run(t):
+        options = t.nn.LinearCrossEntropyOptions
+        refused = []
+        for wrong in ({"acc_policy": "x"}, {"chunking_method": "y:2"}, {"chunking_method": "aspect_ratio:0"},
+                      {"batch_chunk_size": 0}, {"acc_dtype": t.int32}):  # fmt: skip
+            with pytest.raises(ValueError) as caught:
+                options(**wrong)
+            refused.append(str(caught.value))
+        for wrong in ({"weight": t.ones(4)}, {"label_smoothing": 2.0}):
+            with pytest.raises(RuntimeError) as caught:
+                t.nn.LinearCrossEntropyLoss(3, 5, **wrong)
+            refused.append(str(caught.value))
+        x, w = t.linspace(-1, 1, 12).reshape(4, 3), t.linspace(-2, 1, 15).reshape(5, 3)
+        chunks = options(chunking_method="aspect_ratio:2", acc_policy="accurate")
+        value = t.nn.functional.linear_cross_entropy(x, w, t.tensor([0, 4, 2, 2]), options=chunks)
+        return refused, value, chunks.batch_chunk_size
+
+    same(*both(run))
+
+
+def test_adaptive_log_softmax(both, same):
+    def run(t):
+        loss = t.nn.AdaptiveLogSoftmaxWithLoss(8, 12, [3, 7], div_value=2.0, head_bias=True)
+        for i, p in enumerate(loss.parameters()):
+            p.data = t.linspace(-1, 1 + i, p.numel()).sin().reshape(p.shape)
+        x = t.linspace(-2, 2, 48).reshape(6, 8).cos().requires_grad_()
+        out = loss(x, t.tensor([0, 11, 3, 2, 8, 6]))
+        out.loss.backward()
+        one = loss(x[0], t.tensor(11))
+        gradients = [p.grad for p in loss.parameters()]
+        everywhere = loss.log_prob(x), loss.predict(x), loss.predict(-x)
+        return *out, x.grad, *gradients, *one, *everywhere, list(loss.state_dict()), loss.cutoffs
+
+    same(*both(run))
+
+
+def test_adaptive_log_softmax_refusals(both, same):
+    def run(t):
+        said = []
+        for cutoffs in ([], [3, 3], [7, 3], [0, 3], [3, 12], [1.5]):
+            with pytest.raises(ValueError) as caught:
+                t.nn.AdaptiveLogSoftmaxWithLoss(8, 12, cutoffs)
+            said.append(str(caught.value))
+        loss = t.nn.AdaptiveLogSoftmaxWithLoss(8, 12, [3])
+        for sizes, target in (
+            ((2, 8), [0, 12]),
+            ((2, 8), [0]),
+            ((8,), [0] * 8),
+            ((1, 8), [[0]]),
+            ((1, 8), 0),
+        ):
+            with pytest.raises(RuntimeError) as caught:
+                loss(t.zeros(sizes), t.tensor(target))
+            said.append(str(caught.value).replace("torch.Size(", "").replace(")", ""))
+        return said
+
+    same(*both(run))
+
+
+# ---- what is missing
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "reason"),
+    [
+        ("", "sparse_coo_tensor", "there are no sparse tensors"),
+        ("", "stft", "there are no complex numbers"),
+        ("", "quantize_per_tensor", "there are no quantized tensors"),
+        ("", "distributed", "nothing is distributed over processes"),
+        (".utils.data", "IterDataPipe", ""),
+        (".func", "no_such", ""),
+        (".autograd.graph", "no_such", ""),
+    ],
+)
+def test_a_missing_name_says_why(place, name, reason):
+    module = importlib.import_module(f"dumbtorch{place}")
+    with pytest.raises(AttributeError) as caught:
+        getattr(module, name)
+    why = f": {reason}" if reason else ""
+    assert str(caught.value) == (
+        f"module 'dumbtorch{place}' has no attribute '{name}'{why}; "
+        "docs/coverage.md lists which of PyTorch's names are here"
+    )
+
+
+def test_what_tensors_do_not_have():
+    x = dt.zeros(2)
+    with pytest.raises(
+        AttributeError,
+        match=r"'Tensor' object has no attribute 'zero_grad': .*x.grad = None.*cover",
+    ):
+        x.zero_grad()
+    with pytest.raises(
+        AttributeError,
+        match=r"type object 'Tensor' has no attribute 'to_sparse': there are no sparse",
+    ):
+        dt.Tensor.to_sparse  # noqa: B018
+    assert not hasattr(x, "values") and not hasattr(dt.nn.Parameter(x), "indices")
+
+
+def test_synchronised_norms_are_refused():
+    for make in (
+        lambda: dt.nn.SyncBatchNorm(3),
+        lambda: dt.nn.SyncBatchNorm.convert_sync_batchnorm(dt.nn.Module()),
+    ):
+        with pytest.raises(NotImplementedError, match="SyncBatchNorm"):
+            make()
