@@ -247,6 +247,12 @@ typedef struct dt_graph dt_graph;
 /** Gives a handle back. NULL is fine; a released one is a warning in the log. */
 DT_API void dt_graph_release(dt_graph *handle) DT_NOEXCEPT;
 
+/** The keys and values of the tokens that an attention layer has seen, so that generating the next
+ * token computes those of that token alone. */
+typedef struct dt_kv_cache dt_kv_cache;
+/** Gives a handle back. NULL is fine; a released one is a warning in the log. */
+DT_API void dt_kv_cache_release(dt_kv_cache *handle) DT_NOEXCEPT;
+
 /** A module: parameters, buffers, children and a forward. Several handles may hold one module. */
 typedef struct dt_module dt_module;
 /** Gives a handle back. NULL is fine; a released one is a warning in the log. */
@@ -4799,6 +4805,93 @@ DT_MUST_CHECK DT_API dt_status dt_linalg_tensorinv(
  * @throws LinAlgError: the matrix is singular. */
 DT_MUST_CHECK DT_API dt_status dt_linalg_tensorsolve(
     dt_tensor *A, dt_tensor *B, const int64_t *dims, int64_t dims_n, dt_tensor **out) DT_NOEXCEPT;
+
+/* ---- generation */
+
+/** Rotary positions (RoFormer, arXiv 2104.09864): each pair (a, b) of features is turned by its
+ * angle t, (a cos t - b sin t, b cos t + a sin t), so that products of queries and keys depend on
+ * how far they are apart.
+ * @param input [..., time, features]: queries or keys, with an even number of features.
+ * @param positions The place of each vector in the sequence, of a shape that broadcasts to [...,
+ *   time]; absent means 0 to time - 1. PyTorch's default: absent.
+ * @param base How slowly the slowest wave turns: pair i of n features turns by position / base^(2i
+ *   / n). PyTorch's default: 10000.0.
+ * @param interleaved Whether a pair is (2i, 2i + 1), as in the paper, and not (i, i + features /
+ *   2), as in Llama and GPT-NeoX. PyTorch's default: false.
+ * @return Of the input's shape and dtype.
+ * @throws RuntimeError: the number of features is odd, or the positions do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_rotary_embedding(
+    dt_tensor *input, dt_tensor *positions, double base, int32_t interleaved,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** Sinusoidal positions (arXiv 1706.03762): features 2i and 2i + 1 of position p are sin and cos of
+ * p / base^(2i / embedding_dim).
+ * @param positions Places in a sequence, of any shape.
+ * @param embedding_dim How many features a position becomes, an even number.
+ * @param base How slowly the slowest wave turns: pair i of n features turns by position / base^(2i
+ *   / n). PyTorch's default: 10000.0.
+ * @return [..., embedding_dim] of the default dtype.
+ * @throws ValueError: embedding_dim is odd or not positive. */
+DT_MUST_CHECK DT_API dt_status dt_sinusoidal_embedding(
+    dt_tensor *positions, int64_t embedding_dim, double base, dt_tensor **out) DT_NOEXCEPT;
+
+/** Leaves all but the likeliest tokens out of a distribution.
+ * @param logits [..., vocabulary]: the scores of each token.
+ * @param top_k Keep the k tokens of the highest scores (arXiv 1805.04833), and those as high as the
+ *   last of them. PyTorch's default: absent.
+ * @param top_p Of these, keep the fewest tokens, the likeliest first, of equal ones the first,
+ *   whose probabilities add up to top_p (nucleus sampling, arXiv 1904.09751). PyTorch's default:
+ *   absent.
+ * @return The scores, -inf for tokens that are left out.
+ * @throws ValueError: top_k is not positive, or top_p is not in (0, 1]. */
+DT_MUST_CHECK DT_API dt_status dt_top_k_top_p_filtering(
+    dt_tensor *logits, const int64_t *top_k, const double *top_p, dt_tensor **out) DT_NOEXCEPT;
+
+/** Draws a token from each distribution softmax(top_k_top_p_filtering(logits / temperature, top_k,
+ * top_p)).
+ * @param logits [..., vocabulary]: the scores of each token.
+ * @param temperature What scores are divided by: below 1 likely tokens become likelier; 0 takes the
+ *   likeliest. PyTorch's default: 1.0.
+ * @param top_k Draw among the k likeliest tokens alone. PyTorch's default: absent.
+ * @param top_p Draw among the fewest tokens whose probabilities add up to top_p. PyTorch's default:
+ *   absent.
+ * @param generator Where the random numbers come from; absent means the device's default one.
+ *   PyTorch's default: absent.
+ * @return int64 [...].
+ * @throws ValueError: temperature is negative, top_k is not positive, or top_p is not in (0, 1]. */
+DT_MUST_CHECK DT_API dt_status dt_sample_logits(
+    dt_tensor *logits, double temperature, const int64_t *top_k, const double *top_p,
+    dt_generator *generator, dt_tensor **out) DT_NOEXCEPT;
+
+/** An empty cache. Dtype, device and all sizes but the number of tokens are those of what comes
+ * first.
+ * @param capacity How many tokens there is room for from the beginning; it grows where more come.
+ *   PyTorch's default: 0.
+ * @throws ValueError: capacity is negative. */
+DT_MUST_CHECK DT_API dt_status dt_kv_cache_new(int64_t capacity, dt_kv_cache **out) DT_NOEXCEPT;
+
+/** Appends the keys and values of new tokens and gives those of all. A single new token may look at
+ * all of them; of several after others, query i of n looks at all but the last n - 1 - i.
+ * @param self The cache.
+ * @param key The keys of new tokens, [..., time, features].
+ * @param value Their values, [..., time, features of the values].
+ * @return The keys and the values of all tokens, as views of the cache.
+ * @throws RuntimeError: sizes, dtype or device differ from what the cache holds, or a gradient is
+ *   wanted: turn it off. */
+DT_MUST_CHECK DT_API dt_status dt_kv_cache_update(
+    dt_kv_cache *self, dt_tensor *key, dt_tensor *value, dt_tensor **keys,
+    dt_tensor **values) DT_NOEXCEPT;
+
+/** How many tokens it holds.
+ * @param self The cache. */
+DT_MUST_CHECK DT_API dt_status dt_kv_cache_length(dt_kv_cache *self, int64_t *out) DT_NOEXCEPT;
+
+/** Forgets the last tokens and keeps the memory. What update gave before is overwritten by what
+ * comes.
+ * @param self The cache.
+ * @param length How many of the first tokens stay; 0 for another text.
+ * @throws IndexError: length is negative, or more than there are. */
+DT_MUST_CHECK DT_API dt_status dt_kv_cache_truncate(dt_kv_cache *self, int64_t length) DT_NOEXCEPT;
 
 /* ---- indexing */
 

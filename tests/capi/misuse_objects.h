@@ -13,9 +13,11 @@ static void misuse_make_objects(void) {
   MUST(dt_event_new(DT_DEVICE_TYPE_CPU, 0, 0, &good.event));
   MUST(dt_profiler_start(0, 0, 0, &good.profiler));
   MUST(dt_graph_new(DT_DEVICE_TYPE_CPU, 0, &good.graph));
+  MUST(dt_kv_cache_new(0, &good.kv_cache));
 }
 
 static void misuse_release_objects(void) {
+  dt_kv_cache_release(good.kv_cache);
   dt_graph_release(good.graph);
   dt_profiler_release(good.profiler);
   dt_event_release(good.event);

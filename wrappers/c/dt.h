@@ -60,6 +60,13 @@ static inline dt_graph *T_own_graph_(dt_graph *handle) {
   return (dt_graph *)T_own_(handle, T_release_graph_);
 }
 
+static inline void T_release_kv_cache_(void *handle) {
+  dt_kv_cache_release((dt_kv_cache *)handle);
+}
+static inline dt_kv_cache *T_own_kv_cache_(dt_kv_cache *handle) {
+  return (dt_kv_cache *)T_own_(handle, T_release_kv_cache_);
+}
+
 static inline void T_release_module_(void *handle) {
   dt_module_release((dt_module *)handle);
 }
@@ -7326,6 +7333,172 @@ static inline dt_tensor *T_do_linalg_tensorsolve(
 #define T_linalg_tensorsolve_with_(A, B, ...) \
   T_OPTIONS_(linalg_tensorsolve, \
     T_do_linalg_tensorsolve(A, B, &T_linalg_tensorsolve_o), __VA_ARGS__)
+
+/** T_rotary_embedding(input: tensor, .positions: tensor? = absent, .base: f64 = 10000.0,
+ *     .interleaved: bool = false)
+ * Rotary positions (RoFormer, arXiv 2104.09864): each pair (a, b) of features is turned by its
+ * angle t, (a cos t - b sin t, b cos t + a sin t), so that products of queries and keys depend
+ * on how far they are apart. Of the input's shape and dtype. */
+typedef struct {
+  dt_tensor *positions;
+  double base;
+  int interleaved;
+} T_rotary_embedding_options;
+static inline T_rotary_embedding_options T_rotary_embedding_defaults(void) {
+  T_rotary_embedding_options options = {NULL, 10000.0, 0};
+  return options;
+}
+static inline dt_tensor *T_do_rotary_embedding(
+    dt_tensor *input, const T_rotary_embedding_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_rotary_embedding(
+    input, options->positions, options->base, options->interleaved, &result));
+  return T_own_tensor_(result);
+}
+#define T_rotary_embedding(...) T_rotary_embedding_with_(__VA_ARGS__, )
+#define T_rotary_embedding_with_(input, ...) \
+  T_OPTIONS_(rotary_embedding, \
+    T_do_rotary_embedding(input, &T_rotary_embedding_o), __VA_ARGS__)
+
+/** T_sinusoidal_embedding(positions: tensor, embedding_dim: i64, .base: f64 = 10000.0)
+ * Sinusoidal positions (arXiv 1706.03762): features 2i and 2i + 1 of position p are sin and cos
+ * of p / base^(2i / embedding_dim). [..., embedding_dim] of the default dtype. */
+typedef struct {
+  double base;
+} T_sinusoidal_embedding_options;
+static inline T_sinusoidal_embedding_options T_sinusoidal_embedding_defaults(void) {
+  T_sinusoidal_embedding_options options = {10000.0};
+  return options;
+}
+static inline dt_tensor *T_do_sinusoidal_embedding(
+    dt_tensor *positions, int64_t embedding_dim, const T_sinusoidal_embedding_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_sinusoidal_embedding(positions, embedding_dim, options->base, &result));
+  return T_own_tensor_(result);
+}
+#define T_sinusoidal_embedding(...) T_sinusoidal_embedding_with_(__VA_ARGS__, )
+#define T_sinusoidal_embedding_with_(positions, embedding_dim, ...) \
+  T_OPTIONS_(sinusoidal_embedding, \
+    T_do_sinusoidal_embedding(positions, embedding_dim, &T_sinusoidal_embedding_o), __VA_ARGS__)
+
+/** T_top_k_top_p_filtering(logits: tensor, .top_k: i64? = absent, .top_p: f64? = absent)
+ * Leaves all but the likeliest tokens out of a distribution. The scores, -inf for tokens that
+ * are left out. */
+typedef struct {
+  T_Int top_k;
+  T_Real top_p;
+} T_top_k_top_p_filtering_options;
+static inline T_top_k_top_p_filtering_options T_top_k_top_p_filtering_defaults(void) {
+  T_top_k_top_p_filtering_options options = {{0, 0}, {0, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_top_k_top_p_filtering(
+    dt_tensor *logits, const T_top_k_top_p_filtering_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_top_k_top_p_filtering(
+    logits, options->top_k.given ? &options->top_k.value : NULL,
+    options->top_p.given ? &options->top_p.value : NULL, &result));
+  return T_own_tensor_(result);
+}
+#define T_top_k_top_p_filtering(...) T_top_k_top_p_filtering_with_(__VA_ARGS__, )
+#define T_top_k_top_p_filtering_with_(logits, ...) \
+  T_OPTIONS_(top_k_top_p_filtering, \
+    T_do_top_k_top_p_filtering(logits, &T_top_k_top_p_filtering_o), __VA_ARGS__)
+
+/** T_sample_logits(logits: tensor, .temperature: f64 = 1.0, .top_k: i64? = absent, .top_p: f64? =
+ *     absent, .generator: generator? = absent)
+ * Draws a token from each distribution softmax(top_k_top_p_filtering(logits / temperature,
+ * top_k, top_p)). int64 [...]. */
+typedef struct {
+  double temperature;
+  T_Int top_k;
+  T_Real top_p;
+  dt_generator *generator;
+} T_sample_logits_options;
+static inline T_sample_logits_options T_sample_logits_defaults(void) {
+  T_sample_logits_options options = {1.0, {0, 0}, {0, 0}, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_sample_logits(
+    dt_tensor *logits, const T_sample_logits_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_sample_logits(
+    logits, options->temperature, options->top_k.given ? &options->top_k.value : NULL,
+    options->top_p.given ? &options->top_p.value : NULL, options->generator, &result));
+  return T_own_tensor_(result);
+}
+#define T_sample_logits(...) T_sample_logits_with_(__VA_ARGS__, )
+#define T_sample_logits_with_(logits, ...) \
+  T_OPTIONS_(sample_logits, \
+    T_do_sample_logits(logits, &T_sample_logits_o), __VA_ARGS__)
+
+/** T_kv_cache_new(.capacity: i64 = 0)
+ * An empty cache. Dtype, device and all sizes but the number of tokens are those of what comes
+ * first. */
+typedef struct {
+  int64_t capacity;
+} T_kv_cache_new_options;
+static inline T_kv_cache_new_options T_kv_cache_new_defaults(void) {
+  T_kv_cache_new_options options = {0};
+  return options;
+}
+static inline dt_kv_cache *T_do_kv_cache_new(const T_kv_cache_new_options *options) {
+  dt_kv_cache *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_kv_cache_new(options->capacity, &result));
+  return T_own_kv_cache_(result);
+}
+#define T_kv_cache_new(...) T_kv_cache_new_with_(__VA_ARGS__, )
+#define T_kv_cache_new_with_(...) \
+  T_OPTIONS_(kv_cache_new, \
+    T_do_kv_cache_new(&T_kv_cache_new_o), __VA_ARGS__)
+
+/** T_kv_cache_update(self: kv_cache, key: tensor, value: tensor, .values: where this result goes)
+ * Appends the keys and values of new tokens and gives those of all. A single new token may look
+ * at all of them; of several after others, query i of n looks at all but the last n - 1 - i. The
+ * keys and the values of all tokens, as views of the cache. */
+typedef struct {
+  dt_tensor **values;
+} T_kv_cache_update_options;
+static inline T_kv_cache_update_options T_kv_cache_update_defaults(void) {
+  T_kv_cache_update_options options = {NULL};
+  return options;
+}
+static inline dt_tensor *T_do_kv_cache_update(
+    dt_kv_cache *self, dt_tensor *key, dt_tensor *value, const T_kv_cache_update_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *values = NULL;
+  if (!T_stopped_()) T_check(dt_kv_cache_update(self, key, value, &result, &values));
+  if (options->values) *options->values = T_own_tensor_(values);
+  else if (values) dt_tensor_release(values);
+  return T_own_tensor_(result);
+}
+#define T_kv_cache_update(...) T_kv_cache_update_with_(__VA_ARGS__, )
+#define T_kv_cache_update_with_(self, key, value, ...) \
+  T_OPTIONS_(kv_cache_update, \
+    T_do_kv_cache_update(self, key, value, &T_kv_cache_update_o), __VA_ARGS__)
+
+/** T_kv_cache_length(self: kv_cache)
+ * How many tokens it holds. */
+static inline int64_t T_kv_cache_length(dt_kv_cache *self) {
+  int64_t result = 0;
+  if (T_stopped_()) return result;
+  T_check(dt_kv_cache_length(self, &result));
+  return result;
+}
+
+/** T_kv_cache_truncate(self: kv_cache, length: i64)
+ * Forgets the last tokens and keeps the memory. What update gave before is overwritten by what
+ * comes. */
+static inline dt_status T_kv_cache_truncate(dt_kv_cache *self, int64_t length) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_kv_cache_truncate(self, length));
+  return T_status();
+}
 
 /** T_index(input: tensor, indices: tensor?[])
  * Advanced indexing, as in input[indices]: index tensors broadcast, masks stand for their

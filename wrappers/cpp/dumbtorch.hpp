@@ -145,6 +145,7 @@ class DataLoader;
 class Stream;
 class Event;
 class Graph;
+class KvCache;
 class Module;
 class Optimizer;
 class LrScheduler;
@@ -184,6 +185,7 @@ struct LinalgEighResult;
 struct LinalgSvdResult;
 struct SvdResult;
 struct LinalgLstsqResult;
+struct KvCacheUpdateResult;
 struct ModuleNamedParametersResult;
 struct ModuleNamedBuffersResult;
 struct ModuleStateDictResult;
@@ -1466,6 +1468,20 @@ class Graph : public detail::Shared<dt_graph, dt_graph_release> {
   // Runs the recorded work on the current stream, on what its tensors hold now. Random numbers go
   // on where the generator is.
   void replay() const;
+};
+
+class KvCache : public detail::Shared<dt_kv_cache, dt_kv_cache_release> {
+ public:
+  using Shared::Shared;
+  // Appends the keys and values of new tokens and gives those of all. A single new token may look
+  // at all of them; of several after others, query i of n looks at all but the last n - 1 - i. The
+  // keys and the values of all tokens, as views of the cache.
+  KvCacheUpdateResult update(const Tensor& key, const Tensor& value) const;
+  // How many tokens it holds.
+  int64_t length() const;
+  // Forgets the last tokens and keeps the memory. What update gave before is overwritten by what
+  // comes.
+  void truncate(int64_t length) const;
 };
 
 class Module : public detail::Shared<dt_module, dt_module_release> {
@@ -3116,6 +3132,11 @@ struct LinalgLstsqResult {
   Tensor singular_values;
 };
 
+struct KvCacheUpdateResult {
+  Tensor keys;
+  Tensor values;
+};
+
 struct ModuleNamedParametersResult {
   std::vector<std::string> names;
   std::vector<Tensor> tensors;
@@ -3742,6 +3763,23 @@ inline Tensor Tensor::matrix_exp() const {
   dt_tensor* out = nullptr;
   detail::check(dt_matrix_exp(handle(), &out));
   return Tensor(out);
+}
+
+inline KvCacheUpdateResult KvCache::update(const Tensor& key, const Tensor& value) const {
+  dt_tensor* keys = nullptr;
+  dt_tensor* values = nullptr;
+  detail::check(dt_kv_cache_update(handle(), key.handle(), value.handle(), &keys, &values));
+  return {Tensor(keys), Tensor(values)};
+}
+
+inline int64_t KvCache::length() const {
+  int64_t out = 0;
+  detail::check(dt_kv_cache_length(handle(), &out));
+  return out;
+}
+
+inline void KvCache::truncate(int64_t length) const {
+  detail::check(dt_kv_cache_truncate(handle(), length));
 }
 
 inline Tensor Tensor::index(const TensorRefs& indices) const {
@@ -8965,6 +9003,49 @@ inline Tensor conv_transpose3d(
   return Tensor(out);
 }
 
+// Rotary positions (RoFormer, arXiv 2104.09864): each pair (a, b) of features is turned by its
+// angle t, (a cos t - b sin t, b cos t + a sin t), so that products of queries and keys depend on
+// how far they are apart. Of the input's shape and dtype.
+inline Tensor rotary_embedding(
+    const Tensor& input, const Tensor& positions = {}, double base = 10000.0,
+    bool interleaved = false) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_rotary_embedding(input.handle(), positions.handle(), base, interleaved, &out));
+  return Tensor(out);
+}
+
+// Sinusoidal positions (arXiv 1706.03762): features 2i and 2i + 1 of position p are sin and cos of
+// p / base^(2i / embedding_dim). [..., embedding_dim] of the default dtype.
+inline Tensor sinusoidal_embedding(
+    const Tensor& positions, int64_t embedding_dim, double base = 10000.0) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_sinusoidal_embedding(positions.handle(), embedding_dim, base, &out));
+  return Tensor(out);
+}
+
+// Leaves all but the likeliest tokens out of a distribution. The scores, -inf for tokens that are
+// left out.
+inline Tensor top_k_top_p_filtering(
+    const Tensor& logits, std::optional<int64_t> top_k = std::nullopt,
+    std::optional<double> top_p = std::nullopt) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_top_k_top_p_filtering(
+    logits.handle(), detail::pointer(top_k), detail::pointer(top_p), &out));
+  return Tensor(out);
+}
+
+// Draws a token from each distribution softmax(top_k_top_p_filtering(logits / temperature, top_k,
+// top_p)). int64 [...].
+inline Tensor sample_logits(
+    const Tensor& logits, double temperature = 1.0, std::optional<int64_t> top_k = std::nullopt,
+    std::optional<double> top_p = std::nullopt, const Generator& generator = {}) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_sample_logits(
+    logits.handle(), temperature, detail::pointer(top_k), detail::pointer(top_p),
+    generator.handle(), &out));
+  return Tensor(out);
+}
+
 // int64 tensor with a new last dimension that is 1 at the class and 0 elsewhere.
 inline Tensor one_hot(const Tensor& input, int64_t num_classes = -1) {
   dt_tensor* out = nullptr;
@@ -10621,6 +10702,14 @@ inline SvdResult svd(const Tensor& input, bool some = true, bool compute_uv = tr
 
 inline Tensor matrix_exp(const Tensor& input) {
   return input.matrix_exp();
+}
+
+// An empty cache. Dtype, device and all sizes but the number of tokens are those of what comes
+// first.
+inline KvCache kv_cache_new(int64_t capacity = 0) {
+  dt_kv_cache* out = nullptr;
+  detail::check(dt_kv_cache_new(capacity, &out));
+  return dumbtorch::KvCache(out);
 }
 
 inline Tensor index_put(

@@ -65,6 +65,10 @@ static void py_graph_release(int64_t handle) {
   dt_graph_release((dt_graph *)(intptr_t)handle);
 }
 
+static void py_kv_cache_release(int64_t handle) {
+  dt_kv_cache_release((dt_kv_cache *)(intptr_t)handle);
+}
+
 static void py_module_release(int64_t handle) {
   dt_module_release((dt_module *)(intptr_t)handle);
 }
@@ -2665,6 +2669,56 @@ static int64_t py_linalg_tensorsolve(int64_t A, int64_t B, const int64_t *dims, 
   dt_tensor *out = NULL;
   (void)!dt_linalg_tensorsolve((dt_tensor *)(intptr_t)A, (dt_tensor *)(intptr_t)B, list_or_null(dims, dims_n), list_count(dims_n), &out);
   return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_rotary_embedding(int64_t input, int64_t positions, double base, int32_t interleaved) {
+  dt_tensor *out = NULL;
+  (void)!dt_rotary_embedding((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)positions, base, interleaved, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_sinusoidal_embedding(int64_t positions, int64_t embedding_dim, double base) {
+  dt_tensor *out = NULL;
+  (void)!dt_sinusoidal_embedding((dt_tensor *)(intptr_t)positions, embedding_dim, base, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_top_k_top_p_filtering(int64_t logits, int32_t top_k_given, int64_t top_k, int32_t top_p_given, double top_p) {
+  dt_tensor *out = NULL;
+  (void)!dt_top_k_top_p_filtering((dt_tensor *)(intptr_t)logits, top_k_given ? &top_k : NULL, top_p_given ? &top_p : NULL, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_sample_logits(int64_t logits, double temperature, int32_t top_k_given, int64_t top_k, int32_t top_p_given, double top_p, int64_t generator) {
+  dt_tensor *out = NULL;
+  (void)!dt_sample_logits((dt_tensor *)(intptr_t)logits, temperature, top_k_given ? &top_k : NULL, top_p_given ? &top_p : NULL, (dt_generator *)(intptr_t)generator, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_kv_cache_new(int64_t capacity) {
+  dt_kv_cache *out = NULL;
+  (void)!dt_kv_cache_new(capacity, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_kv_cache_update(int64_t self, int64_t key, int64_t value, int64_t *out) {
+  dt_tensor *keys = 0;
+  dt_tensor *values = 0;
+  const int32_t status = dt_kv_cache_update((dt_kv_cache *)(intptr_t)self, (dt_tensor *)(intptr_t)key, (dt_tensor *)(intptr_t)value, &keys, &values);
+  out[0] = (int64_t)(intptr_t)keys;
+  out[1] = (int64_t)(intptr_t)values;
+  return status;
+}
+
+static int64_t py_kv_cache_length(int64_t self) {
+  int64_t out = 0;
+  if (dt_kv_cache_length((dt_kv_cache *)(intptr_t)self, &out)) return INT64_MIN;
+  if (out == INT64_MIN) dt_error_clear();
+  return out;
+}
+
+static int32_t py_kv_cache_truncate(int64_t self, int64_t length) {
+  return dt_kv_cache_truncate((dt_kv_cache *)(intptr_t)self, length);
 }
 
 static int64_t py_index(int64_t input, const int64_t *indices, int64_t indices_n) {

@@ -35,6 +35,7 @@ ELSEWHERE = {
     "test_data.py and robustness/test_files.py: they read files": {
         "data_loader_next", "read_idx", "load_safetensors", "load_safetensors_bytes",
     },
+    "test_generation.py: what a model has seen": {"kv_cache_update"},
     "test_csv.py: it reads files": {"read_csv"},
     "test_profiler.py: what ops took": {"profiler_activities"},
     "test_serialization.py and test_npy.py: they read and write files": {

@@ -5680,6 +5680,107 @@ def linalg_tensorsolve(A, B, dims=None, *, out=None):
     return wrap(out)
 
 
+def rotary_embedding(input, positions=None, base=10000.0, interleaved=False):
+    """Rotary positions (RoFormer, arXiv 2104.09864): each pair (a, b) of features is turned by
+    its angle t, (a cos t - b sin t, b cos t + a sin t), so that products of queries and
+    keys depend on how far they are apart.
+
+    Args:
+        positions: The place of each vector in the sequence, of a shape that broadcasts to
+            [..., time]; absent means 0 to time - 1.
+        base: How slowly the slowest wave turns: pair i of n features turns by position /
+            base^(2i / n).
+        interleaved: Whether a pair is (2i, 2i + 1), as in the paper, and not (i, i +
+            features / 2), as in Llama and GPT-NeoX.
+
+    Returns:
+        Of the input's shape and dtype.
+    """
+    try:
+        out = lib.py_rotary_embedding(input._h, 0 if positions is None else positions._h, base, interleaved)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "rotary_embedding", "input:tensor positions:tensor? base:f64 interleaved:bool", input, positions, base, interleaved) from None
+    return wrap(out)
+
+
+def sinusoidal_embedding(positions, embedding_dim, base=10000.0):
+    """Sinusoidal positions (arXiv 1706.03762): features 2i and 2i + 1 of position p are sin
+    and cos of p / base^(2i / embedding_dim).
+
+    Args:
+        positions: Places in a sequence, of any shape.
+        embedding_dim: How many features a position becomes, an even number.
+        base: How slowly the slowest wave turns: pair i of n features turns by position /
+            base^(2i / n).
+
+    Returns:
+        [..., embedding_dim] of the default dtype.
+    """
+    try:
+        out = lib.py_sinusoidal_embedding(positions._h, embedding_dim, base)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "sinusoidal_embedding", "positions:tensor embedding_dim:i64 base:f64", positions, embedding_dim, base) from None
+    return wrap(out)
+
+
+def top_k_top_p_filtering(logits, top_k=None, top_p=None):
+    """Leaves all but the likeliest tokens out of a distribution.
+
+    Args:
+        logits: [..., vocabulary]: the scores of each token.
+        top_k: Keep the k tokens of the highest scores (arXiv 1805.04833), and those as high
+            as the last of them.
+        top_p: Of these, keep the fewest tokens, the likeliest first, of equal ones the
+            first, whose probabilities add up to top_p (nucleus sampling, arXiv 1904.09751).
+
+    Returns:
+        The scores, -inf for tokens that are left out.
+    """
+    try:
+        out = lib.py_top_k_top_p_filtering(logits._h, top_k is not None, 0 if top_k is None else top_k, top_p is not None, 0.0 if top_p is None else top_p)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "top_k_top_p_filtering", "logits:tensor top_k:i64? top_p:f64?", logits, top_k, top_p) from None
+    return wrap(out)
+
+
+def sample_logits(logits, temperature=1.0, top_k=None, top_p=None, *, generator=None):
+    """Draws a token from each distribution softmax(top_k_top_p_filtering(logits / temperature,
+    top_k, top_p)).
+
+    Args:
+        logits: [..., vocabulary]: the scores of each token.
+        temperature: What scores are divided by: below 1 likely tokens become likelier; 0
+            takes the likeliest.
+        top_k: Draw among the k likeliest tokens alone.
+        top_p: Draw among the fewest tokens whose probabilities add up to top_p.
+        generator: Where the random numbers come from; absent means the device's default
+            one.
+
+    Returns:
+        int64 [...].
+    """
+    try:
+        out = lib.py_sample_logits(logits._h, temperature, top_k is not None, 0 if top_k is None else top_k, top_p is not None, 0.0 if top_p is None else top_p, 0 if generator is None else generator._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "sample_logits", "logits:tensor temperature:f64 top_k:i64? top_p:f64? generator:handle?", logits, temperature, top_k, top_p, generator) from None
+    return wrap(out)
+
+
+def kv_cache_new(capacity=0):
+    """An empty cache. Dtype, device and all sizes but the number of tokens are those of what
+    comes first.
+
+    Args:
+        capacity: How many tokens there is room for from the beginning; it grows where more
+            come.
+    """
+    try:
+        out = lib.py_kv_cache_new(capacity)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "kv_cache_new", "capacity:i64", capacity) from None
+    return KvCache.own(out)
+
+
 def index(input, indices):
     """Advanced indexing, as in input[indices]: index tensors broadcast, masks stand for their
     nonzero positions.
@@ -16936,6 +17037,57 @@ class Graph(Handle):
             raise fail()
 
 
+class KvCache(Handle):
+    """The keys and values of the tokens that an attention layer has seen, so that generating the next token computes those of that token alone."""
+
+    __slots__ = ()
+    _release = lib.py_kv_cache_release
+
+    def update(self, key, value):
+        """Appends the keys and values of new tokens and gives those of all. A single new token may
+        look at all of them; of several after others, query i of n looks at all but the last n -
+        1 - i.
+
+        Args:
+            key: The keys of new tokens, [..., time, features].
+            value: Their values, [..., time, features of the values].
+
+        Returns:
+            The keys and the values of all tokens, as views of the cache.
+        """
+        try:
+            out = ffi_new("int64_t[2]")
+            status = lib.py_kv_cache_update(self._h, key._h, value._h, out)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "update", "self:handle key:tensor value:tensor", self, key, value) from None
+        if status:
+            raise fail()
+        return kv_cache_update_result((wrap(out[0]), wrap(out[1])))
+
+    @property
+    def length(self):
+        """How many tokens it holds."""
+        try:
+            out = lib.py_kv_cache_length(self._h)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "length", "self:handle", self) from None
+        return int_or_fail(out)
+
+    def truncate(self, length):
+        """Forgets the last tokens and keeps the memory. What update gave before is overwritten by
+        what comes.
+
+        Args:
+            length: How many of the first tokens stay; 0 for another text.
+        """
+        try:
+            status = lib.py_kv_cache_truncate(self._h, length)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "truncate", "self:handle length:i64", self, length) from None
+        if status:
+            raise fail()
+
+
 class Module(Handle):
     """A module: parameters, buffers, children and a forward. Several handles may hold one module."""
 
@@ -17663,6 +17815,7 @@ linalg_eigh_result = result_type("eigh", "eigenvalues eigenvectors")
 linalg_svd_result = result_type("svd", "U S Vh")
 svd_result = result_type("svd", "U S V")
 linalg_lstsq_result = result_type("lstsq", "solution residuals rank singular_values")
+kv_cache_update_result = result_type("kv_cache_update", "keys values")
 module_named_parameters_result = result_type("module_named_parameters", "names tensors")
 module_named_buffers_result = result_type("module_named_buffers", "names tensors")
 module_state_dict_result = result_type("module_state_dict", "names tensors")
@@ -18204,6 +18357,10 @@ NAMESPACES = {
         "conv3d": conv3d,
         "conv3d_padding": conv3d_padding,
         "conv_transpose3d": conv_transpose3d,
+        "rotary_embedding": rotary_embedding,
+        "sinusoidal_embedding": sinusoidal_embedding,
+        "top_k_top_p_filtering": top_k_top_p_filtering,
+        "sample_logits": sample_logits,
         "one_hot": one_hot,
         "bilinear": bilinear,
         "cosine_similarity": cosine_similarity,
