@@ -253,6 +253,13 @@ typedef struct dt_kv_cache dt_kv_cache;
 /** Gives a handle back. NULL is fine; a released one is a warning in the log. */
 DT_API void dt_kv_cache_release(dt_kv_cache *handle) DT_NOEXCEPT;
 
+/** torch.amp.GradScaler: scales a loss so that small gradients of float16 do not vanish, leaves out
+ * steps whose gradients are infinite, and looks for a scale that just fits. The scale lies on the
+ * device of the loss. */
+typedef struct dt_grad_scaler dt_grad_scaler;
+/** Gives a handle back. NULL is fine; a released one is a warning in the log. */
+DT_API void dt_grad_scaler_release(dt_grad_scaler *handle) DT_NOEXCEPT;
+
 /** A module: parameters, buffers, children and a forward. Several handles may hold one module. */
 typedef struct dt_module dt_module;
 /** Gives a handle back. NULL is fine; a released one is a warning in the log. */
@@ -4893,6 +4900,85 @@ DT_MUST_CHECK DT_API dt_status dt_kv_cache_length(dt_kv_cache *self, int64_t *ou
  * @throws IndexError: length is negative, or more than there are. */
 DT_MUST_CHECK DT_API dt_status dt_kv_cache_truncate(dt_kv_cache *self, int64_t length) DT_NOEXCEPT;
 
+/* ---- grad_scaler */
+
+/** Divides gradients by the scale of the loss, and looks whether all of them are finite, without
+ * waiting for a device.
+ * @param grads Gradients of a scaled loss, of any devices, in place.
+ * @param scale What the loss was multiplied by: one number.
+ * @return 0-d float32 on the first gradient's device: 1 where a gradient was infinite or NaN, else
+ *   0.
+ * @throws RuntimeError: there are no gradients, or the scale is not one number. */
+DT_MUST_CHECK DT_API dt_status dt_amp_unscale_(
+    dt_tensor *const *grads, int64_t grads_n, dt_tensor *scale, dt_tensor **out) DT_NOEXCEPT;
+
+/** The scale for the next step, as torch.amp.GradScaler finds it, without waiting for a device.
+ * @param scale One float32 number, in place.
+ * @param growth_tracker How many steps in a row were finite, one int32 number, in place.
+ * @param found_inf One number, which is not 0 if the last step was not finite.
+ * @param growth_factor What the scale is multiplied by after growth_interval finite steps, if it
+ *   stays finite.
+ * @param backoff_factor What it is multiplied by after a step that was not.
+ * @param growth_interval How many steps in a row. */
+DT_MUST_CHECK DT_API dt_status dt_amp_update_scale_(
+    dt_tensor *scale, dt_tensor *growth_tracker, dt_tensor *found_inf, double growth_factor,
+    double backoff_factor, int64_t growth_interval) DT_NOEXCEPT;
+
+/** A scaler for a training loop: backward(scale(loss)), step(optimizer), update().
+ * @param init_scale The first scale. PyTorch's default: 65536.0.
+ * @param growth_factor What the scale is multiplied by after growth_interval finite steps.
+ *   PyTorch's default: 2.0.
+ * @param backoff_factor What it is multiplied by after a step that was left out. PyTorch's default:
+ *   0.5.
+ * @param growth_interval How many finite steps in a row let it grow. PyTorch's default: 2000.
+ * @throws ValueError: growth_factor is not above 1, or backoff_factor not below 1. */
+DT_MUST_CHECK DT_API dt_status dt_grad_scaler_new(
+    double init_scale, double growth_factor, double backoff_factor, int64_t growth_interval,
+    dt_grad_scaler **out) DT_NOEXCEPT;
+
+/** The loss times the scale.
+ * @param self The scaler.
+ * @param outputs The loss. */
+DT_MUST_CHECK DT_API dt_status dt_grad_scaler_scale(
+    dt_grad_scaler *self, dt_tensor *outputs, dt_tensor **out) DT_NOEXCEPT;
+
+/** Takes the scale from the gradients before the step, so that they may be clipped.
+ * @param self The scaler.
+ * @param optimizer Whose parameters' gradients are meant.
+ * @throws RuntimeError: it has been called since the last update, no loss was scaled, or there are
+ *   no gradients. */
+DT_MUST_CHECK DT_API dt_status dt_grad_scaler_unscale_(
+    dt_grad_scaler *self, dt_optimizer *optimizer) DT_NOEXCEPT;
+
+/** A step of the optimizer, which does nothing if a gradient is infinite or NaN. A GPU decides that
+ * by itself, so that a step can be captured.
+ * @param self The scaler.
+ * @param optimizer What steps.
+ * @throws RuntimeError: it has stepped since the last update, no loss was scaled, or there are no
+ *   gradients. */
+DT_MUST_CHECK DT_API dt_status dt_grad_scaler_step(
+    dt_grad_scaler *self, dt_optimizer *optimizer) DT_NOEXCEPT;
+
+/** A smaller scale after a step that was left out, a larger one after many that were not.
+ * @param self The scaler.
+ * @param new_scale The scale from now on. PyTorch's default: absent.
+ * @throws RuntimeError: nothing was unscaled since the last update. */
+DT_MUST_CHECK DT_API dt_status dt_grad_scaler_update(
+    dt_grad_scaler *self, const double *new_scale) DT_NOEXCEPT;
+
+/** What grad_scaler_set_state needs to go on. It waits for a GPU.
+ * @param self The scaler.
+ * @return float64 [2] on the CPU: the scale, and how many steps in a row were finite. */
+DT_MUST_CHECK DT_API dt_status dt_grad_scaler_get_state(
+    dt_grad_scaler *self, dt_tensor **out) DT_NOEXCEPT;
+
+/** Goes on with a scale and a count of finite steps.
+ * @param self The scaler.
+ * @param state What grad_scaler_get_state gave.
+ * @throws RuntimeError: it is no such state. */
+DT_MUST_CHECK DT_API dt_status dt_grad_scaler_set_state(
+    dt_grad_scaler *self, dt_tensor *state) DT_NOEXCEPT;
+
 /* ---- indexing */
 
 /** Advanced indexing, as in input[indices]: index tensors broadcast, masks stand for their nonzero
@@ -6412,6 +6498,20 @@ DT_MUST_CHECK DT_API dt_status dt_embedding_bag(
  * @param self The optimizer. */
 DT_MUST_CHECK DT_API dt_status dt_optimizer_step(dt_optimizer *self) DT_NOEXCEPT;
 
+/** Steps of parameters in bfloat16 and float16 compute in float32, with float32 masters of them
+ * (arXiv 1710.03740) that keep what rounding would lose; states are float32 too. The masters are
+ * part of the state dict.
+ * @param self The optimizer.
+ * @throws RuntimeError: a parameter has stepped. */
+DT_MUST_CHECK DT_API dt_status dt_optimizer_use_master_weights(dt_optimizer *self) DT_NOEXCEPT;
+
+/** Steps of parameters in bfloat16 compute in float32 without masters: the result is rounded by
+ * stochastic_round, so that small steps are not lost on the mean (arXiv 2010.06192). States are
+ * float32.
+ * @param self The optimizer.
+ * @throws RuntimeError: a parameter has stepped. */
+DT_MUST_CHECK DT_API dt_status dt_optimizer_use_stochastic_rounding(dt_optimizer *self) DT_NOEXCEPT;
+
 /** Forgets the gradients of all parameters.
  * @param self The optimizer.
  * @param set_to_none Drop the gradients instead of filling them with zeros. PyTorch's default:
@@ -6511,6 +6611,24 @@ DT_MUST_CHECK DT_API dt_status dt_optimizer_update(
     int64_t grads_n, dt_tensor *const *states, int64_t states_n, dt_tensor *lr,
     dt_scalar_kind lr_kind, int64_t lr_i, double lr_f, const double *settings, int64_t settings_n,
     int32_t first) DT_NOEXCEPT;
+
+/** optimizer_update of gradients that are finite, as amp_unscale_ has found.
+ * @param optimizer The optimizer's name in lower case: sgd, adam, ...
+ * @param params Leaf tensors: what is optimized.
+ * @param grads The gradient of each parameter.
+ * @param states What the optimizer keeps, as optimizer_update takes it.
+ * @param lr Learning rate: a number, or a tensor of one element that is read at each run.
+ * @param settings All settings in the order of the row, lr among them, truth values as 0 and 1.
+ * @param first These parameters have not stepped before.
+ * @param found_inf One floating point number, read at each run as the learning rate is: nothing is
+ *   done where it is not 0.
+ * @throws ValueError: there is no such optimizer.
+ * @throws RuntimeError: lists differ in length, or tensors in size, dtype or strides. */
+DT_MUST_CHECK DT_API dt_status dt_optimizer_update_unless(
+    const char *optimizer, dt_tensor *const *params, int64_t params_n, dt_tensor *const *grads,
+    int64_t grads_n, dt_tensor *const *states, int64_t states_n, dt_tensor *lr,
+    dt_scalar_kind lr_kind, int64_t lr_i, double lr_f, const double *settings, int64_t settings_n,
+    int32_t first, dt_tensor *found_inf) DT_NOEXCEPT;
 
 /* ---- pointwise */
 
@@ -8370,6 +8488,15 @@ DT_MUST_CHECK DT_API dt_status dt_normal_(
  * @throws RuntimeError: p is outside of [0, 1]. */
 DT_MUST_CHECK DT_API dt_status dt_bernoulli_(
     dt_tensor *input, double p, dt_generator *generator) DT_NOEXCEPT;
+
+/** Rounds up or down at random, with probabilities that make the mean the number itself (arXiv
+ * 1502.02551). Infinities and NaN stay.
+ * @param input float32.
+ * @param dtype bfloat16.
+ * @param generator The source; absent means the default one. PyTorch's default: absent.
+ * @throws RuntimeError: the input is not float32, or the dtype not bfloat16. */
+DT_MUST_CHECK DT_API dt_status dt_stochastic_round(
+    dt_tensor *input, dt_dtype dtype, dt_generator *generator, dt_tensor **out) DT_NOEXCEPT;
 
 /** Fills the tensor with 1 with these probabilities, else 0.
  * @param input The tensor that is written. Written.

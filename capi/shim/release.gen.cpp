@@ -28,6 +28,10 @@ void dt_kv_cache_release(dt_kv_cache* handle) noexcept {
   release_handle("kv_cache_release", handle);
 }
 
+void dt_grad_scaler_release(dt_grad_scaler* handle) noexcept {
+  release_handle("grad_scaler_release", handle);
+}
+
 void dt_module_release(dt_module* handle) noexcept {
   release_handle("module_release", handle);
 }

@@ -146,6 +146,7 @@ class Stream;
 class Event;
 class Graph;
 class KvCache;
+class GradScaler;
 class Module;
 class Optimizer;
 class LrScheduler;
@@ -1484,6 +1485,25 @@ class KvCache : public detail::Shared<dt_kv_cache, dt_kv_cache_release> {
   void truncate(int64_t length) const;
 };
 
+class GradScaler : public detail::Shared<dt_grad_scaler, dt_grad_scaler_release> {
+ public:
+  using Shared::Shared;
+  // The loss times the scale.
+  Tensor scale(const Tensor& outputs) const;
+  // Takes the scale from the gradients before the step, so that they may be clipped.
+  void unscale_(const Optimizer& optimizer) const;
+  // A step of the optimizer, which does nothing if a gradient is infinite or NaN. A GPU decides
+  // that by itself, so that a step can be captured.
+  void step(const Optimizer& optimizer) const;
+  // A smaller scale after a step that was left out, a larger one after many that were not.
+  void update(std::optional<double> new_scale = std::nullopt) const;
+  // What grad_scaler_set_state needs to go on. It waits for a GPU. float64 [2] on the CPU: the
+  // scale, and how many steps in a row were finite.
+  Tensor get_state() const;
+  // Goes on with a scale and a count of finite steps.
+  void set_state(const Tensor& state) const;
+};
+
 class Module : public detail::Shared<dt_module, dt_module_release> {
  public:
   using Shared::Shared;
@@ -1552,6 +1572,14 @@ class Optimizer : public detail::Shared<dt_optimizer, dt_optimizer_release> {
   // Updates every parameter that has a gradient. After an error earlier groups are updated, later
   // ones are not.
   void step() const;
+  // Steps of parameters in bfloat16 and float16 compute in float32, with float32 masters of them
+  // (arXiv 1710.03740) that keep what rounding would lose; states are float32 too. The masters are
+  // part of the state dict.
+  void use_master_weights() const;
+  // Steps of parameters in bfloat16 compute in float32 without masters: the result is rounded by
+  // stochastic_round, so that small steps are not lost on the mean (arXiv 2010.06192). States are
+  // float32.
+  void use_stochastic_rounding() const;
   // Forgets the gradients of all parameters.
   void zero_grad(bool set_to_none = true) const;
   // Adds a group of parameters. It takes the first group's settings; optimizer_set changes them.
@@ -3782,6 +3810,34 @@ inline void KvCache::truncate(int64_t length) const {
   detail::check(dt_kv_cache_truncate(handle(), length));
 }
 
+inline Tensor GradScaler::scale(const Tensor& outputs) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_grad_scaler_scale(handle(), outputs.handle(), &out));
+  return Tensor(out);
+}
+
+inline void GradScaler::unscale_(const Optimizer& optimizer) const {
+  detail::check(dt_grad_scaler_unscale_(handle(), optimizer.handle()));
+}
+
+inline void GradScaler::step(const Optimizer& optimizer) const {
+  detail::check(dt_grad_scaler_step(handle(), optimizer.handle()));
+}
+
+inline void GradScaler::update(std::optional<double> new_scale) const {
+  detail::check(dt_grad_scaler_update(handle(), detail::pointer(new_scale)));
+}
+
+inline Tensor GradScaler::get_state() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_grad_scaler_get_state(handle(), &out));
+  return Tensor(out);
+}
+
+inline void GradScaler::set_state(const Tensor& state) const {
+  detail::check(dt_grad_scaler_set_state(handle(), state.handle()));
+}
+
 inline Tensor Tensor::index(const TensorRefs& indices) const {
   dt_tensor* out = nullptr;
   detail::check(dt_index(handle(), indices.data(), indices.size(), &out));
@@ -4309,6 +4365,14 @@ inline Tensor Tensor::log_softmax(int64_t dim, std::optional<DType> dtype) const
 
 inline void Optimizer::step() const {
   detail::check(dt_optimizer_step(handle()));
+}
+
+inline void Optimizer::use_master_weights() const {
+  detail::check(dt_optimizer_use_master_weights(handle()));
+}
+
+inline void Optimizer::use_stochastic_rounding() const {
+  detail::check(dt_optimizer_use_stochastic_rounding(handle()));
 }
 
 inline void Optimizer::zero_grad(bool set_to_none) const {
@@ -9989,6 +10053,15 @@ inline FractionalMaxPool3dWithIndicesResult fractional_max_pool3d_with_indices(
   return {Tensor(values), Tensor(indices)};
 }
 
+// Rounds up or down at random, with probabilities that make the mean the number itself (arXiv
+// 1502.02551). Infinities and NaN stay.
+inline Tensor stochastic_round(const Tensor& input, DType dtype, const Generator& generator = {}) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_stochastic_round(
+    input.handle(), static_cast<dt_dtype>(dtype), generator.handle(), &out));
+  return Tensor(out);
+}
+
 // Adds elements around the input. The modes other than constant pad the last one, two or three
 // dimensions of an input that has one or two more.
 inline Tensor pad(
@@ -10712,6 +10785,33 @@ inline KvCache kv_cache_new(int64_t capacity = 0) {
   return dumbtorch::KvCache(out);
 }
 
+// Divides gradients by the scale of the loss, and looks whether all of them are finite, without
+// waiting for a device. 0-d float32 on the first gradient's device: 1 where a gradient was infinite
+// or NaN, else 0.
+inline Tensor amp_unscale_(const TensorRefs& grads, const Tensor& scale) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_amp_unscale_(grads.data(), grads.size(), scale.handle(), &out));
+  return Tensor(out);
+}
+
+// The scale for the next step, as torch.amp.GradScaler finds it, without waiting for a device.
+inline void amp_update_scale_(
+    const Tensor& scale, const Tensor& growth_tracker, const Tensor& found_inf,
+    double growth_factor, double backoff_factor, int64_t growth_interval) {
+  detail::check(dt_amp_update_scale_(
+    scale.handle(), growth_tracker.handle(), found_inf.handle(), growth_factor, backoff_factor,
+    growth_interval));
+}
+
+// A scaler for a training loop: backward(scale(loss)), step(optimizer), update().
+inline GradScaler grad_scaler_new(
+    double init_scale = 65536.0, double growth_factor = 2.0, double backoff_factor = 0.5,
+    int64_t growth_interval = 2000) {
+  dt_grad_scaler* out = nullptr;
+  detail::check(dt_grad_scaler_new(init_scale, growth_factor, backoff_factor, growth_interval, &out));
+  return dumbtorch::GradScaler(out);
+}
+
 inline Tensor index_put(
     const Tensor& input, const TensorRefs& indices, const Tensor& values, bool accumulate = false) {
   return input.index_put(indices, values, accumulate);
@@ -11025,6 +11125,17 @@ inline void optimizer_update(
     detail::text(optimizer), params.data(), params.size(), grads.data(), grads.size(),
     states.data(), states.size(), lr.tensor(), lr.number().kind(), lr.number().i(), lr.number().f(),
     settings.data(), settings.size(), first));
+}
+
+// optimizer_update of gradients that are finite, as amp_unscale_ has found.
+inline void optimizer_update_unless(
+    const std::string& optimizer, const TensorRefs& params, const TensorRefs& grads,
+    const TensorRefs& states, const Operand& lr, const Reals& settings, bool first,
+    const Tensor& found_inf) {
+  detail::check(dt_optimizer_update_unless(
+    detail::text(optimizer), params.data(), params.size(), grads.data(), grads.size(),
+    states.data(), states.size(), lr.tensor(), lr.number().kind(), lr.number().i(), lr.number().f(),
+    settings.data(), settings.size(), first, found_inf.handle()));
 }
 
 inline Tensor neg(const Tensor& input) {

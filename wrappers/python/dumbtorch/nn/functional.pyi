@@ -122,6 +122,7 @@ from .._ops import lp_pool3d as lp_pool3d
 from .._ops import max_unpool3d as max_unpool3d
 from .._ops import fractional_max_pool2d_with_indices as fractional_max_pool2d_with_indices
 from .._ops import fractional_max_pool3d_with_indices as fractional_max_pool3d_with_indices
+from .._ops import stochastic_round as stochastic_round
 from .._ops import pad as pad
 from .._ops import fold as fold
 from .._ops import pixel_shuffle as pixel_shuffle
