@@ -14,6 +14,10 @@ inline bool all_floating(const calls::Views& views) {
   return true;
 }
 
+inline bool are_floating(const calls::Optimizer& call) {
+  return all_floating(call.grad) && is_floating(call.lr.dtype) && is_floating(call.found_inf.dtype);
+}
+
 // The scalars of the parameters, which follow the lists of state that there are.
 template <class Optimizer>
 class StateScalars {

@@ -177,7 +177,7 @@ def kernel_of(o: Optimizer) -> Kernel:
         file="optimizers",
         doc="",
         out=(CallOperand("param", listed=True), *state),
-        inputs=(CallOperand("grad", listed=True), CallOperand(_RATE)),
+        inputs=(CallOperand("grad", listed=True), CallOperand(_RATE), CallOperand("found_inf")),
         ints=tuple(CallNumber(n, "bool") for n in _flags(o)),
         floats=tuple(CallNumber(n, "float") for n in _numbers(o)),
     )

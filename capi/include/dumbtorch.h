@@ -247,6 +247,19 @@ typedef struct dt_graph dt_graph;
 /** Gives a handle back. NULL is fine; a released one is a warning in the log. */
 DT_API void dt_graph_release(dt_graph *handle) DT_NOEXCEPT;
 
+/** The keys and values of the tokens that an attention layer has seen, so that generating the next
+ * token computes those of that token alone. */
+typedef struct dt_kv_cache dt_kv_cache;
+/** Gives a handle back. NULL is fine; a released one is a warning in the log. */
+DT_API void dt_kv_cache_release(dt_kv_cache *handle) DT_NOEXCEPT;
+
+/** torch.amp.GradScaler: scales a loss so that small gradients of float16 do not vanish, leaves out
+ * steps whose gradients are infinite, and looks for a scale that just fits. The scale lies on the
+ * device of the loss. */
+typedef struct dt_grad_scaler dt_grad_scaler;
+/** Gives a handle back. NULL is fine; a released one is a warning in the log. */
+DT_API void dt_grad_scaler_release(dt_grad_scaler *handle) DT_NOEXCEPT;
+
 /** A module: parameters, buffers, children and a forward. Several handles may hold one module. */
 typedef struct dt_module dt_module;
 /** Gives a handle back. NULL is fine; a released one is a warning in the log. */
@@ -4800,6 +4813,172 @@ DT_MUST_CHECK DT_API dt_status dt_linalg_tensorinv(
 DT_MUST_CHECK DT_API dt_status dt_linalg_tensorsolve(
     dt_tensor *A, dt_tensor *B, const int64_t *dims, int64_t dims_n, dt_tensor **out) DT_NOEXCEPT;
 
+/* ---- generation */
+
+/** Rotary positions (RoFormer, arXiv 2104.09864): each pair (a, b) of features is turned by its
+ * angle t, (a cos t - b sin t, b cos t + a sin t), so that products of queries and keys depend on
+ * how far they are apart.
+ * @param input [..., time, features]: queries or keys, with an even number of features.
+ * @param positions The place of each vector in the sequence, of a shape that broadcasts to [...,
+ *   time]; absent means 0 to time - 1. PyTorch's default: absent.
+ * @param base How slowly the slowest wave turns: pair i of n features turns by position / base^(2i
+ *   / n). PyTorch's default: 10000.0.
+ * @param interleaved Whether a pair is (2i, 2i + 1), as in the paper, and not (i, i + features /
+ *   2), as in Llama and GPT-NeoX. PyTorch's default: false.
+ * @return Of the input's shape and dtype.
+ * @throws RuntimeError: the number of features is odd, or the positions do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_rotary_embedding(
+    dt_tensor *input, dt_tensor *positions, double base, int32_t interleaved,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** Sinusoidal positions (arXiv 1706.03762): features 2i and 2i + 1 of position p are sin and cos of
+ * p / base^(2i / embedding_dim).
+ * @param positions Places in a sequence, of any shape.
+ * @param embedding_dim How many features a position becomes, an even number.
+ * @param base How slowly the slowest wave turns: pair i of n features turns by position / base^(2i
+ *   / n). PyTorch's default: 10000.0.
+ * @return [..., embedding_dim] of the default dtype.
+ * @throws ValueError: embedding_dim is odd or not positive. */
+DT_MUST_CHECK DT_API dt_status dt_sinusoidal_embedding(
+    dt_tensor *positions, int64_t embedding_dim, double base, dt_tensor **out) DT_NOEXCEPT;
+
+/** Leaves all but the likeliest tokens out of a distribution.
+ * @param logits [..., vocabulary]: the scores of each token.
+ * @param top_k Keep the k tokens of the highest scores (arXiv 1805.04833), and those as high as the
+ *   last of them. PyTorch's default: absent.
+ * @param top_p Of these, keep the fewest tokens, the likeliest first, of equal ones the first,
+ *   whose probabilities add up to top_p (nucleus sampling, arXiv 1904.09751). PyTorch's default:
+ *   absent.
+ * @return The scores, -inf for tokens that are left out.
+ * @throws ValueError: top_k is not positive, or top_p is not in (0, 1]. */
+DT_MUST_CHECK DT_API dt_status dt_top_k_top_p_filtering(
+    dt_tensor *logits, const int64_t *top_k, const double *top_p, dt_tensor **out) DT_NOEXCEPT;
+
+/** Draws a token from each distribution softmax(top_k_top_p_filtering(logits / temperature, top_k,
+ * top_p)).
+ * @param logits [..., vocabulary]: the scores of each token.
+ * @param temperature What scores are divided by: below 1 likely tokens become likelier; 0 takes the
+ *   likeliest. PyTorch's default: 1.0.
+ * @param top_k Draw among the k likeliest tokens alone. PyTorch's default: absent.
+ * @param top_p Draw among the fewest tokens whose probabilities add up to top_p. PyTorch's default:
+ *   absent.
+ * @param generator Where the random numbers come from; absent means the device's default one.
+ *   PyTorch's default: absent.
+ * @return int64 [...].
+ * @throws ValueError: temperature is negative, top_k is not positive, or top_p is not in (0, 1]. */
+DT_MUST_CHECK DT_API dt_status dt_sample_logits(
+    dt_tensor *logits, double temperature, const int64_t *top_k, const double *top_p,
+    dt_generator *generator, dt_tensor **out) DT_NOEXCEPT;
+
+/** An empty cache. Dtype, device and all sizes but the number of tokens are those of what comes
+ * first.
+ * @param capacity How many tokens there is room for from the beginning; it grows where more come.
+ *   PyTorch's default: 0.
+ * @throws ValueError: capacity is negative. */
+DT_MUST_CHECK DT_API dt_status dt_kv_cache_new(int64_t capacity, dt_kv_cache **out) DT_NOEXCEPT;
+
+/** Appends the keys and values of new tokens and gives those of all. A single new token may look at
+ * all of them; of several after others, query i of n looks at all but the last n - 1 - i.
+ * @param self The cache.
+ * @param key The keys of new tokens, [..., time, features].
+ * @param value Their values, [..., time, features of the values].
+ * @return The keys and the values of all tokens, as views of the cache.
+ * @throws RuntimeError: sizes, dtype or device differ from what the cache holds, or a gradient is
+ *   wanted: turn it off. */
+DT_MUST_CHECK DT_API dt_status dt_kv_cache_update(
+    dt_kv_cache *self, dt_tensor *key, dt_tensor *value, dt_tensor **keys,
+    dt_tensor **values) DT_NOEXCEPT;
+
+/** How many tokens it holds.
+ * @param self The cache. */
+DT_MUST_CHECK DT_API dt_status dt_kv_cache_length(dt_kv_cache *self, int64_t *out) DT_NOEXCEPT;
+
+/** Forgets the last tokens and keeps the memory. What update gave before is overwritten by what
+ * comes.
+ * @param self The cache.
+ * @param length How many of the first tokens stay; 0 for another text.
+ * @throws IndexError: length is negative, or more than there are. */
+DT_MUST_CHECK DT_API dt_status dt_kv_cache_truncate(dt_kv_cache *self, int64_t length) DT_NOEXCEPT;
+
+/* ---- grad_scaler */
+
+/** Divides gradients by the scale of the loss, and looks whether all of them are finite, without
+ * waiting for a device.
+ * @param grads Gradients of a scaled loss, of any devices, in place.
+ * @param scale What the loss was multiplied by: one number.
+ * @return 0-d float32 on the first gradient's device: 1 where a gradient was infinite or NaN, else
+ *   0.
+ * @throws RuntimeError: there are no gradients, or the scale is not one number. */
+DT_MUST_CHECK DT_API dt_status dt_amp_unscale_(
+    dt_tensor *const *grads, int64_t grads_n, dt_tensor *scale, dt_tensor **out) DT_NOEXCEPT;
+
+/** The scale for the next step, as torch.amp.GradScaler finds it, without waiting for a device.
+ * @param scale One float32 number, in place.
+ * @param growth_tracker How many steps in a row were finite, one int32 number, in place.
+ * @param found_inf One number, which is not 0 if the last step was not finite.
+ * @param growth_factor What the scale is multiplied by after growth_interval finite steps, if it
+ *   stays finite.
+ * @param backoff_factor What it is multiplied by after a step that was not.
+ * @param growth_interval How many steps in a row. */
+DT_MUST_CHECK DT_API dt_status dt_amp_update_scale_(
+    dt_tensor *scale, dt_tensor *growth_tracker, dt_tensor *found_inf, double growth_factor,
+    double backoff_factor, int64_t growth_interval) DT_NOEXCEPT;
+
+/** A scaler for a training loop: backward(scale(loss)), step(optimizer), update().
+ * @param init_scale The first scale. PyTorch's default: 65536.0.
+ * @param growth_factor What the scale is multiplied by after growth_interval finite steps.
+ *   PyTorch's default: 2.0.
+ * @param backoff_factor What it is multiplied by after a step that was left out. PyTorch's default:
+ *   0.5.
+ * @param growth_interval How many finite steps in a row let it grow. PyTorch's default: 2000.
+ * @throws ValueError: growth_factor is not above 1, or backoff_factor not below 1. */
+DT_MUST_CHECK DT_API dt_status dt_grad_scaler_new(
+    double init_scale, double growth_factor, double backoff_factor, int64_t growth_interval,
+    dt_grad_scaler **out) DT_NOEXCEPT;
+
+/** The loss times the scale.
+ * @param self The scaler.
+ * @param outputs The loss. */
+DT_MUST_CHECK DT_API dt_status dt_grad_scaler_scale(
+    dt_grad_scaler *self, dt_tensor *outputs, dt_tensor **out) DT_NOEXCEPT;
+
+/** Takes the scale from the gradients before the step, so that they may be clipped.
+ * @param self The scaler.
+ * @param optimizer Whose parameters' gradients are meant.
+ * @throws RuntimeError: it has been called since the last update, no loss was scaled, or there are
+ *   no gradients. */
+DT_MUST_CHECK DT_API dt_status dt_grad_scaler_unscale_(
+    dt_grad_scaler *self, dt_optimizer *optimizer) DT_NOEXCEPT;
+
+/** A step of the optimizer, which does nothing if a gradient is infinite or NaN. A GPU decides that
+ * by itself, so that a step can be captured.
+ * @param self The scaler.
+ * @param optimizer What steps.
+ * @throws RuntimeError: it has stepped since the last update, no loss was scaled, or there are no
+ *   gradients. */
+DT_MUST_CHECK DT_API dt_status dt_grad_scaler_step(
+    dt_grad_scaler *self, dt_optimizer *optimizer) DT_NOEXCEPT;
+
+/** A smaller scale after a step that was left out, a larger one after many that were not.
+ * @param self The scaler.
+ * @param new_scale The scale from now on. PyTorch's default: absent.
+ * @throws RuntimeError: nothing was unscaled since the last update. */
+DT_MUST_CHECK DT_API dt_status dt_grad_scaler_update(
+    dt_grad_scaler *self, const double *new_scale) DT_NOEXCEPT;
+
+/** What grad_scaler_set_state needs to go on. It waits for a GPU.
+ * @param self The scaler.
+ * @return float64 [2] on the CPU: the scale, and how many steps in a row were finite. */
+DT_MUST_CHECK DT_API dt_status dt_grad_scaler_get_state(
+    dt_grad_scaler *self, dt_tensor **out) DT_NOEXCEPT;
+
+/** Goes on with a scale and a count of finite steps.
+ * @param self The scaler.
+ * @param state What grad_scaler_get_state gave.
+ * @throws RuntimeError: it is no such state. */
+DT_MUST_CHECK DT_API dt_status dt_grad_scaler_set_state(
+    dt_grad_scaler *self, dt_tensor *state) DT_NOEXCEPT;
+
 /* ---- indexing */
 
 /** Advanced indexing, as in input[indices]: index tensors broadcast, masks stand for their nonzero
@@ -6319,6 +6498,20 @@ DT_MUST_CHECK DT_API dt_status dt_embedding_bag(
  * @param self The optimizer. */
 DT_MUST_CHECK DT_API dt_status dt_optimizer_step(dt_optimizer *self) DT_NOEXCEPT;
 
+/** Steps of parameters in bfloat16 and float16 compute in float32, with float32 masters of them
+ * (arXiv 1710.03740) that keep what rounding would lose; states are float32 too. The masters are
+ * part of the state dict.
+ * @param self The optimizer.
+ * @throws RuntimeError: a parameter has stepped. */
+DT_MUST_CHECK DT_API dt_status dt_optimizer_use_master_weights(dt_optimizer *self) DT_NOEXCEPT;
+
+/** Steps of parameters in bfloat16 compute in float32 without masters: the result is rounded by
+ * stochastic_round, so that small steps are not lost on the mean (arXiv 2010.06192). States are
+ * float32.
+ * @param self The optimizer.
+ * @throws RuntimeError: a parameter has stepped. */
+DT_MUST_CHECK DT_API dt_status dt_optimizer_use_stochastic_rounding(dt_optimizer *self) DT_NOEXCEPT;
+
 /** Forgets the gradients of all parameters.
  * @param self The optimizer.
  * @param set_to_none Drop the gradients instead of filling them with zeros. PyTorch's default:
@@ -6423,6 +6616,24 @@ DT_MUST_CHECK DT_API dt_status dt_optimizer_update(
     int64_t grads_n, dt_tensor *const *states, int64_t states_n, dt_tensor *lr,
     dt_scalar_kind lr_kind, int64_t lr_i, double lr_f, const double *settings, int64_t settings_n,
     int32_t first) DT_NOEXCEPT;
+
+/** optimizer_update of gradients that are finite, as amp_unscale_ has found.
+ * @param optimizer The optimizer's name in lower case: sgd, adam, ...
+ * @param params Leaf tensors: what is optimized.
+ * @param grads The gradient of each parameter.
+ * @param states What the optimizer keeps, as optimizer_update takes it.
+ * @param lr Learning rate: a number, or a tensor of one element that is read at each run.
+ * @param settings All settings in the order of the row, lr among them, truth values as 0 and 1.
+ * @param first These parameters have not stepped before.
+ * @param found_inf One floating point number, read at each run as the learning rate is: nothing is
+ *   done where it is not 0.
+ * @throws ValueError: there is no such optimizer.
+ * @throws RuntimeError: lists differ in length, or tensors in size, dtype or strides. */
+DT_MUST_CHECK DT_API dt_status dt_optimizer_update_unless(
+    const char *optimizer, dt_tensor *const *params, int64_t params_n, dt_tensor *const *grads,
+    int64_t grads_n, dt_tensor *const *states, int64_t states_n, dt_tensor *lr,
+    dt_scalar_kind lr_kind, int64_t lr_i, double lr_f, const double *settings, int64_t settings_n,
+    int32_t first, dt_tensor *found_inf) DT_NOEXCEPT;
 
 /* ---- pointwise */
 
@@ -8282,6 +8493,15 @@ DT_MUST_CHECK DT_API dt_status dt_normal_(
  * @throws RuntimeError: p is outside of [0, 1]. */
 DT_MUST_CHECK DT_API dt_status dt_bernoulli_(
     dt_tensor *input, double p, dt_generator *generator) DT_NOEXCEPT;
+
+/** Rounds up or down at random, with probabilities that make the mean the number itself (arXiv
+ * 1502.02551). Infinities and NaN stay.
+ * @param input float32.
+ * @param dtype bfloat16.
+ * @param generator The source; absent means the default one. PyTorch's default: absent.
+ * @throws RuntimeError: the input is not float32, or the dtype not bfloat16. */
+DT_MUST_CHECK DT_API dt_status dt_stochastic_round(
+    dt_tensor *input, dt_dtype dtype, dt_generator *generator, dt_tensor **out) DT_NOEXCEPT;
 
 /** Fills the tensor with 1 with these probabilities, else 0.
  * @param input The tensor that is written. Written.

@@ -12,6 +12,8 @@
 #include "core/base/text.h"
 #include "core/data/loader.h"
 #include "core/nn/module.h"
+#include "core/ops/generation/kv_cache.h"
+#include "core/optim/grad_scaler.h"
 #include "core/optim/lr_scheduler.h"
 #include "core/optim/optimizer.h"
 #include "core/runtime/context.h"
@@ -62,92 +64,106 @@ struct HandleKind<dt_graph> {
 };
 
 template <>
+struct HandleKind<dt_kv_cache> {
+  using Object = Ref<KvCache>;
+  static constexpr uint32_t number = 6;
+  static constexpr const char* name = "kv_cache";
+};
+
+template <>
+struct HandleKind<dt_grad_scaler> {
+  using Object = Ref<GradScaler>;
+  static constexpr uint32_t number = 7;
+  static constexpr const char* name = "grad_scaler";
+};
+
+template <>
 struct HandleKind<dt_module> {
   using Object = Ref<Module>;
-  static constexpr uint32_t number = 6;
+  static constexpr uint32_t number = 8;
   static constexpr const char* name = "module";
 };
 
 template <>
 struct HandleKind<dt_optimizer> {
   using Object = Ref<Optimizer>;
-  static constexpr uint32_t number = 7;
+  static constexpr uint32_t number = 9;
   static constexpr const char* name = "optimizer";
 };
 
 template <>
 struct HandleKind<dt_lr_scheduler> {
   using Object = Ref<LrScheduler>;
-  static constexpr uint32_t number = 8;
+  static constexpr uint32_t number = 10;
   static constexpr const char* name = "lr_scheduler";
 };
 
 template <>
 struct HandleKind<dt_profiler> {
   using Object = Ref<Profiler>;
-  static constexpr uint32_t number = 9;
+  static constexpr uint32_t number = 11;
   static constexpr const char* name = "profiler";
 };
 
 template <>
 struct HandleKind<dt_node> {
   using Object = Ref<Node>;
-  static constexpr uint32_t number = 10;
+  static constexpr uint32_t number = 12;
   static constexpr const char* name = "node";
 };
 
 template <>
 struct HandleKind<dt_tensor> {
   using Object = Tensor;
-  static constexpr uint32_t number = 11;
+  static constexpr uint32_t number = 13;
   static constexpr const char* name = "tensor";
 };
 
 template <>
 struct HandleKind<dt_tensor_list> {
   using Object = std::vector<Tensor>;
-  static constexpr uint32_t number = 12;
+  static constexpr uint32_t number = 14;
   static constexpr const char* name = "tensor_list";
 };
 
 template <>
 struct HandleKind<dt_bytes> {
   using Object = std::string;
-  static constexpr uint32_t number = 13;
+  static constexpr uint32_t number = 15;
   static constexpr const char* name = "bytes";
 };
 
 template <>
 struct HandleKind<dt_string_list> {
   using Object = std::vector<std::string>;
-  static constexpr uint32_t number = 14;
+  static constexpr uint32_t number = 16;
   static constexpr const char* name = "string_list";
 };
 
 template <>
 struct HandleKind<dt_generator> {
   using Object = Ref<Generator>;
-  static constexpr uint32_t number = 15;
+  static constexpr uint32_t number = 17;
   static constexpr const char* name = "generator";
 };
 
 template <>
 struct HandleKind<dt_context> {
   using Object = Ref<Context>;
-  static constexpr uint32_t number = 16;
+  static constexpr uint32_t number = 18;
   static constexpr const char* name = "context";
 };
 
 template <>
 struct HandleKind<dt_hook> {
   using Object = Hook;
-  static constexpr uint32_t number = 17;
+  static constexpr uint32_t number = 19;
   static constexpr const char* name = "hook";
 };
 
-inline constexpr const char* kKindNames[] = {"", "dataset", "data_loader", "stream", "event", "graph", "module", "optimizer", "lr_scheduler", "profiler", "node", "tensor", "tensor_list", "bytes", "string_list", "generator", "context", "hook"};
-inline constexpr uint32_t kKindCount = 17;
+inline constexpr const char* kKindNames[] = {"", "dataset", "data_loader", "stream", "event", "graph", "kv_cache", "grad_scaler", "module", "optimizer", "lr_scheduler", "profiler", "node", "tensor", "tensor_list", "bytes", "string_list", "generator", "context", "hook"};
+inline constexpr uint32_t kKindCount = 19;
 
-#define DT_HANDLE_KINDS(X) X(dt_dataset) X(dt_data_loader) X(dt_stream) X(dt_event) X(dt_graph) X(dt_module) X(dt_optimizer) X(dt_lr_scheduler) X(dt_profiler) X(dt_node) X(dt_tensor) X(dt_tensor_list) X(dt_bytes) X(dt_string_list) X(dt_generator) X(dt_context) X(dt_hook)
+#define DT_HANDLE_KINDS(X) X(dt_dataset) X(dt_data_loader) X(dt_stream) X(dt_event) X(dt_graph) X(dt_kv_cache) X(dt_grad_scaler) X(dt_module) X(dt_optimizer) X(dt_lr_scheduler) X(dt_profiler) X(dt_node) X(dt_tensor) X(dt_tensor_list) X(dt_bytes) X(dt_string_list) X(dt_generator) X(dt_context) X(dt_hook)
 
 }  // namespace dt::capi

@@ -238,6 +238,20 @@ dt_status dt_optimizer_step(dt_optimizer *self) noexcept {
   });
 }
 
+dt_status dt_optimizer_use_master_weights(dt_optimizer *self) noexcept {
+  return guard("optimizer_use_master_weights", [&] {
+    const Pin<dt_optimizer> self_pin(self, "self"); auto& self_ = *self_pin;
+    self_->use_master_weights();
+  });
+}
+
+dt_status dt_optimizer_use_stochastic_rounding(dt_optimizer *self) noexcept {
+  return guard("optimizer_use_stochastic_rounding", [&] {
+    const Pin<dt_optimizer> self_pin(self, "self"); auto& self_ = *self_pin;
+    self_->use_stochastic_rounding();
+  });
+}
+
 dt_status dt_optimizer_zero_grad(dt_optimizer *self, int32_t set_to_none) noexcept {
   return guard("optimizer_zero_grad", [&] {
     const Pin<dt_optimizer> self_pin(self, "self"); auto& self_ = *self_pin;
@@ -373,5 +387,23 @@ dt_status dt_optimizer_update(
     const auto settings_ = list(settings, settings_n, "settings");
     const bool first_ = first != 0;
     dt::optimizer_update(optimizer_, params_, grads_, states_, lr_, settings_, first_);
+  });
+}
+
+dt_status dt_optimizer_update_unless(
+    const char *optimizer, dt_tensor *const *params, int64_t params_n, dt_tensor *const *grads,
+    int64_t grads_n, dt_tensor *const *states, int64_t states_n, dt_tensor *lr,
+    dt_scalar_kind lr_kind, int64_t lr_i, double lr_f, const double *settings, int64_t settings_n,
+    int32_t first, dt_tensor *found_inf) noexcept {
+  return guard("optimizer_update_unless", [&] {
+    const std::string optimizer_ = string(optimizer, "optimizer");
+    const TensorArray params_array(params, params_n, "params"); const TensorList params_ = params_array;
+    const TensorArray grads_array(grads, grads_n, "grads"); const TensorList grads_ = grads_array;
+    const TensorArray states_array(states, states_n, "states", kMayBeAbsent); const TensorList states_ = states_array;
+    const Operand lr_ = operand(lr, lr_kind, lr_i, lr_f, "lr");
+    const auto settings_ = list(settings, settings_n, "settings");
+    const bool first_ = first != 0;
+    const Pin<dt_tensor> found_inf_pin(found_inf, "found_inf"); auto& found_inf_ = *found_inf_pin;
+    dt::optimizer_update_unless(optimizer_, params_, grads_, states_, lr_, settings_, first_, found_inf_);
   });
 }

@@ -255,6 +255,18 @@ dt_status dt_bernoulli_(dt_tensor *input, double p, dt_generator *generator) noe
   });
 }
 
+dt_status dt_stochastic_round(
+    dt_tensor *input, dt_dtype dtype, dt_generator *generator, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("stochastic_round", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const DType dtype_ = enum_value<DType>(dtype, "dtype");
+    const OptionalPin<dt_generator> generator_pin(generator, "generator"); auto& generator_ = *generator_pin;
+    need(out, "out");
+    put(out, dt::stochastic_round(input_, dtype_, generator_));
+  });
+}
+
 dt_status dt_bernoulli_tensor_(
     dt_tensor *input, dt_tensor *probabilities, dt_generator *generator) noexcept {
   return guard("bernoulli_tensor_", [&] {

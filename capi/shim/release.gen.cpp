@@ -24,6 +24,14 @@ void dt_graph_release(dt_graph* handle) noexcept {
   release_handle("graph_release", handle);
 }
 
+void dt_kv_cache_release(dt_kv_cache* handle) noexcept {
+  release_handle("kv_cache_release", handle);
+}
+
+void dt_grad_scaler_release(dt_grad_scaler* handle) noexcept {
+  release_handle("grad_scaler_release", handle);
+}
+
 void dt_module_release(dt_module* handle) noexcept {
   release_handle("module_release", handle);
 }

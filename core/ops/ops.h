@@ -6,6 +6,7 @@
 #include "core/ops/conv.gen.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/factor.gen.h"
+#include "core/ops/generation.gen.h"
 #include "core/ops/indexing.gen.h"
 #include "core/ops/linalg.gen.h"
 #include "core/ops/loss.gen.h"

@@ -101,6 +101,10 @@ const Tensor& normal_(
 // Fills the tensor with 1 with probability p, else 0.
 const Tensor& bernoulli_(const Tensor& input, double p = 0.5, const Ref<Generator>& generator = {});
 
+// Rounds up or down at random, with probabilities that make the mean the number itself (arXiv
+// 1502.02551). Infinities and NaN stay.
+Tensor stochastic_round(const Tensor& input, DType dtype, const Ref<Generator>& generator = {});
+
 // Fills the tensor with 1 with these probabilities, else 0.
 const Tensor& bernoulli_tensor_(
     const Tensor& input, const Tensor& probabilities, const Ref<Generator>& generator = {});

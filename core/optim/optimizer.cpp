@@ -3,14 +3,26 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/runtime/transfer.h"
+#include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
+#include "core/ops/random.gen.h"
 #include "core/optim/steps.h"
 #include "core/runtime/context.h"
 
 namespace dt {
 namespace {
 
+<<<<<<< HEAD
+=======
+constexpr char kMaster[] = ".master";  // of a parameter's key in a state dict
+
+// A step that makes state makes it anew at each replay.
+void check_not_capturing() {
+  DT_CHECK(!context().graph, kRuntimeError,
+           "the first step makes the optimizer's state: run it once before a step is captured");
+}
+
+>>>>>>> h-seq
 // A state's first value, like the parameter in memory.
 Tensor new_slot(const OptimizerRow::State& state, const Tensor& param, const Settings& settings) {
   const double value = state.initial(settings);
@@ -19,7 +31,10 @@ Tensor new_slot(const OptimizerRow::State& state, const Tensor& param, const Set
 }
 
 void forget(const std::vector<ParamState*>& params) {
-  for (ParamState* s : params) std::fill(s->slots.begin(), s->slots.end(), Tensor());
+  for (ParamState* s : params) {
+    std::fill(s->slots.begin(), s->slots.end(), Tensor());
+    s->master = Tensor();
+  }
 }
 
 }  // namespace
@@ -97,7 +112,21 @@ void Optimizer::zero_grad(bool set_to_none) {
   }
 }
 
-void Optimizer::step() {
+std::vector<Tensor> Optimizer::grads() const {
+  std::vector<Tensor> grads;
+  for (const ParamGroup& g : groups_) {
+    for (const ParamState& s : g.params) {
+      if (const Tensor grad = s.param.grad(); grad.defined()) grads.push_back(grad);
+    }
+  }
+  return grads;
+}
+
+void Optimizer::step_unless(Tensor found_inf) {
+  if (found_inf.defined() && (row_.reads_first || found_inf.device() == kCpu)) {
+    if (item(found_inf).to_double() != 0) return;
+    found_inf = Tensor();
+  }
   for (ParamGroup& g : groups_) {
     std::vector<ParamState*> active[2];  // those that have stepped, and those that have not
     std::vector<Tensor> grads[2];
@@ -109,37 +138,68 @@ void Optimizer::step() {
       grads[part].push_back(grad);
     }
     for (const int part : {0, 1}) {
-      if (!active[part].empty()) step_part(g, active[part], grads[part]);
+      if (!active[part].empty()) step_part(g, active[part], grads[part], found_inf);
     }
   }
 }
 
 void Optimizer::step_part(ParamGroup& g, const std::vector<ParamState*>& active,
-                          const std::vector<Tensor>& grads) const {
+                          const std::vector<Tensor>& grads, const Tensor& found_inf) const {
+  const GradMode no_grad(false);
   const bool first = active[0]->is_new();
-  std::vector<Tensor> params, states;
+  std::vector<Tensor> params, given, states;
   params.reserve(active.size());
   states.reserve(active.size() * static_cast<size_t>(row_.states.size()));
-  for (ParamState* s : active) {
-    make_slots(*s, g.settings());
-    params.push_back(s->param);
+  for (size_t i = 0; i < active.size(); ++i) {
+    params.push_back(computed(*active[i]));
+    given.push_back(to_dtype(grads[i], params[i].dtype()));
+    make_slots(*active[i], params[i], g.settings());
   }
   for (int64_t k = 0; k < row_.states.size(); ++k) {
     for (const ParamState* s : active) states.push_back(s->slots[k]);
   }
   try {
-    update_parameters(row_, params, grads, states, g.rate(active), g.settings(), first);
+    update_parameters(row_, params, given, states, g.rate(active), g.settings(), first, found_inf);
   } catch (...) {
     if (first) forget(active);  // their first step is still to come
     throw;
   }
+  for (size_t i = 0; i < active.size(); ++i) round_back(*active[i], params[i]);
 }
 
-void Optimizer::make_slots(ParamState& state, const Settings& settings) const {
+void Optimizer::compute_wide(Wide wide) {
+  for (const ParamGroup& g : groups_) {
+    for (const ParamState& s : g.params) {
+      DT_CHECK(s.is_new() && !s.master.defined(), kRuntimeError,
+               "a parameter has stepped: choose how steps round before the first one");
+    }
+  }
+  wide_ = wide;
+}
+
+Tensor Optimizer::computed(ParamState& s) const {
+  if (!is_wide(s.param)) return s.param;
+  if (s.master.defined()) return s.master;
+  const Tensor wide = to_dtype(s.param.detach(), info(s.param.dtype()).compute);
+  if (wide_ == Wide::kMasters) {
+    check_not_capturing();
+    s.master = wide;
+  }
+  return wide;
+}
+
+void Optimizer::round_back(ParamState& s, const Tensor& computed) const {
+  if (!is_wide(s.param)) return;
+  copy_(s.param,
+        wide_ == Wide::kStochastic ? stochastic_round(computed, s.param.dtype()) : computed);
+}
+
+void Optimizer::make_slots(ParamState& state, const Tensor& computed,
+                           const Settings& settings) const {
   for (int64_t k = 0; k < row_.states.size(); ++k) {
     if (state.slots[k].defined() || !row_.states[k].exists(settings)) continue;
     check_not_capturing();
-    state.slots[k] = new_slot(row_.states[k], state.param, settings);
+    state.slots[k] = new_slot(row_.states[k], computed, settings);
   }
 }
 
@@ -158,6 +218,10 @@ std::tuple<std::vector<std::string>, std::vector<Tensor>> Optimizer::state_dict(
         names.push_back(key(number, static_cast<int64_t>(k)));
         tensors.push_back(s.slots[k]);
       }
+      if (s.master.defined()) {
+        names.push_back(text(number, kMaster));
+        tensors.push_back(s.master);
+      }
       ++number;
     }
   }
@@ -172,46 +236,52 @@ void Optimizer::load_state_dict(const std::vector<std::string>& names, TensorLis
     DT_CHECK(given.emplace(names[i], tensors[i]).second, kRuntimeError, "the key '", names[i],
              "' appears twice in the optimizer's state");
   }
-  std::vector<std::vector<Tensor>> loaded;  // nothing is changed before all is checked
+  std::vector<ParamState> loaded;  // nothing is changed before all is checked
   for (const ParamGroup& g : groups_) {
     for (const ParamState& s : g.params) {
       loaded.push_back(
-          take_slots(static_cast<int64_t>(loaded.size()), s.param, g.settings(), given));
+          take_state(static_cast<int64_t>(loaded.size()), s.param, g.settings(), given));
     }
   }
   DT_CHECK(given.empty(), kRuntimeError, "unexpected key '", given.begin()->first,
            "' in the optimizer's state");
   size_t number = 0;
   for (ParamGroup& g : groups_) {
-    for (ParamState& s : g.params) s.slots = std::move(loaded[number++]);
+    for (ParamState& s : g.params) s = std::move(loaded[number++]);
   }
 }
 
-// Moves the state of one parameter out of `given`, as a step needs it: a copy of the optimizer's
-// own, with the dtype, strides and device of a new state.
-std::vector<Tensor> Optimizer::take_slots(int64_t number, const Tensor& param,
-                                          const Settings& settings,
-                                          std::map<std::string, Tensor>& given) const {
+// A copy of the optimizer's own, with the dtype, strides and device of a new state.
+ParamState Optimizer::take_state(int64_t number, const Tensor& param, const Settings& settings,
+                                 std::map<std::string, Tensor>& given) const {
   const int64_t n = row_.states.size();
-  std::vector<Tensor> slots(n);
+  ParamState state{param, std::vector<Tensor>(n), {}};
+  const Tensor like = computed(state);  // a new master, where there are such
+  const auto take = [&](const std::string& name, const Tensor& into) {
+    const Tensor& x = given.at(name);
+    DT_CHECK(x.sizes() == into.sizes(), kRuntimeError, "'", name, "' has size ", x.sizes(),
+             ", expected ", into.sizes());
+    copy_elements(into, x);
+    given.erase(name);
+  };
   size_t known = 0;
   for (int64_t k = 0; k < n; ++k) known += given.count(key(number, k));
-  if (known == 0) return slots;
-  for (int64_t k = 0; k < n; ++k) {
-    const auto found = given.find(key(number, k));
-    if (found == given.end()) {
-      DT_CHECK(!row_.states[k].exists(settings), kRuntimeError, "missing key '", key(number, k),
+  for (int64_t k = 0; known > 0 && k < n; ++k) {
+    const std::string name = key(number, k);
+    if (!given.count(name)) {
+      DT_CHECK(!row_.states[k].exists(settings), kRuntimeError, "missing key '", name,
                "' in the optimizer's state");
       continue;
     }
-    slots[k] = new_slot(row_.states[k], param, settings);
-    const Tensor& x = found->second;
-    DT_CHECK(x.sizes() == slots[k].sizes(), kRuntimeError, "'", key(number, k), "' has size ",
-             x.sizes(), ", expected ", slots[k].sizes());
-    copy_elements(slots[k], x);
-    given.erase(found);
+    state.slots[k] = new_slot(row_.states[k], like, settings);
+    take(name, state.slots[k]);
   }
-  return slots;
+  const std::string master = text(number, kMaster);
+  if (state.master.defined() && given.count(master))
+    take(master, state.master);
+  else
+    state.master = Tensor();  // made from the parameter at the next step
+  return state;
 }
 
 }  // namespace dt

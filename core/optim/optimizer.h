@@ -18,6 +18,7 @@ struct ParamState {
   // As the row's states; undefined where the settings need none, and before the first step that has
   // a gradient.
   std::vector<Tensor> slots;
+  Tensor master;  // the parameter in float32; undefined where there is none
 
   bool is_new() const;  // has not stepped yet
 };
@@ -54,7 +55,17 @@ class Optimizer : public RefCounted {
   void zero_grad(bool set_to_none);
   // Parameters without a gradient are left out. On an error earlier groups have been stepped, later
   // ones not.
-  void step();
+  void step() { step_unless({}); }
+  // The same where `found_inf`, if given, is 0. A GPU looks by itself, unless that would be a first
+  // step which differs from later ones.
+  void step_unless(Tensor found_inf);
+  // Those of all parameters that have one.
+  std::vector<Tensor> grads() const;
+
+  // Steps of parameters in half precision compute in float32, and so do their states: with masters,
+  // which keep what rounding would lose, or without, rounded at random. Before the first step.
+  void use_master_weights() { compute_wide(Wide::kMasters); }
+  void use_stochastic_rounding() { compute_wide(Wide::kStochastic); }
 
   int64_t group_count() const { return static_cast<int64_t>(groups_.size()); }
   ParamGroup& group(int64_t i);
@@ -67,18 +78,27 @@ class Optimizer : public RefCounted {
   void load_state_dict(const std::vector<std::string>& names, TensorList tensors);
 
  private:
+  enum class Wide { kNo, kMasters, kStochastic };
+
+  void compute_wide(Wide wide);
+  bool is_wide(const Tensor& param) const { return wide_ != Wide::kNo && is_narrow(param.dtype()); }
+  // What a step changes: the parameter, or its value in float32.
+  Tensor computed(ParamState& state) const;
+  void round_back(ParamState& state, const Tensor& computed) const;
   void fill(ParamGroup& group, TensorList params) const;
   // Steps parameters that are all new, or all not, if the row tells these apart.
   void step_part(ParamGroup& group, const std::vector<ParamState*>& active,
-                 const std::vector<Tensor>& grads) const;
+                 const std::vector<Tensor>& grads, const Tensor& found_inf) const;
   // Makes the state that the settings need and that is missing.
-  void make_slots(ParamState& state, const Settings& settings) const;
+  void make_slots(ParamState& state, const Tensor& computed, const Settings& settings) const;
   std::string key(int64_t param, int64_t slot) const;
-  std::vector<Tensor> take_slots(int64_t number, const Tensor& param, const Settings& settings,
-                                 std::map<std::string, Tensor>& given) const;
+  // Moves the state of one parameter out of `given`, as a step needs it.
+  ParamState take_state(int64_t number, const Tensor& param, const Settings& settings,
+                        std::map<std::string, Tensor>& given) const;
 
   const OptimizerRow& row_;
   std::vector<ParamGroup> groups_;
+  Wide wide_ = Wide::kNo;
 };
 
 }  // namespace dt

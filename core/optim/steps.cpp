@@ -73,20 +73,17 @@ class Lists {
   }
 
   // One call for the parameters of each device; `call` has the settings.
-  void launch(const Op<OptimizerCall>& op, const Operand& lr, OptimizerCall call) {
-    check_rate(lr);
+  void launch(const Op<OptimizerCall>& op, const Operand& lr, const Operand& found_inf,
+              OptimizerCall call) {
+    check_number(lr, "lr");
+    check_number(found_inf, "found_inf");
     const std::vector<Device> devices = devices_of(params_);
     for (const Device device : devices) {
       call.outputs = devices.size() == 1 ? std::move(out_) : part(out_, device);
       call.inputs = devices.size() == 1 ? std::move(in_) : part(in_, device);
-      Tensor rate;
-      if (!lr.is_number() && lr.tensor().device() != kCpu && device != kCpu) {
-        rate = to(lr.tensor(), device);
-        call.inputs.push_back(flat(rate));
-      } else {
-        const Scalar number = lr.is_number() ? lr.number() : item(lr.tensor());
-        call.inputs.push_back(View(number.to_double(), kRealDType, {}));
-      }
+      Tensor rate, inf;
+      call.inputs.push_back(number_on(device, lr, rate));
+      call.inputs.push_back(number_on(device, found_inf, inf));
       run(op, call);
       bump_versions(device);
     }
@@ -114,11 +111,22 @@ class Lists {
     return chosen;
   }
 
-  static void check_rate(const Operand& lr) {
-    if (lr.is_number()) return;
-    const Tensor& rate = lr.tensor();
-    DT_CHECK(rate.numel() == 1 && is_floating(rate.dtype()), kRuntimeError,
-             "lr must be one floating point number, got size ", rate.sizes(), " of ", rate.dtype());
+  static void check_number(const Operand& x, const char* name) {
+    if (x.is_number()) return;
+    const Tensor& number = x.tensor();
+    DT_CHECK(number.numel() == 1 && is_floating(number.dtype()), kRuntimeError, name,
+             " must be one floating point number, got size ", number.sizes(), " of ",
+             number.dtype());
+  }
+
+  // What a kernel on the device reads; `copy` owns it. A GPU's number is not waited for by a GPU.
+  static View number_on(Device device, const Operand& x, Tensor& copy) {
+    if (!x.is_number() && x.tensor().device() != kCpu && device != kCpu) {
+      copy = to(x.tensor(), device);
+      return flat(copy);
+    }
+    const Scalar number = x.is_number() ? x.number() : item(x.tensor());
+    return View(number.to_double(), kRealDType, {});
   }
 
   void check_like_param(int64_t i, const Tensor& x, const char* what) const {
@@ -152,7 +160,8 @@ class Lists {
 
 // The states are lists first, then scalars, as the kernel has them.
 void update_parameters(const OptimizerRow& row, TensorList params, TensorList grads,
-                       TensorList states, const Operand& lr, const Settings& settings, bool first) {
+                       TensorList states, const Operand& lr, const Settings& settings, bool first,
+                       const Tensor& found_inf) {
   const GradMode no_grad(false);
   const int64_t n = params.size();
   Lists lists(params, grads);
@@ -175,12 +184,13 @@ void update_parameters(const OptimizerRow& row, TensorList params, TensorList gr
       call.numbers.push_back(settings[i]);
   }
   if (row.reads_first) call.flags.push_back(first);
-  lists.launch(row.op, lr, std::move(call));
+  const Operand inf = found_inf.defined() ? Operand(found_inf) : Operand(0.0);
+  lists.launch(row.op, lr, inf, std::move(call));
 }
 
-void optimizer_update(const std::string& optimizer, TensorList params, TensorList grads,
-                      TensorList states, const Operand& lr, Span<const double> settings,
-                      bool first) {
+void optimizer_update_unless(const std::string& optimizer, TensorList params, TensorList grads,
+                             TensorList states, const Operand& lr, Span<const double> settings,
+                             bool first, const Tensor& found_inf) {
   const OptimizerRow& row = optimizer_row(optimizer);
   DT_CHECK(settings.size() == row.settings.size(), kValueError, optimizer, " has ",
            row.settings.size(), " settings, got ", settings.size());
@@ -190,7 +200,31 @@ void optimizer_update(const std::string& optimizer, TensorList params, TensorLis
            " for each");
   const std::vector<Tensor> none(static_cast<size_t>(states.empty() ? expected : 0));
   if (states.empty()) states = none;
-  update_parameters(row, params, grads, states, lr, settings.to_vector(), first);
+  update_parameters(row, params, grads, states, lr, settings.to_vector(), first, found_inf);
+}
+
+void multiply_(TensorList tensors, const Tensor& factor) {
+  for (const Device device : devices_of(tensors)) {
+    std::vector<Tensor> here;
+    for (const Tensor& x : tensors) {
+      if (x.device() == device) here.push_back(x);
+    }
+    ScaleByCall call(static_cast<int64_t>(here.size()));
+    for (size_t i = 0; i < here.size(); ++i) {
+      const bool dense = is_dense(here[i].sizes(), here[i].strides());
+      call.x[static_cast<int64_t>(i)] = dense ? flat(here[i]) : View(here[i]);
+    }
+    const Tensor near = to(factor, device);
+    call.factor = near;
+    run(op::scale_by, call);
+  }
+  for (const Tensor& x : tensors) x.bump_version();
+}
+
+void optimizer_update(const std::string& optimizer, TensorList params, TensorList grads,
+                      TensorList states, const Operand& lr, Span<const double> settings,
+                      bool first) {
+  optimizer_update_unless(optimizer, params, grads, states, lr, settings, first, {});
 }
 
 void check_not_capturing() {
@@ -218,21 +252,7 @@ Tensor clip_grad_norm_(TensorList params, double max_norm, double norm_type,
              "the gradients by the non-finite norm anyway, set `error_if_nonfinite=False`");
   }
   const Tensor factor = clamp_max(mul(reciprocal(add(total, 1e-6)), max_norm), 1.0);
-  for (const Device device : devices_of(grads)) {
-    std::vector<Tensor> here;
-    for (const Tensor& g : grads) {
-      if (g.device() == device) here.push_back(g);
-    }
-    ScaleByCall call(static_cast<int64_t>(here.size()));
-    for (size_t i = 0; i < here.size(); ++i) {
-      const bool dense = is_dense(here[i].sizes(), here[i].strides());
-      call.x[static_cast<int64_t>(i)] = dense ? flat(here[i]) : View(here[i]);
-    }
-    const Tensor near = to(factor, device);
-    call.factor = near;
-    run(op::scale_by, call);
-  }
-  for (const Tensor& g : grads) g.bump_version();
+  multiply_(grads, factor);
   return total;
 }
 

@@ -11,12 +11,20 @@ namespace dt {
 
 // One step. `states` has a tensor of each of the row's states for each parameter, state by state;
 // undefined where these settings need none. `first`: the parameters have not stepped before.
+// `found_inf`, if given, is one number; nothing is done where it is not 0.
 void update_parameters(const OptimizerRow& row, TensorList params, TensorList grads,
-                       TensorList states, const Operand& lr, const Settings& settings, bool first);
+                       TensorList states, const Operand& lr, const Settings& settings, bool first,
+                       const Tensor& found_inf);
 // The same by the row's name.
 void optimizer_update(const std::string& optimizer, TensorList params, TensorList grads,
                       TensorList states, const Operand& lr, Span<const double> settings,
                       bool first);
+void optimizer_update_unless(const std::string& optimizer, TensorList params, TensorList grads,
+                             TensorList states, const Operand& lr, Span<const double> settings,
+                             bool first, const Tensor& found_inf);
+
+// Multiplies tensors of any devices by one number, in one call for each device.
+void multiply_(TensorList tensors, const Tensor& factor);
 
 // Of a step that makes state: it would make it anew at each replay of a captured graph.
 void check_not_capturing();

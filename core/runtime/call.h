@@ -84,7 +84,7 @@ struct PointwiseCall {
 // The call of any optimizer (kernels/calls/optimizer.h).
 struct OptimizerCall {
   std::vector<View> outputs;    // the parameters, then their state, list by list
-  std::vector<View> inputs;     // the gradients, then the learning rate
+  std::vector<View> inputs;     // the gradients, then the learning rate and found_inf
   std::vector<int64_t> flags;   // the settings that are truth values, in the row's order
   std::vector<double> numbers;  // the others but for the learning rate
 

@@ -54,22 +54,28 @@ static Model make_model(int64_t vocabulary) {
   return m;
 }
 
-static dt_tensor* attend(const Block* b, dt_tensor* x) {
+/* With a cache the places come after those that it has seen. */
+static dt_tensor* attend(const Block* b, dt_tensor* x, dt_kv_cache* cache) {
   const int64_t batch = T_size(x, 0), time = T_size(x, 1);
   dt_tensor* parts =
       T_reshape(T_module_forward(b->qkv, x), T_DIMS(batch, time, 3, HEADS, WIDTH / HEADS));
   parts = T_permute(parts, T_DIMS(2, 0, 3, 1, 4));
-  dt_tensor* y = T_scaled_dot_product_attention(T_select(parts, 0, 0), T_select(parts, 0, 1),
-                                                T_select(parts, 0, 2), .is_causal = 1);
+  dt_tensor *key = T_select(parts, 0, 1), *value = T_select(parts, 0, 2);
+  if (cache) key = T_kv_cache_update(cache, key, value, .values = &value);
+  /* All places at once, each looking back; or the last one alone, which sees everything. */
+  dt_tensor* y =
+      T_scaled_dot_product_attention(T_select(parts, 0, 0), key, value, .is_causal = time > 1);
   return T_module_forward(b->proj, T_reshape(T_transpose(y, 1, 2), T_DIMS(batch, time, WIDTH)));
 }
 
-static dt_tensor* forward(const Model* m, dt_tensor* tokens) {
-  dt_tensor* places = T_arange(0, T_size(tokens, 1));
+/* The scores of each next token. `caches`, one for each layer, or NULL. */
+static dt_tensor* forward(const Model* m, dt_tensor* tokens, dt_kv_cache* const* caches) {
+  const int64_t past = caches ? T_kv_cache_length(caches[0]) : 0;
+  dt_tensor* places = T_arange(past, past + T_size(tokens, 1));
   dt_tensor* x = T_add(T_module_forward(m->wte, tokens), T_module_forward(m->wpe, places));
   for (int i = 0; i < LAYERS; i++) {
     const Block* b = &m->h[i];
-    x = T_add(x, attend(b, T_module_forward(b->ln_1, x)));
+    x = T_add(x, attend(b, T_module_forward(b->ln_1, x), caches ? caches[i] : NULL));
     x = T_add(x, T_module_forward(b->mlp, T_module_forward(b->ln_2, x)));
   }
   return T_module_forward(m->head, T_module_forward(m->ln_f, x));
@@ -78,7 +84,7 @@ static dt_tensor* forward(const Model* m, dt_tensor* tokens) {
 /* How badly each token is foretold from those before it: the cross-entropy. */
 static dt_tensor* loss_of(const Model* m, dt_tensor* tokens) {
   const int64_t time = T_size(tokens, 1) - 1;
-  dt_tensor* scores = forward(m, T_narrow(tokens, 1, 0, time));
+  dt_tensor* scores = forward(m, T_narrow(tokens, 1, 0, time), NULL);
   return T_cross_entropy(T_flatten(scores, .start_dim = 0, .end_dim = 1),
                          T_flatten(T_narrow(tokens, 1, 1, time)));
 }
@@ -121,19 +127,27 @@ static double mean_loss(const Model* m, dt_tensor* text) {
 }
 
 /* Prints the token `last` and `count` more, each drawn with the probability that the model gives
- * it. */
+ * it. Keys and values of the tokens before are kept, until there are more than CONTEXT: then each
+ * has another place than before. */
 static void sample(const Model* m, int64_t last, int count, const unsigned char* characters) {
   int64_t tokens[CONTEXT] = {last}, time = 1;
+  dt_kv_cache* caches[LAYERS];
+  for (int i = 0; i < LAYERS; i++) caches[i] = T_kv_cache_new(.capacity = CONTEXT);
   T_set_grad_enabled(0);
   putchar(characters[last]);
   for (int i = 0; i < count && !T_status(); i++) {
     T_SCOPE {
-      dt_tensor* input = T_from_ints(((T_Dims){tokens, time}), .size = T_DIMS(1, time));
-      dt_tensor* scores = T_div(T_select(forward(m, input), 1, -1), 0.8);
-      last = T_item_int(T_multinomial(T_softmax(scores, -1), 1));
+      const int64_t seen = T_kv_cache_length(caches[0]);
+      dt_tensor* input =
+          T_from_ints(((T_Dims){tokens + seen, time - seen}), .size = T_DIMS(1, time - seen));
+      dt_tensor* scores = T_select(forward(m, input, caches), 1, -1);
+      last = T_item_int(T_sample_logits(scores, .temperature = 0.8));
     }
     if (T_status()) break;
-    if (time == CONTEXT) memmove(tokens, tokens + 1, (size_t)(--time) * sizeof *tokens);
+    if (time == CONTEXT) {
+      memmove(tokens, tokens + 1, (size_t)(--time) * sizeof *tokens);
+      for (int k = 0; k < LAYERS; k++) T_kv_cache_truncate(caches[k], 0);
+    }
     tokens[time++] = last;
     putchar(characters[last]);
   }

@@ -37,6 +37,7 @@ typedef struct Model {
   dt_module *root, *wte, *wpe, *ln_f;
   dt_tensor* table; /* wte's weight, which is the last layer's too */
   Block h[MAX_LAYERS];
+  dt_kv_cache* caches[MAX_LAYERS]; /* of the tokens so far, while a text is written */
 } Model;
 
 static dt_module* part(dt_module* parent, const char* name, dt_module* child) {
@@ -77,7 +78,7 @@ static dt_tensor* draw_embedding(dt_module* embedding) {
 }
 
 static void make_model(Model* m, Sizes sizes) {
-  m->sizes = sizes;
+  *m = (Model){.sizes = sizes};
   m->root = T_module_new("GPT2");
   m->wte = part(m->root, "wte", T_nn_embedding(sizes.vocabulary, sizes.width));
   m->wpe = part(m->root, "wpe", T_nn_embedding(sizes.context, sizes.width));
@@ -96,22 +97,27 @@ static dt_tensor* apply(const Conv1D* c, dt_tensor* x) {
   return T_linear(x, T_t(c->weight), .bias = c->bias);
 }
 
-static dt_tensor* attend(const Block* b, int64_t heads, dt_tensor* x) {
+/* With a cache the tokens come after those that it has seen: one alone, which sees all of them. */
+static dt_tensor* attend(const Block* b, int64_t heads, dt_tensor* x, dt_kv_cache* cache) {
   const int64_t batch = T_size(x, 0), time = T_size(x, 1), width = T_size(x, 2);
   dt_tensor* parts = T_reshape(apply(&b->c_attn, x), T_DIMS(batch, time, 3, heads, width / heads));
   parts = T_permute(parts, T_DIMS(2, 0, 3, 1, 4));
-  dt_tensor* y = T_scaled_dot_product_attention(T_select(parts, 0, 0), T_select(parts, 0, 1),
-                                                T_select(parts, 0, 2), .is_causal = 1);
+  dt_tensor *key = T_select(parts, 0, 1), *value = T_select(parts, 0, 2);
+  if (cache) key = T_kv_cache_update(cache, key, value, .values = &value);
+  dt_tensor* y =
+      T_scaled_dot_product_attention(T_select(parts, 0, 0), key, value, .is_causal = time > 1);
   return apply(&b->attn_proj, T_reshape(T_transpose(y, 1, 2), T_DIMS(batch, time, width)));
 }
 
 /* The scores [N, time, vocabulary] of each next token. */
 static dt_tensor* forward(const Model* m, dt_tensor* tokens) {
-  dt_tensor* places = T_to(T_arange(0, T_size(tokens, 1)), .device = T_device(tokens));
+  const int64_t past = m->caches[0] ? T_kv_cache_length(m->caches[0]) : 0;
+  dt_tensor* places = T_arange(past, past + T_size(tokens, 1));
+  places = T_to(places, .device = T_device(tokens));
   dt_tensor* x = T_add(T_module_forward(m->wte, tokens), T_module_forward(m->wpe, places));
   for (int64_t i = 0; i < m->sizes.layers; i++) {
     const Block* b = &m->h[i];
-    x = T_add(x, attend(b, m->sizes.heads, T_module_forward(b->ln_1, x)));
+    x = T_add(x, attend(b, m->sizes.heads, T_module_forward(b->ln_1, x), m->caches[i]));
     dt_tensor* y = apply(&b->c_fc, T_module_forward(b->ln_2, x));
     x = T_add(x, apply(&b->mlp_proj, T_gelu(y, .approximate = DT_APPROXIMATE_TANH)));
   }
@@ -225,31 +231,34 @@ static void load_model(Model* m, const char* path) {
   free(tensors);
 }
 
-/* One of the 40 most likely tokens, with the probability that the model gives it. */
-static int64_t draw(const Model* m, const int64_t* tokens, int64_t time) {
+/* One of the 40 most likely tokens to come next, with the probability that the model gives it. */
+static int64_t draw(Model* m, const int64_t* tokens, int64_t count) {
   int64_t drawn = 0;
   T_SCOPE {
-    dt_tensor* input = T_from_ints(((T_Dims){tokens, time}), .size = T_DIMS(1, time));
-    dt_tensor* scores = T_div(T_select(forward(m, input), 1, -1), 0.8);
-    const int64_t k = m->sizes.vocabulary < 40 ? m->sizes.vocabulary : 40;
-    dt_tensor* least = T_narrow(T_topk(scores, k), -1, k - 1, 1);
-    scores = T_masked_fill(scores, T_lt(scores, least), -HUGE_VAL);
-    drawn = T_item_int(T_multinomial(T_softmax(scores, -1), 1));
+    if (count > m->sizes.context) { /* each token has another place than before */
+      tokens += count - m->sizes.context;
+      count = m->sizes.context;
+      for (int64_t i = 0; i < m->sizes.layers; i++) T_kv_cache_truncate(m->caches[i], 0);
+    }
+    const int64_t seen = T_kv_cache_length(m->caches[0]), time = count - seen;
+    dt_tensor* input = T_from_ints(((T_Dims){tokens + seen, time}), .size = T_DIMS(1, time));
+    dt_tensor* scores = T_select(forward(m, input), 1, -1);
+    drawn = T_item_int(T_sample_logits(scores, .temperature = 0.8, .top_k = T_INT(40)));
   }
   return drawn;
 }
 
 /* Continues `count` tokens, which have room for `more`, and prints them. */
-static void go_on(const Model* m, const BPE* bpe, int64_t* tokens, int64_t count, int64_t more) {
+static void go_on(Model* m, const BPE* bpe, int64_t* tokens, int64_t count, int64_t more) {
   printf("%d tokens:", (int)count);
   for (int64_t i = 0; i < count; i++) printf(" %d", (int)tokens[i]);
   printf("\n");
   T_manual_seed(0);
   T_set_grad_enabled(0);
-  for (const int64_t end = count + more; count < end && !T_status(); count++) {
-    const int64_t time = count < m->sizes.context ? count : m->sizes.context;
-    tokens[count] = draw(m, tokens + count - time, time);
-  }
+  for (int64_t i = 0; i < m->sizes.layers; i++)
+    m->caches[i] = T_kv_cache_new(.capacity = m->sizes.context);
+  for (const int64_t end = count + more; count < end && !T_status(); count++)
+    tokens[count] = draw(m, tokens, count);
   for (int64_t i = 0; i < count && !T_status(); i++) {
     const int known = tokens[i] >= 0 && tokens[i] < bpe->pieces;
     if (known)

@@ -29,14 +29,18 @@ class Block(nn.Module):
             nn.Linear(WIDTH, 4 * WIDTH), nn.GELU(), nn.Linear(4 * WIDTH, WIDTH)
         )
 
-    def attend(self, x):
+    def attend(self, x, cache):
         batch, time, width = x.shape
         parts = self.qkv(x).reshape(batch, time, 3, HEADS, width // HEADS).permute(2, 0, 3, 1, 4)
-        y = F.scaled_dot_product_attention(parts[0], parts[1], parts[2], is_causal=True)
+        query, key, value = parts.unbind(0)
+        if cache is not None:
+            key, value = cache.update(key, value)  # with those of the places before
+        # All places at once, each looking back; or the last one alone, which sees everything.
+        y = F.scaled_dot_product_attention(query, key, value, is_causal=time > 1)
         return self.proj(y.transpose(1, 2).reshape(batch, time, width))
 
-    def forward(self, x):
-        x = x + self.attend(self.ln_1(x))
+    def forward(self, x, cache=None):
+        x = x + self.attend(self.ln_1(x), cache)
         return x + self.mlp(self.ln_2(x))
 
 
@@ -45,13 +49,17 @@ class CharGPT(nn.Module):
         super().__init__()
         self.wte = nn.Embedding(vocabulary, WIDTH)
         self.wpe = nn.Embedding(CONTEXT, WIDTH)
-        self.h = nn.Sequential(*(Block() for _ in range(LAYERS)))
+        self.h = nn.ModuleList(Block() for _ in range(LAYERS))
         self.ln_f = nn.LayerNorm(WIDTH)
         self.head = nn.Linear(WIDTH, vocabulary, bias=False)
 
-    def forward(self, tokens):
-        x = self.wte(tokens) + self.wpe(torch.arange(tokens.shape[1]))
-        return self.head(self.ln_f(self.h(x)))
+    def forward(self, tokens, caches=None):
+        """The scores of each next token. With `caches` the tokens come after those of the last call."""
+        past = len(caches[0]) if caches else 0
+        x = self.wte(tokens) + self.wpe(torch.arange(past, past + tokens.shape[1]))
+        for i, block in enumerate(self.h):
+            x = block(x, caches[i] if caches else None)
+        return self.head(self.ln_f(x))
 
 
 def loss_of(model, tokens):
@@ -84,10 +92,16 @@ def train(model, text, steps: int) -> None:
 
 @torch.no_grad()
 def sample(model, tokens, count: int, temperature: float = 0.8):
-    """The tokens [1, time] and `count` more, each drawn with the probability that the model gives it."""
+    """The tokens [1, time] and `count` more, each drawn with the probability that the model gives it. Keys and values
+    of the tokens before are kept, until there are more than CONTEXT: then each has another place than before."""
+    caches = [nn.KVCache(CONTEXT) for _ in range(LAYERS)]
     for _ in range(count):
-        scores = model(tokens[:, -CONTEXT:])[:, -1] / temperature
-        tokens = torch.cat([tokens, torch.multinomial(F.softmax(scores, dim=-1), 1)], dim=1)
+        if tokens.shape[1] > CONTEXT:
+            for cache in caches:
+                cache.truncate(0)
+        new = tokens[:, -CONTEXT:][:, len(caches[0]) :]
+        following = F.sample_logits(model(new, caches)[:, -1], temperature)
+        tokens = torch.cat([tokens, following.unsqueeze(1)], dim=1)
     return tokens
 
 

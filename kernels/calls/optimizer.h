@@ -14,16 +14,19 @@ struct Optimizer : Call {
   // order. All are updated in place.
   const dt_view* param;
   Views grad;
-  const dt_view& lr;      // one float32 or float64 on the device, or immediate
+  const dt_view& lr;  // one float32 or float64 on the device, or immediate
+  // Nothing is done where this is not 0: one floating number on the device, or immediate.
+  const dt_view& found_inf;
   const int64_t* flags;   // the settings that are truth values, in the row's order
   const double* numbers;  // the others but for lr, in the row's order
 
   explicit Optimizer(const dt_call* call)
       : Call(call),
-        k(call->n_in - 1),
+        k(call->n_in - 2),
         param(call->out),
         grad{call->in, k},
         lr(call->in[k]),
+        found_inf(call->in[k + 1]),
         flags(call->ints),
         numbers(call->floats) {}
 };

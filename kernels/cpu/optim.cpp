@@ -187,8 +187,8 @@ int32_t step_with(const dt_stream* stream, const calls::Optimizer& call,
 
 template <class Optimizer>
 int32_t step(const dt_stream* stream, const calls::Optimizer& call) {
-  if (!optim::all_floating(call.grad) || !is_floating(call.lr.dtype)) return DT_KERNEL_UNSUPPORTED;
-  if (call.k == 0) return DT_KERNEL_OK;
+  if (!optim::are_floating(call)) return DT_KERNEL_UNSUPPORTED;
+  if (call.k == 0 || number_of(call.found_inf) != 0) return DT_KERNEL_OK;
   const typename Optimizer::Settings settings(call, number_of(call.lr));
   return optim::visit_present<Optimizer>(Optimizer::present(settings), [&](auto lists) {
     return step_with<Optimizer, decltype(lists)::kPresent>(stream, call, settings);

@@ -219,6 +219,7 @@ template <class Optimizer>
 struct Step {
   typename Optimizer::Settings settings;
   DeviceNumber lr;  // in the place of the settings'
+  DeviceNumber found_inf;
   // What the updates of each tensor of the call go by, unless a block is alone with its tensor.
   typename Optimizer::Prepared* prepared;
 
@@ -253,7 +254,7 @@ __global__ void __launch_bounds__(Shared<Optimizer>::kMax)
     prepare_kernel(const __grid_constant__ Shared<Optimizer> shared,
                    const __grid_constant__ Step<Optimizer> step) {
   begin_kernel();
-  if (threadIdx.x >= shared.count) return;
+  if (threadIdx.x >= shared.count || step.found_inf.get() != 0) return;
   step.prepared[shared.index[threadIdx.x]] = step.prepare(shared.scalars[threadIdx.x]);
 }
 
@@ -287,6 +288,7 @@ __global__ void __launch_bounds__(kThreads)
   const Place place = find_place(call.pack, kBlockElements<T>);
   const int tensor = place.tensor;
   begin_kernel();
+  if (step.found_inf.get() != 0) return;
   update_block<T, kLists - 1>(call.pack, place, [&] {
     return typename Optimizer::template Update<T, kPresent>(
         prepared_of<T, Optimizer>(call, step, tensor));
@@ -351,11 +353,11 @@ int32_t step_lists(const dt_stream* stream, const calls::Optimizer& call,
 
 template <class Optimizer>
 int32_t step(const dt_stream* stream, const calls::Optimizer& call) {
-  if (!optim::all_floating(call.grad) || !is_floating(call.lr.dtype)) return DT_KERNEL_UNSUPPORTED;
+  if (!optim::are_floating(call)) return DT_KERNEL_UNSUPPORTED;
   if (call.k == 0) return DT_KERNEL_OK;
   const typename Optimizer::Settings settings(call, 0);  // Step has the learning rate
   const unsigned present = Optimizer::present(settings);
-  const Step<Optimizer> step = {settings, device_number(call.lr),
+  const Step<Optimizer> step = {settings, device_number(call.lr), device_number(call.found_inf),
                                 static_cast<typename Optimizer::Prepared*>(call.workspace)};
   if constexpr (Optimizer::kScalars > 0) {
     const optim::StateScalars<Optimizer> scalars(call, present);

@@ -13,9 +13,13 @@ static void misuse_make_objects(void) {
   MUST(dt_event_new(DT_DEVICE_TYPE_CPU, 0, 0, &good.event));
   MUST(dt_profiler_start(0, 0, 0, &good.profiler));
   MUST(dt_graph_new(DT_DEVICE_TYPE_CPU, 0, &good.graph));
+  MUST(dt_kv_cache_new(0, &good.kv_cache));
+  MUST(dt_grad_scaler_new(8, 2, 0.5, 100, &good.grad_scaler));
 }
 
 static void misuse_release_objects(void) {
+  dt_grad_scaler_release(good.grad_scaler);
+  dt_kv_cache_release(good.kv_cache);
   dt_graph_release(good.graph);
   dt_profiler_release(good.profiler);
   dt_event_release(good.event);

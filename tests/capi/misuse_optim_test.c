@@ -205,6 +205,20 @@ static void test_optimizer_step(void) {
   EXPECT(HANDLE, "optimizer_step", dt_optimizer_step(NULL));
 }
 
+static void test_optimizer_use_master_weights(void) {
+  EXPECT(HANDLE, "optimizer_use_master_weights", dt_optimizer_use_master_weights((dt_optimizer *)bad.released));
+  EXPECT(HANDLE, "optimizer_use_master_weights", dt_optimizer_use_master_weights((dt_optimizer *)bad.garbage));
+  EXPECT(HANDLE, "optimizer_use_master_weights", dt_optimizer_use_master_weights((dt_optimizer *)good.tensor));
+  EXPECT(HANDLE, "optimizer_use_master_weights", dt_optimizer_use_master_weights(NULL));
+}
+
+static void test_optimizer_use_stochastic_rounding(void) {
+  EXPECT(HANDLE, "optimizer_use_stochastic_rounding", dt_optimizer_use_stochastic_rounding((dt_optimizer *)bad.released));
+  EXPECT(HANDLE, "optimizer_use_stochastic_rounding", dt_optimizer_use_stochastic_rounding((dt_optimizer *)bad.garbage));
+  EXPECT(HANDLE, "optimizer_use_stochastic_rounding", dt_optimizer_use_stochastic_rounding((dt_optimizer *)good.tensor));
+  EXPECT(HANDLE, "optimizer_use_stochastic_rounding", dt_optimizer_use_stochastic_rounding(NULL));
+}
+
 static void test_optimizer_zero_grad(void) {
   EXPECT(HANDLE, "optimizer_zero_grad", dt_optimizer_zero_grad((dt_optimizer *)bad.released, 1));
   EXPECT(HANDLE, "optimizer_zero_grad", dt_optimizer_zero_grad((dt_optimizer *)bad.garbage, 1));
@@ -337,6 +351,38 @@ static void test_optimizer_update(void) {
   EXPECT(VALUE_ERROR, "optimizer_update", dt_optimizer_update("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, -7, 1));
 }
 
+static void test_optimizer_update_unless(void) {
+  EXPECT(TYPE_ERROR, "optimizer_update_unless", dt_optimizer_update_unless(NULL, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1, good.tensor));
+  EXPECT(VALUE_ERROR, "optimizer_update_unless", dt_optimizer_update_unless("text", NULL, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1, good.tensor));
+  EXPECT(VALUE_ERROR, "optimizer_update_unless", dt_optimizer_update_unless("text", good.tensors, -7, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1, good.tensor));
+  EXPECT(VALUE_ERROR, "optimizer_update_unless", dt_optimizer_update_unless("text", NULL, -1, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1, good.tensor));
+  EXPECT(HANDLE, "optimizer_update_unless", dt_optimizer_update_unless("text", bad.released_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1, good.tensor));
+  EXPECT(HANDLE, "optimizer_update_unless", dt_optimizer_update_unless("text", bad.foreign_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1, good.tensor));
+  EXPECT(HANDLE, "optimizer_update_unless", dt_optimizer_update_unless("text", bad.null_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1, good.tensor));
+  EXPECT(VALUE_ERROR, "optimizer_update_unless", dt_optimizer_update_unless("text", good.tensors, 2, NULL, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1, good.tensor));
+  EXPECT(VALUE_ERROR, "optimizer_update_unless", dt_optimizer_update_unless("text", good.tensors, 2, good.tensors, -7, good.tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1, good.tensor));
+  EXPECT(VALUE_ERROR, "optimizer_update_unless", dt_optimizer_update_unless("text", good.tensors, 2, NULL, -1, good.tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1, good.tensor));
+  EXPECT(HANDLE, "optimizer_update_unless", dt_optimizer_update_unless("text", good.tensors, 2, bad.released_tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1, good.tensor));
+  EXPECT(HANDLE, "optimizer_update_unless", dt_optimizer_update_unless("text", good.tensors, 2, bad.foreign_tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1, good.tensor));
+  EXPECT(HANDLE, "optimizer_update_unless", dt_optimizer_update_unless("text", good.tensors, 2, bad.null_tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1, good.tensor));
+  EXPECT(VALUE_ERROR, "optimizer_update_unless", dt_optimizer_update_unless("text", good.tensors, 2, good.tensors, 2, NULL, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1, good.tensor));
+  EXPECT(VALUE_ERROR, "optimizer_update_unless", dt_optimizer_update_unless("text", good.tensors, 2, good.tensors, 2, good.tensors, -7, good.tensor, 0, 0, 0.0, good.f64s, 1, 1, good.tensor));
+  EXPECT(VALUE_ERROR, "optimizer_update_unless", dt_optimizer_update_unless("text", good.tensors, 2, good.tensors, 2, NULL, -1, good.tensor, 0, 0, 0.0, good.f64s, 1, 1, good.tensor));
+  EXPECT(HANDLE, "optimizer_update_unless", dt_optimizer_update_unless("text", good.tensors, 2, good.tensors, 2, bad.released_tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1, good.tensor));
+  EXPECT(HANDLE, "optimizer_update_unless", dt_optimizer_update_unless("text", good.tensors, 2, good.tensors, 2, bad.foreign_tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1, good.tensor));
+  EXPECT(HANDLE, "optimizer_update_unless", dt_optimizer_update_unless("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, (dt_tensor *)bad.released, 0, 0, 0.0, good.f64s, 1, 1, good.tensor));
+  EXPECT(HANDLE, "optimizer_update_unless", dt_optimizer_update_unless("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, (dt_tensor *)bad.foreign, 0, 0, 0.0, good.f64s, 1, 1, good.tensor));
+  EXPECT(TYPE_ERROR, "optimizer_update_unless", dt_optimizer_update_unless("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, NULL, 99, 0, 0.0, good.f64s, 1, 1, good.tensor));
+  EXPECT(HANDLE, "optimizer_update_unless", dt_optimizer_update_unless("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, NULL, 0, 0, 0.0, good.f64s, 1, 1, good.tensor));
+  EXPECT(VALUE_ERROR, "optimizer_update_unless", dt_optimizer_update_unless("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, NULL, 2, 1, good.tensor));
+  EXPECT(VALUE_ERROR, "optimizer_update_unless", dt_optimizer_update_unless("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, NULL, -1, 1, good.tensor));
+  EXPECT(VALUE_ERROR, "optimizer_update_unless", dt_optimizer_update_unless("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, -7, 1, good.tensor));
+  EXPECT(HANDLE, "optimizer_update_unless", dt_optimizer_update_unless("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1, (dt_tensor *)bad.released));
+  EXPECT(HANDLE, "optimizer_update_unless", dt_optimizer_update_unless("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1, (dt_tensor *)bad.garbage));
+  EXPECT(HANDLE, "optimizer_update_unless", dt_optimizer_update_unless("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1, (dt_tensor *)bad.foreign));
+  EXPECT(HANDLE, "optimizer_update_unless", dt_optimizer_update_unless("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1, NULL));
+}
+
 int main(void) {
   misuse_begin();
   test_optim_sgd();
@@ -358,6 +404,8 @@ int main(void) {
   test_optim_polynomial_lr();
   test_optim_cosine_annealing_lr();
   test_optimizer_step();
+  test_optimizer_use_master_weights();
+  test_optimizer_use_stochastic_rounding();
   test_optimizer_zero_grad();
   test_optimizer_add_param_group();
   test_optimizer_group_count();
@@ -370,5 +418,6 @@ int main(void) {
   test_lr_scheduler_get_last_lr();
   test_clip_grad_norm_();
   test_optimizer_update();
+  test_optimizer_update_unless();
   return misuse_end();
 }

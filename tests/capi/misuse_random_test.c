@@ -234,6 +234,20 @@ static void test_bernoulli_(void) {
   EXPECT(HANDLE, "bernoulli_", dt_bernoulli_(good.tensor, 1, (dt_generator *)good.tensor));
 }
 
+static void test_stochastic_round(void) {
+  EXPECT(HANDLE, "stochastic_round", dt_stochastic_round((dt_tensor *)bad.released, DT_DTYPE_FLOAT32, good.generator, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "stochastic_round", dt_stochastic_round((dt_tensor *)bad.garbage, DT_DTYPE_FLOAT32, good.generator, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "stochastic_round", dt_stochastic_round((dt_tensor *)bad.foreign, DT_DTYPE_FLOAT32, good.generator, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "stochastic_round", dt_stochastic_round(NULL, DT_DTYPE_FLOAT32, good.generator, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "stochastic_round", dt_stochastic_round(good.tensor, 99, good.generator, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "stochastic_round", dt_stochastic_round(good.tensor, -1, good.generator, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "stochastic_round", dt_stochastic_round(good.tensor, 0, good.generator, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "stochastic_round", dt_stochastic_round(good.tensor, DT_DTYPE_FLOAT32, (dt_generator *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "stochastic_round", dt_stochastic_round(good.tensor, DT_DTYPE_FLOAT32, (dt_generator *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "stochastic_round", dt_stochastic_round(good.tensor, DT_DTYPE_FLOAT32, (dt_generator *)good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "stochastic_round", dt_stochastic_round(good.tensor, DT_DTYPE_FLOAT32, good.generator, NULL));
+}
+
 static void test_bernoulli_tensor_(void) {
   EXPECT(HANDLE, "bernoulli_tensor_", dt_bernoulli_tensor_((dt_tensor *)bad.released, good.tensor, good.generator));
   EXPECT(HANDLE, "bernoulli_tensor_", dt_bernoulli_tensor_((dt_tensor *)bad.garbage, good.tensor, good.generator));
@@ -348,6 +362,7 @@ int main(void) {
   test_uniform_();
   test_normal_();
   test_bernoulli_();
+  test_stochastic_round();
   test_bernoulli_tensor_();
   test_random_from_();
   test_random_();

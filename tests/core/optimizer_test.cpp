@@ -9,6 +9,7 @@
 #include "core/ops/copy.h"
 #include "core/ops/ops.h"
 #include "core/ops/options.h"
+#include "core/optim/grad_scaler.h"
 #include "core/optim/lr_scheduler.h"
 #include "core/optim/schedules.gen.h"
 #include "core/optim/optimizer.h"
@@ -213,6 +214,64 @@ void check_schedules() {
   }
 }
 
+// Eight steps of 0.001 from 1, where a step of bfloat16 is 0.0078: without a master all are lost.
+void check_masters() {
+  const auto make = [](double value) {
+    const Tensor p = full({kSize}, value, DType::BFLOAT16);
+    p.set_requires_grad(true);
+    return p;
+  };
+  const auto walk = [](Optimizer& o, const Tensor& p, int steps) {
+    for (int i = 0; i < steps; ++i) {
+      p.set_grad(full({kSize}, -1.0, DType::BFLOAT16));
+      o.step();
+    }
+  };
+  const auto at = [](const Tensor& p) { return item(select(p.detach(), 0, 1)).to_double(); };
+  const Tensor p = make(1), lost = make(1), other = make(1);
+  const Ref<Optimizer> a = make_sgd({p}, {}), b = make_sgd({lost}, {}), c = make_sgd({other}, {});
+  a->use_master_weights();
+  walk(*a, p, 5);
+  check_refused([&] { a->use_stochastic_rounding(); }, "before the first one");
+  const auto [names, tensors] = a->state_dict();
+  check(names == std::vector<std::string>{"0.master"}, "a master in the state dict");
+  check(tensors[0].dtype() == DType::FLOAT32 && std::fabs(at(tensors[0]) - 1.005) < 1e-6, "master");
+  c->use_master_weights();
+  c->load_state_dict(names, tensors);
+  walk(*c, other, 3);
+  check(at(other) == 1.0078125, "a step of a loaded master, rounded");
+  walk(*b, lost, 8);
+  check(at(lost) == 1, "steps without a master");
+}
+
+// Losses of 2w: the second step overflows and is left out; two finite ones let the scale grow.
+void check_scaler() {
+  const Tensor w = ones({1});
+  w.set_requires_grad(true);
+  const Ref<Optimizer> optimizer = make_sgd({w}, {});
+  optimizer->group(0).set("lr", 0.125);
+  const Ref<GradScaler> scaler = GradScaler::create({8, 4, 0.25, 2});
+  check_refused([&] { scaler->step(optimizer); }, "no loss was scaled");
+  const double expected[][3] = {{0.75, 8, 1}, {0.75, 2, 0}, {0.5, 2, 1}, {0.25, 8, 0}};
+  for (int i = 0; i < 4; ++i) {
+    optimizer->zero_grad(true);
+    w.set_grad(mul(scaler->scale(full({1}, 2.0)), i == 1 ? HUGE_VAL : 1.0));
+    if (i == 2) scaler->unscale_(optimizer);
+    scaler->step(optimizer);
+    check_refused([&] { scaler->step(optimizer); }, "already been called since");
+    scaler->update({});
+    const Tensor state = scaler->get_state();
+    const double found[] = {item(w.detach()).to_double(), item(select(state, 0, 0)).to_double(),
+                            item(select(state, 0, 1)).to_double()};
+    for (int k = 0; k < 3; ++k) check(found[k] == expected[i][k], text("scaled step ", i, " ", k));
+  }
+  check_refused([&] { scaler->update({}); }, "prior to update");
+  const Ref<GradScaler> next = GradScaler::create({1, 2, 0.5, 1});
+  next->set_state(scaler->get_state());
+  check(item(next->scale(ones({}))).to_double() == 8, "a state that was set");
+  check_refused([] { GradScaler::create({1, 1, 0.5, 1}); }, "growth factor");
+}
+
 }  // namespace
 }  // namespace dt::test
 
@@ -222,6 +281,8 @@ int main() {
   check_late_parameter();
   check_state();
   check_schedules();
+  check_masters();
+  check_scaler();
   std::printf(failures ? "%d failures\n" : "all optimizers agree\n", failures);
   return failures != 0;
 }

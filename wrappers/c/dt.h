@@ -60,6 +60,20 @@ static inline dt_graph *T_own_graph_(dt_graph *handle) {
   return (dt_graph *)T_own_(handle, T_release_graph_);
 }
 
+static inline void T_release_kv_cache_(void *handle) {
+  dt_kv_cache_release((dt_kv_cache *)handle);
+}
+static inline dt_kv_cache *T_own_kv_cache_(dt_kv_cache *handle) {
+  return (dt_kv_cache *)T_own_(handle, T_release_kv_cache_);
+}
+
+static inline void T_release_grad_scaler_(void *handle) {
+  dt_grad_scaler_release((dt_grad_scaler *)handle);
+}
+static inline dt_grad_scaler *T_own_grad_scaler_(dt_grad_scaler *handle) {
+  return (dt_grad_scaler *)T_own_(handle, T_release_grad_scaler_);
+}
+
 static inline void T_release_module_(void *handle) {
   dt_module_release((dt_module *)handle);
 }
@@ -7327,6 +7341,285 @@ static inline dt_tensor *T_do_linalg_tensorsolve(
   T_OPTIONS_(linalg_tensorsolve, \
     T_do_linalg_tensorsolve(A, B, &T_linalg_tensorsolve_o), __VA_ARGS__)
 
+/** T_rotary_embedding(input: tensor, .positions: tensor? = absent, .base: f64 = 10000.0,
+ *     .interleaved: bool = false)
+ * Rotary positions (RoFormer, arXiv 2104.09864): each pair (a, b) of features is turned by its
+ * angle t, (a cos t - b sin t, b cos t + a sin t), so that products of queries and keys depend
+ * on how far they are apart. Of the input's shape and dtype. */
+typedef struct {
+  dt_tensor *positions;
+  double base;
+  int interleaved;
+} T_rotary_embedding_options;
+static inline T_rotary_embedding_options T_rotary_embedding_defaults(void) {
+  T_rotary_embedding_options options = {NULL, 10000.0, 0};
+  return options;
+}
+static inline dt_tensor *T_do_rotary_embedding(
+    dt_tensor *input, const T_rotary_embedding_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_rotary_embedding(
+    input, options->positions, options->base, options->interleaved, &result));
+  return T_own_tensor_(result);
+}
+#define T_rotary_embedding(...) T_rotary_embedding_with_(__VA_ARGS__, )
+#define T_rotary_embedding_with_(input, ...) \
+  T_OPTIONS_(rotary_embedding, \
+    T_do_rotary_embedding(input, &T_rotary_embedding_o), __VA_ARGS__)
+
+/** T_sinusoidal_embedding(positions: tensor, embedding_dim: i64, .base: f64 = 10000.0)
+ * Sinusoidal positions (arXiv 1706.03762): features 2i and 2i + 1 of position p are sin and cos
+ * of p / base^(2i / embedding_dim). [..., embedding_dim] of the default dtype. */
+typedef struct {
+  double base;
+} T_sinusoidal_embedding_options;
+static inline T_sinusoidal_embedding_options T_sinusoidal_embedding_defaults(void) {
+  T_sinusoidal_embedding_options options = {10000.0};
+  return options;
+}
+static inline dt_tensor *T_do_sinusoidal_embedding(
+    dt_tensor *positions, int64_t embedding_dim, const T_sinusoidal_embedding_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_sinusoidal_embedding(positions, embedding_dim, options->base, &result));
+  return T_own_tensor_(result);
+}
+#define T_sinusoidal_embedding(...) T_sinusoidal_embedding_with_(__VA_ARGS__, )
+#define T_sinusoidal_embedding_with_(positions, embedding_dim, ...) \
+  T_OPTIONS_(sinusoidal_embedding, \
+    T_do_sinusoidal_embedding(positions, embedding_dim, &T_sinusoidal_embedding_o), __VA_ARGS__)
+
+/** T_top_k_top_p_filtering(logits: tensor, .top_k: i64? = absent, .top_p: f64? = absent)
+ * Leaves all but the likeliest tokens out of a distribution. The scores, -inf for tokens that
+ * are left out. */
+typedef struct {
+  T_Int top_k;
+  T_Real top_p;
+} T_top_k_top_p_filtering_options;
+static inline T_top_k_top_p_filtering_options T_top_k_top_p_filtering_defaults(void) {
+  T_top_k_top_p_filtering_options options = {{0, 0}, {0, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_top_k_top_p_filtering(
+    dt_tensor *logits, const T_top_k_top_p_filtering_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_top_k_top_p_filtering(
+    logits, options->top_k.given ? &options->top_k.value : NULL,
+    options->top_p.given ? &options->top_p.value : NULL, &result));
+  return T_own_tensor_(result);
+}
+#define T_top_k_top_p_filtering(...) T_top_k_top_p_filtering_with_(__VA_ARGS__, )
+#define T_top_k_top_p_filtering_with_(logits, ...) \
+  T_OPTIONS_(top_k_top_p_filtering, \
+    T_do_top_k_top_p_filtering(logits, &T_top_k_top_p_filtering_o), __VA_ARGS__)
+
+/** T_sample_logits(logits: tensor, .temperature: f64 = 1.0, .top_k: i64? = absent, .top_p: f64? =
+ *     absent, .generator: generator? = absent)
+ * Draws a token from each distribution softmax(top_k_top_p_filtering(logits / temperature,
+ * top_k, top_p)). int64 [...]. */
+typedef struct {
+  double temperature;
+  T_Int top_k;
+  T_Real top_p;
+  dt_generator *generator;
+} T_sample_logits_options;
+static inline T_sample_logits_options T_sample_logits_defaults(void) {
+  T_sample_logits_options options = {1.0, {0, 0}, {0, 0}, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_sample_logits(
+    dt_tensor *logits, const T_sample_logits_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_sample_logits(
+    logits, options->temperature, options->top_k.given ? &options->top_k.value : NULL,
+    options->top_p.given ? &options->top_p.value : NULL, options->generator, &result));
+  return T_own_tensor_(result);
+}
+#define T_sample_logits(...) T_sample_logits_with_(__VA_ARGS__, )
+#define T_sample_logits_with_(logits, ...) \
+  T_OPTIONS_(sample_logits, \
+    T_do_sample_logits(logits, &T_sample_logits_o), __VA_ARGS__)
+
+/** T_kv_cache_new(.capacity: i64 = 0)
+ * An empty cache. Dtype, device and all sizes but the number of tokens are those of what comes
+ * first. */
+typedef struct {
+  int64_t capacity;
+} T_kv_cache_new_options;
+static inline T_kv_cache_new_options T_kv_cache_new_defaults(void) {
+  T_kv_cache_new_options options = {0};
+  return options;
+}
+static inline dt_kv_cache *T_do_kv_cache_new(const T_kv_cache_new_options *options) {
+  dt_kv_cache *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_kv_cache_new(options->capacity, &result));
+  return T_own_kv_cache_(result);
+}
+#define T_kv_cache_new(...) T_kv_cache_new_with_(__VA_ARGS__, )
+#define T_kv_cache_new_with_(...) \
+  T_OPTIONS_(kv_cache_new, \
+    T_do_kv_cache_new(&T_kv_cache_new_o), __VA_ARGS__)
+
+/** T_kv_cache_update(self: kv_cache, key: tensor, value: tensor, .values: where this result goes)
+ * Appends the keys and values of new tokens and gives those of all. A single new token may look
+ * at all of them; of several after others, query i of n looks at all but the last n - 1 - i. The
+ * keys and the values of all tokens, as views of the cache. */
+typedef struct {
+  dt_tensor **values;
+} T_kv_cache_update_options;
+static inline T_kv_cache_update_options T_kv_cache_update_defaults(void) {
+  T_kv_cache_update_options options = {NULL};
+  return options;
+}
+static inline dt_tensor *T_do_kv_cache_update(
+    dt_kv_cache *self, dt_tensor *key, dt_tensor *value, const T_kv_cache_update_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *values = NULL;
+  if (!T_stopped_()) T_check(dt_kv_cache_update(self, key, value, &result, &values));
+  if (options->values) *options->values = T_own_tensor_(values);
+  else if (values) dt_tensor_release(values);
+  return T_own_tensor_(result);
+}
+#define T_kv_cache_update(...) T_kv_cache_update_with_(__VA_ARGS__, )
+#define T_kv_cache_update_with_(self, key, value, ...) \
+  T_OPTIONS_(kv_cache_update, \
+    T_do_kv_cache_update(self, key, value, &T_kv_cache_update_o), __VA_ARGS__)
+
+/** T_kv_cache_length(self: kv_cache)
+ * How many tokens it holds. */
+static inline int64_t T_kv_cache_length(dt_kv_cache *self) {
+  int64_t result = 0;
+  if (T_stopped_()) return result;
+  T_check(dt_kv_cache_length(self, &result));
+  return result;
+}
+
+/** T_kv_cache_truncate(self: kv_cache, length: i64)
+ * Forgets the last tokens and keeps the memory. What update gave before is overwritten by what
+ * comes. */
+static inline dt_status T_kv_cache_truncate(dt_kv_cache *self, int64_t length) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_kv_cache_truncate(self, length));
+  return T_status();
+}
+
+/** T_amp_unscale_(grads: tensor[], scale: tensor)
+ * Divides gradients by the scale of the loss, and looks whether all of them are finite, without
+ * waiting for a device. 0-d float32 on the first gradient's device: 1 where a gradient was
+ * infinite or NaN, else 0. */
+static inline dt_tensor *T_amp_unscale_(T_Tensors grads, dt_tensor *scale) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_amp_unscale_(grads.p, grads.n, scale, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_amp_update_scale_(scale: tensor, growth_tracker: tensor, found_inf: tensor, growth_factor:
+ *     f64, backoff_factor: f64, growth_interval: i64)
+ * The scale for the next step, as torch.amp.GradScaler finds it, without waiting for a device. */
+static inline dt_status T_amp_update_scale_(
+    dt_tensor *scale, dt_tensor *growth_tracker, dt_tensor *found_inf, double growth_factor,
+    double backoff_factor, int64_t growth_interval) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_amp_update_scale_(
+    scale, growth_tracker, found_inf, growth_factor, backoff_factor, growth_interval));
+  return T_status();
+}
+
+/** T_grad_scaler_new(.init_scale: f64 = 65536.0, .growth_factor: f64 = 2.0, .backoff_factor: f64 =
+ *     0.5, .growth_interval: i64 = 2000)
+ * A scaler for a training loop: backward(scale(loss)), step(optimizer), update(). */
+typedef struct {
+  double init_scale;
+  double growth_factor;
+  double backoff_factor;
+  int64_t growth_interval;
+} T_grad_scaler_new_options;
+static inline T_grad_scaler_new_options T_grad_scaler_new_defaults(void) {
+  T_grad_scaler_new_options options = {65536.0, 2.0, 0.5, 2000};
+  return options;
+}
+static inline dt_grad_scaler *T_do_grad_scaler_new(const T_grad_scaler_new_options *options) {
+  dt_grad_scaler *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_grad_scaler_new(
+    options->init_scale, options->growth_factor, options->backoff_factor, options->growth_interval,
+    &result));
+  return T_own_grad_scaler_(result);
+}
+#define T_grad_scaler_new(...) T_grad_scaler_new_with_(__VA_ARGS__, )
+#define T_grad_scaler_new_with_(...) \
+  T_OPTIONS_(grad_scaler_new, \
+    T_do_grad_scaler_new(&T_grad_scaler_new_o), __VA_ARGS__)
+
+/** T_grad_scaler_scale(self: grad_scaler, outputs: tensor)
+ * The loss times the scale. */
+static inline dt_tensor *T_grad_scaler_scale(dt_grad_scaler *self, dt_tensor *outputs) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_grad_scaler_scale(self, outputs, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_grad_scaler_unscale_(self: grad_scaler, optimizer: optimizer)
+ * Takes the scale from the gradients before the step, so that they may be clipped. */
+static inline dt_status T_grad_scaler_unscale_(dt_grad_scaler *self, dt_optimizer *optimizer) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_grad_scaler_unscale_(self, optimizer));
+  return T_status();
+}
+
+/** T_grad_scaler_step(self: grad_scaler, optimizer: optimizer)
+ * A step of the optimizer, which does nothing if a gradient is infinite or NaN. A GPU decides
+ * that by itself, so that a step can be captured. */
+static inline dt_status T_grad_scaler_step(dt_grad_scaler *self, dt_optimizer *optimizer) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_grad_scaler_step(self, optimizer));
+  return T_status();
+}
+
+/** T_grad_scaler_update(self: grad_scaler, .new_scale: f64? = absent)
+ * A smaller scale after a step that was left out, a larger one after many that were not. */
+typedef struct {
+  T_Real new_scale;
+} T_grad_scaler_update_options;
+static inline T_grad_scaler_update_options T_grad_scaler_update_defaults(void) {
+  T_grad_scaler_update_options options = {{0, 0}};
+  return options;
+}
+static inline dt_status T_do_grad_scaler_update(
+    dt_grad_scaler *self, const T_grad_scaler_update_options *options) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_grad_scaler_update(self, options->new_scale.given ? &options->new_scale.value : NULL));
+  return T_status();
+}
+#define T_grad_scaler_update(...) T_grad_scaler_update_with_(__VA_ARGS__, )
+#define T_grad_scaler_update_with_(self, ...) \
+  T_OPTIONS_(grad_scaler_update, \
+    T_do_grad_scaler_update(self, &T_grad_scaler_update_o), __VA_ARGS__)
+
+/** T_grad_scaler_get_state(self: grad_scaler)
+ * What grad_scaler_set_state needs to go on. It waits for a GPU. float64 [2] on the CPU: the
+ * scale, and how many steps in a row were finite. */
+static inline dt_tensor *T_grad_scaler_get_state(dt_grad_scaler *self) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_grad_scaler_get_state(self, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_grad_scaler_set_state(self: grad_scaler, state: tensor)
+ * Goes on with a scale and a count of finite steps. */
+static inline dt_status T_grad_scaler_set_state(dt_grad_scaler *self, dt_tensor *state) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_grad_scaler_set_state(self, state));
+  return T_status();
+}
+
 /** T_index(input: tensor, indices: tensor?[])
  * Advanced indexing, as in input[indices]: index tensors broadcast, masks stand for their
  * nonzero positions. */
@@ -10197,6 +10490,26 @@ static inline dt_status T_optimizer_step(dt_optimizer *self) {
   return T_status();
 }
 
+/** T_optimizer_use_master_weights(self: optimizer)
+ * Steps of parameters in bfloat16 and float16 compute in float32, with float32 masters of them
+ * (arXiv 1710.03740) that keep what rounding would lose; states are float32 too. The masters are
+ * part of the state dict. */
+static inline dt_status T_optimizer_use_master_weights(dt_optimizer *self) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_optimizer_use_master_weights(self));
+  return T_status();
+}
+
+/** T_optimizer_use_stochastic_rounding(self: optimizer)
+ * Steps of parameters in bfloat16 compute in float32 without masters: the result is rounded by
+ * stochastic_round, so that small steps are not lost on the mean (arXiv 2010.06192). States are
+ * float32. */
+static inline dt_status T_optimizer_use_stochastic_rounding(dt_optimizer *self) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_optimizer_use_stochastic_rounding(self));
+  return T_status();
+}
+
 /** T_optimizer_zero_grad(self: optimizer, .set_to_none: bool = true)
  * Forgets the gradients of all parameters. */
 typedef struct {
@@ -10397,6 +10710,20 @@ static inline dt_status T_do_optimizer_update(
 #define T_optimizer_update_with_(optimizer, params, grads, states, lr, settings, ...) \
   T_OPTIONS_(optimizer_update, \
     T_do_optimizer_update(optimizer, params, grads, states, T_OP(lr), settings, &T_optimizer_update_o), __VA_ARGS__)
+
+/** T_optimizer_update_unless(optimizer: str, params: tensor[], grads: tensor[], states: tensor?[],
+ *     lr: operand, settings: f64[], first: bool, found_inf: tensor)
+ * optimizer_update of gradients that are finite, as amp_unscale_ has found. */
+static inline dt_status T_do_optimizer_update_unless(
+    const char *optimizer, T_Tensors params, T_Tensors grads, T_Tensors states, T_Operand lr,
+    T_Reals settings, int first, dt_tensor *found_inf) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_optimizer_update_unless(
+    optimizer, params.p, params.n, grads.p, grads.n, states.p, states.n, lr.tensor, lr.number.kind,
+    lr.number.i, lr.number.f, settings.p, settings.n, first, found_inf));
+  return T_status();
+}
+#define T_optimizer_update_unless(optimizer, params, grads, states, lr, settings, first, found_inf) T_do_optimizer_update_unless(optimizer, params, grads, states, T_OP(lr), settings, first, found_inf)
 
 /** T_neg(input: tensor)
  * Negative of each element. */
@@ -13967,6 +14294,28 @@ static inline dt_tensor *T_do_bernoulli_(dt_tensor *input, const T_bernoulli__op
 #define T_bernoulli__with_(input, ...) \
   T_OPTIONS_(bernoulli_, \
     T_do_bernoulli_(input, &T_bernoulli__o), __VA_ARGS__)
+
+/** T_stochastic_round(input: tensor, dtype: dtype, .generator: generator? = absent)
+ * Rounds up or down at random, with probabilities that make the mean the number itself (arXiv
+ * 1502.02551). Infinities and NaN stay. */
+typedef struct {
+  dt_generator *generator;
+} T_stochastic_round_options;
+static inline T_stochastic_round_options T_stochastic_round_defaults(void) {
+  T_stochastic_round_options options = {NULL};
+  return options;
+}
+static inline dt_tensor *T_do_stochastic_round(
+    dt_tensor *input, dt_dtype dtype, const T_stochastic_round_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_stochastic_round(input, dtype, options->generator, &result));
+  return T_own_tensor_(result);
+}
+#define T_stochastic_round(...) T_stochastic_round_with_(__VA_ARGS__, )
+#define T_stochastic_round_with_(input, dtype, ...) \
+  T_OPTIONS_(stochastic_round, \
+    T_do_stochastic_round(input, dtype, &T_stochastic_round_o), __VA_ARGS__)
 
 /** T_bernoulli_tensor_(input: tensor, probabilities: tensor, .generator: generator? = absent)
  * Fills the tensor with 1 with these probabilities, else 0. */

@@ -145,6 +145,8 @@ class DataLoader;
 class Stream;
 class Event;
 class Graph;
+class KvCache;
+class GradScaler;
 class Module;
 class Optimizer;
 class LrScheduler;
@@ -184,6 +186,7 @@ struct LinalgEighResult;
 struct LinalgSvdResult;
 struct SvdResult;
 struct LinalgLstsqResult;
+struct KvCacheUpdateResult;
 struct ModuleNamedParametersResult;
 struct ModuleNamedBuffersResult;
 struct ModuleStateDictResult;
@@ -1468,6 +1471,39 @@ class Graph : public detail::Shared<dt_graph, dt_graph_release> {
   void replay() const;
 };
 
+class KvCache : public detail::Shared<dt_kv_cache, dt_kv_cache_release> {
+ public:
+  using Shared::Shared;
+  // Appends the keys and values of new tokens and gives those of all. A single new token may look
+  // at all of them; of several after others, query i of n looks at all but the last n - 1 - i. The
+  // keys and the values of all tokens, as views of the cache.
+  KvCacheUpdateResult update(const Tensor& key, const Tensor& value) const;
+  // How many tokens it holds.
+  int64_t length() const;
+  // Forgets the last tokens and keeps the memory. What update gave before is overwritten by what
+  // comes.
+  void truncate(int64_t length) const;
+};
+
+class GradScaler : public detail::Shared<dt_grad_scaler, dt_grad_scaler_release> {
+ public:
+  using Shared::Shared;
+  // The loss times the scale.
+  Tensor scale(const Tensor& outputs) const;
+  // Takes the scale from the gradients before the step, so that they may be clipped.
+  void unscale_(const Optimizer& optimizer) const;
+  // A step of the optimizer, which does nothing if a gradient is infinite or NaN. A GPU decides
+  // that by itself, so that a step can be captured.
+  void step(const Optimizer& optimizer) const;
+  // A smaller scale after a step that was left out, a larger one after many that were not.
+  void update(std::optional<double> new_scale = std::nullopt) const;
+  // What grad_scaler_set_state needs to go on. It waits for a GPU. float64 [2] on the CPU: the
+  // scale, and how many steps in a row were finite.
+  Tensor get_state() const;
+  // Goes on with a scale and a count of finite steps.
+  void set_state(const Tensor& state) const;
+};
+
 class Module : public detail::Shared<dt_module, dt_module_release> {
  public:
   using Shared::Shared;
@@ -1536,6 +1572,14 @@ class Optimizer : public detail::Shared<dt_optimizer, dt_optimizer_release> {
   // Updates every parameter that has a gradient. After an error earlier groups are updated, later
   // ones are not.
   void step() const;
+  // Steps of parameters in bfloat16 and float16 compute in float32, with float32 masters of them
+  // (arXiv 1710.03740) that keep what rounding would lose; states are float32 too. The masters are
+  // part of the state dict.
+  void use_master_weights() const;
+  // Steps of parameters in bfloat16 compute in float32 without masters: the result is rounded by
+  // stochastic_round, so that small steps are not lost on the mean (arXiv 2010.06192). States are
+  // float32.
+  void use_stochastic_rounding() const;
   // Forgets the gradients of all parameters.
   void zero_grad(bool set_to_none = true) const;
   // Adds a group of parameters. It takes the first group's settings; optimizer_set changes them.
@@ -3116,6 +3160,11 @@ struct LinalgLstsqResult {
   Tensor singular_values;
 };
 
+struct KvCacheUpdateResult {
+  Tensor keys;
+  Tensor values;
+};
+
 struct ModuleNamedParametersResult {
   std::vector<std::string> names;
   std::vector<Tensor> tensors;
@@ -3744,6 +3793,51 @@ inline Tensor Tensor::matrix_exp() const {
   return Tensor(out);
 }
 
+inline KvCacheUpdateResult KvCache::update(const Tensor& key, const Tensor& value) const {
+  dt_tensor* keys = nullptr;
+  dt_tensor* values = nullptr;
+  detail::check(dt_kv_cache_update(handle(), key.handle(), value.handle(), &keys, &values));
+  return {Tensor(keys), Tensor(values)};
+}
+
+inline int64_t KvCache::length() const {
+  int64_t out = 0;
+  detail::check(dt_kv_cache_length(handle(), &out));
+  return out;
+}
+
+inline void KvCache::truncate(int64_t length) const {
+  detail::check(dt_kv_cache_truncate(handle(), length));
+}
+
+inline Tensor GradScaler::scale(const Tensor& outputs) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_grad_scaler_scale(handle(), outputs.handle(), &out));
+  return Tensor(out);
+}
+
+inline void GradScaler::unscale_(const Optimizer& optimizer) const {
+  detail::check(dt_grad_scaler_unscale_(handle(), optimizer.handle()));
+}
+
+inline void GradScaler::step(const Optimizer& optimizer) const {
+  detail::check(dt_grad_scaler_step(handle(), optimizer.handle()));
+}
+
+inline void GradScaler::update(std::optional<double> new_scale) const {
+  detail::check(dt_grad_scaler_update(handle(), detail::pointer(new_scale)));
+}
+
+inline Tensor GradScaler::get_state() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_grad_scaler_get_state(handle(), &out));
+  return Tensor(out);
+}
+
+inline void GradScaler::set_state(const Tensor& state) const {
+  detail::check(dt_grad_scaler_set_state(handle(), state.handle()));
+}
+
 inline Tensor Tensor::index(const TensorRefs& indices) const {
   dt_tensor* out = nullptr;
   detail::check(dt_index(handle(), indices.data(), indices.size(), &out));
@@ -4271,6 +4365,14 @@ inline Tensor Tensor::log_softmax(int64_t dim, std::optional<DType> dtype) const
 
 inline void Optimizer::step() const {
   detail::check(dt_optimizer_step(handle()));
+}
+
+inline void Optimizer::use_master_weights() const {
+  detail::check(dt_optimizer_use_master_weights(handle()));
+}
+
+inline void Optimizer::use_stochastic_rounding() const {
+  detail::check(dt_optimizer_use_stochastic_rounding(handle()));
 }
 
 inline void Optimizer::zero_grad(bool set_to_none) const {
@@ -8965,6 +9067,49 @@ inline Tensor conv_transpose3d(
   return Tensor(out);
 }
 
+// Rotary positions (RoFormer, arXiv 2104.09864): each pair (a, b) of features is turned by its
+// angle t, (a cos t - b sin t, b cos t + a sin t), so that products of queries and keys depend on
+// how far they are apart. Of the input's shape and dtype.
+inline Tensor rotary_embedding(
+    const Tensor& input, const Tensor& positions = {}, double base = 10000.0,
+    bool interleaved = false) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_rotary_embedding(input.handle(), positions.handle(), base, interleaved, &out));
+  return Tensor(out);
+}
+
+// Sinusoidal positions (arXiv 1706.03762): features 2i and 2i + 1 of position p are sin and cos of
+// p / base^(2i / embedding_dim). [..., embedding_dim] of the default dtype.
+inline Tensor sinusoidal_embedding(
+    const Tensor& positions, int64_t embedding_dim, double base = 10000.0) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_sinusoidal_embedding(positions.handle(), embedding_dim, base, &out));
+  return Tensor(out);
+}
+
+// Leaves all but the likeliest tokens out of a distribution. The scores, -inf for tokens that are
+// left out.
+inline Tensor top_k_top_p_filtering(
+    const Tensor& logits, std::optional<int64_t> top_k = std::nullopt,
+    std::optional<double> top_p = std::nullopt) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_top_k_top_p_filtering(
+    logits.handle(), detail::pointer(top_k), detail::pointer(top_p), &out));
+  return Tensor(out);
+}
+
+// Draws a token from each distribution softmax(top_k_top_p_filtering(logits / temperature, top_k,
+// top_p)). int64 [...].
+inline Tensor sample_logits(
+    const Tensor& logits, double temperature = 1.0, std::optional<int64_t> top_k = std::nullopt,
+    std::optional<double> top_p = std::nullopt, const Generator& generator = {}) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_sample_logits(
+    logits.handle(), temperature, detail::pointer(top_k), detail::pointer(top_p),
+    generator.handle(), &out));
+  return Tensor(out);
+}
+
 // int64 tensor with a new last dimension that is 1 at the class and 0 elsewhere.
 inline Tensor one_hot(const Tensor& input, int64_t num_classes = -1) {
   dt_tensor* out = nullptr;
@@ -9908,6 +10053,15 @@ inline FractionalMaxPool3dWithIndicesResult fractional_max_pool3d_with_indices(
   return {Tensor(values), Tensor(indices)};
 }
 
+// Rounds up or down at random, with probabilities that make the mean the number itself (arXiv
+// 1502.02551). Infinities and NaN stay.
+inline Tensor stochastic_round(const Tensor& input, DType dtype, const Generator& generator = {}) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_stochastic_round(
+    input.handle(), static_cast<dt_dtype>(dtype), generator.handle(), &out));
+  return Tensor(out);
+}
+
 // Adds elements around the input. The modes other than constant pad the last one, two or three
 // dimensions of an input that has one or two more.
 inline Tensor pad(
@@ -10623,6 +10777,41 @@ inline Tensor matrix_exp(const Tensor& input) {
   return input.matrix_exp();
 }
 
+// An empty cache. Dtype, device and all sizes but the number of tokens are those of what comes
+// first.
+inline KvCache kv_cache_new(int64_t capacity = 0) {
+  dt_kv_cache* out = nullptr;
+  detail::check(dt_kv_cache_new(capacity, &out));
+  return dumbtorch::KvCache(out);
+}
+
+// Divides gradients by the scale of the loss, and looks whether all of them are finite, without
+// waiting for a device. 0-d float32 on the first gradient's device: 1 where a gradient was infinite
+// or NaN, else 0.
+inline Tensor amp_unscale_(const TensorRefs& grads, const Tensor& scale) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_amp_unscale_(grads.data(), grads.size(), scale.handle(), &out));
+  return Tensor(out);
+}
+
+// The scale for the next step, as torch.amp.GradScaler finds it, without waiting for a device.
+inline void amp_update_scale_(
+    const Tensor& scale, const Tensor& growth_tracker, const Tensor& found_inf,
+    double growth_factor, double backoff_factor, int64_t growth_interval) {
+  detail::check(dt_amp_update_scale_(
+    scale.handle(), growth_tracker.handle(), found_inf.handle(), growth_factor, backoff_factor,
+    growth_interval));
+}
+
+// A scaler for a training loop: backward(scale(loss)), step(optimizer), update().
+inline GradScaler grad_scaler_new(
+    double init_scale = 65536.0, double growth_factor = 2.0, double backoff_factor = 0.5,
+    int64_t growth_interval = 2000) {
+  dt_grad_scaler* out = nullptr;
+  detail::check(dt_grad_scaler_new(init_scale, growth_factor, backoff_factor, growth_interval, &out));
+  return dumbtorch::GradScaler(out);
+}
+
 inline Tensor index_put(
     const Tensor& input, const TensorRefs& indices, const Tensor& values, bool accumulate = false) {
   return input.index_put(indices, values, accumulate);
@@ -10942,6 +11131,17 @@ inline void optimizer_update(
     detail::text(optimizer), params.data(), params.size(), grads.data(), grads.size(),
     states.data(), states.size(), lr.tensor(), lr.number().kind(), lr.number().i(), lr.number().f(),
     settings.data(), settings.size(), first));
+}
+
+// optimizer_update of gradients that are finite, as amp_unscale_ has found.
+inline void optimizer_update_unless(
+    const std::string& optimizer, const TensorRefs& params, const TensorRefs& grads,
+    const TensorRefs& states, const Operand& lr, const Reals& settings, bool first,
+    const Tensor& found_inf) {
+  detail::check(dt_optimizer_update_unless(
+    detail::text(optimizer), params.data(), params.size(), grads.data(), grads.size(),
+    states.data(), states.size(), lr.tensor(), lr.number().kind(), lr.number().i(), lr.number().f(),
+    settings.data(), settings.size(), first, found_inf.handle()));
 }
 
 inline Tensor neg(const Tensor& input) {

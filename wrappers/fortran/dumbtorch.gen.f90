@@ -170,6 +170,36 @@ end type
 interface assignment(=)
   procedure copy_graph_array
 end interface
+! The keys and values of the tokens that an attention layer has seen, so that generating the next
+! token computes those of that token alone.
+type, extends(object), public :: dt_kv_cache
+contains
+  procedure, private :: copy_kv_cache
+  generic :: assignment(=) => copy_kv_cache
+  procedure :: update => dt_kv_cache_update
+  procedure :: length => dt_kv_cache_length
+  procedure :: truncate => dt_kv_cache_truncate
+end type
+interface assignment(=)
+  procedure copy_kv_cache_array
+end interface
+! torch.amp.GradScaler: scales a loss so that small gradients of float16 do not vanish, leaves out
+! steps whose gradients are infinite, and looks for a scale that just fits. The scale lies on the
+! device of the loss.
+type, extends(object), public :: dt_grad_scaler
+contains
+  procedure, private :: copy_grad_scaler
+  generic :: assignment(=) => copy_grad_scaler
+  procedure :: scale => dt_grad_scaler_scale
+  procedure :: unscale_ => dt_grad_scaler_unscale_
+  procedure :: step => dt_grad_scaler_step
+  procedure :: update => dt_grad_scaler_update
+  procedure :: get_state => dt_grad_scaler_get_state
+  procedure :: set_state => dt_grad_scaler_set_state
+end type
+interface assignment(=)
+  procedure copy_grad_scaler_array
+end interface
 ! A module: parameters, buffers, children and a forward. Several handles may hold one module.
 type, extends(object), public :: dt_module
 contains
@@ -209,6 +239,8 @@ contains
   procedure, private :: copy_optimizer
   generic :: assignment(=) => copy_optimizer
   procedure :: step => dt_optimizer_step
+  procedure :: use_master_weights => dt_optimizer_use_master_weights
+  procedure :: use_stochastic_rounding => dt_optimizer_use_stochastic_rounding
   procedure :: zero_grad => dt_optimizer_zero_grad
   procedure :: add_param_group => dt_optimizer_add_param_group
   procedure :: group_count => dt_optimizer_group_count
@@ -1561,6 +1593,38 @@ public :: linalg_tensorsolve
 interface linalg_tensorsolve
   procedure dt_linalg_tensorsolve
 end interface
+public :: rotary_embedding
+interface rotary_embedding
+  procedure dt_rotary_embedding
+end interface
+public :: sinusoidal_embedding
+interface sinusoidal_embedding
+  procedure dt_sinusoidal_embedding
+end interface
+public :: top_k_top_p_filtering
+interface top_k_top_p_filtering
+  procedure dt_top_k_top_p_filtering
+end interface
+public :: sample_logits
+interface sample_logits
+  procedure dt_sample_logits
+end interface
+public :: kv_cache_new
+interface kv_cache_new
+  procedure dt_kv_cache_new
+end interface
+public :: amp_unscale_
+interface amp_unscale_
+  procedure dt_amp_unscale_
+end interface
+public :: amp_update_scale_
+interface amp_update_scale_
+  procedure dt_amp_update_scale_
+end interface
+public :: grad_scaler_new
+interface grad_scaler_new
+  procedure dt_grad_scaler_new
+end interface
 public :: index
 interface index
   procedure dt_index
@@ -2092,6 +2156,10 @@ end interface
 public :: optimizer_update
 interface optimizer_update
   procedure dt_optimizer_update
+end interface
+public :: optimizer_update_unless
+interface optimizer_update_unless
+  procedure dt_optimizer_update_unless
 end interface
 public :: neg
 interface neg
@@ -3128,6 +3196,10 @@ end interface
 public :: bernoulli_
 interface bernoulli_
   procedure dt_bernoulli_
+end interface
+public :: stochastic_round
+interface stochastic_round
+  procedure dt_stochastic_round
 end interface
 public :: bernoulli_tensor_
 interface bernoulli_tensor_
@@ -4560,6 +4632,32 @@ subroutine copy_graph_array(to, from)
   type(dt_graph), allocatable, intent(inout) :: to(:)
   type(dt_graph), intent(in) :: from(:)
   type(dt_graph), allocatable :: new(:)
+  allocate (new(size(from)))
+  call copy_object(new, from)
+  call move_alloc(new, to)
+end subroutine
+subroutine copy_kv_cache(to, from)
+  class(dt_kv_cache), intent(inout) :: to
+  type(dt_kv_cache), intent(in) :: from
+  call copy_object(to, from)
+end subroutine
+subroutine copy_kv_cache_array(to, from)
+  type(dt_kv_cache), allocatable, intent(inout) :: to(:)
+  type(dt_kv_cache), intent(in) :: from(:)
+  type(dt_kv_cache), allocatable :: new(:)
+  allocate (new(size(from)))
+  call copy_object(new, from)
+  call move_alloc(new, to)
+end subroutine
+subroutine copy_grad_scaler(to, from)
+  class(dt_grad_scaler), intent(inout) :: to
+  type(dt_grad_scaler), intent(in) :: from
+  call copy_object(to, from)
+end subroutine
+subroutine copy_grad_scaler_array(to, from)
+  type(dt_grad_scaler), allocatable, intent(inout) :: to(:)
+  type(dt_grad_scaler), intent(in) :: from(:)
+  type(dt_grad_scaler), allocatable :: new(:)
   allocate (new(size(from)))
   call copy_object(new, from)
   call move_alloc(new, to)
@@ -10875,6 +10973,293 @@ end function
   call hold(out, dtf_tensor(f%results(0), 0))
   call dtf_end(f)
 end function
+! rotary_embedding: Rotary positions (RoFormer, arXiv 2104.09864): each pair (a, b) of features is
+! turned by its angle t, (a cos t - b sin t, b cos t + a sin t), so that products of queries and
+! keys depend on how far they are apart. Of the input's shape and dtype.
+  function dt_rotary_embedding(input, positions, base, interleaved, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
+  type(dt_tensor), intent(in), optional :: positions
+  real(real64), intent(in), optional :: base
+  logical, intent(in), optional :: interleaved
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 310)
+  call dtf_give_object(f, 0, handle_of(input))
+  if (present(positions)) call dtf_give_object(f, 1, handle_of(positions))
+  if (present(base)) call dtf_give(f, 2, base)
+  if (present(interleaved)) call dtf_give(f, 3, interleaved)
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
+  call dtf_end(f)
+end function
+! sinusoidal_embedding: Sinusoidal positions (arXiv 1706.03762): features 2i and 2i + 1 of
+! position p are sin and cos of p / base^(2i / embedding_dim). [..., embedding_dim] of the default
+! dtype.
+  function dt_sinusoidal_embedding(positions, embedding_dim, base, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: positions
+  type(*), dimension(..), intent(in) :: embedding_dim
+  real(real64), intent(in), optional :: base
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 311)
+  call dtf_give_object(f, 0, handle_of(positions))
+  call dtf_give(f, 1, embedding_dim)
+  if (present(base)) call dtf_give(f, 2, base)
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
+  call dtf_end(f)
+end function
+! top_k_top_p_filtering: Leaves all but the likeliest tokens out of a distribution. The scores,
+! -inf for tokens that are left out.
+  function dt_top_k_top_p_filtering(logits, top_k, top_p, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: logits
+  type(*), dimension(..), intent(in), optional :: top_k
+  real(real64), intent(in), optional :: top_p
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 312)
+  call dtf_give_object(f, 0, handle_of(logits))
+  if (present(top_k)) call dtf_give(f, 1, top_k)
+  if (present(top_p)) call dtf_give(f, 2, top_p)
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
+  call dtf_end(f)
+end function
+! sample_logits: Draws a token from each distribution softmax(top_k_top_p_filtering(logits /
+! temperature, top_k, top_p)). int64 [...].
+  function dt_sample_logits(logits, temperature, top_k, top_p, generator, stat, errmsg) &
+      result(out)
+  type(dt_tensor), intent(in) :: logits
+  real(real64), intent(in), optional :: temperature
+  type(*), dimension(..), intent(in), optional :: top_k
+  real(real64), intent(in), optional :: top_p
+  type(dt_generator), intent(in), optional :: generator
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 313)
+  call dtf_give_object(f, 0, handle_of(logits))
+  if (present(temperature)) call dtf_give(f, 1, temperature)
+  if (present(top_k)) call dtf_give(f, 2, top_k)
+  if (present(top_p)) call dtf_give(f, 3, top_p)
+  if (present(generator)) call dtf_give_object(f, 4, handle_of(generator))
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
+  call dtf_end(f)
+end function
+! kv_cache_new: An empty cache. Dtype, device and all sizes but the number of tokens are those of
+! what comes first.
+  function dt_kv_cache_new(capacity, stat, errmsg) result(out)
+  type(*), dimension(..), intent(in), optional :: capacity
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_kv_cache) :: out
+  type(frame) :: f
+  call dtf_begin(f, 314)
+  if (present(capacity)) call dtf_give(f, 0, capacity)
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_hold(f, 0, 0))
+  call dtf_end(f)
+end function
+! kv_cache_update: Appends the keys and values of new tokens and gives those of all. A single new
+! token may look at all of them; of several after others, query i of n looks at all but the last n
+! - 1 - i. The keys and the values of all tokens, as views of the cache.
+  subroutine dt_kv_cache_update(self, key, value, keys, values, stat, errmsg)
+  class(dt_kv_cache), intent(in) :: self
+  type(dt_tensor), intent(in) :: key
+  type(dt_tensor), intent(in) :: value
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor), intent(inout) :: keys
+  type(dt_tensor), intent(inout) :: values
+  type(frame) :: f
+  call dtf_begin(f, 315)
+  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give_object(f, 1, handle_of(key))
+  call dtf_give_object(f, 2, handle_of(value))
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(keys, dtf_tensor(f%results(0), 0))
+  call hold(values, dtf_tensor(f%results(1), 0))
+  call dtf_end(f)
+end subroutine
+! kv_cache_length: How many tokens it holds.
+  function dt_kv_cache_length(self, stat, errmsg) result(out)
+  class(dt_kv_cache), intent(in) :: self
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  integer(int64) :: out
+  type(frame) :: f
+  call dtf_begin(f, 316)
+  call dtf_give_object(f, 0, handle_of(self))
+  call tell(dtf_run(f), stat, errmsg)
+  out = f%results(0)
+  call dtf_end(f)
+end function
+! kv_cache_truncate: Forgets the last tokens and keeps the memory. What update gave before is
+! overwritten by what comes.
+  subroutine dt_kv_cache_truncate(self, length, stat, errmsg)
+  class(dt_kv_cache), intent(in) :: self
+  type(*), dimension(..), intent(in) :: length
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(frame) :: f
+  call dtf_begin(f, 317)
+  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 1, length)
+  call tell(dtf_run(f), stat, errmsg)
+  call dtf_end(f)
+end subroutine
+! amp_unscale_: Divides gradients by the scale of the loss, and looks whether all of them are
+! finite, without waiting for a device. 0-d float32 on the first gradient's device: 1 where a
+! gradient was infinite or NaN, else 0.
+  function dt_amp_unscale_(grads, scale, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: grads(:)
+  type(dt_tensor), intent(in) :: scale
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 318)
+  call dtf_give(f, 0, handle_of(grads))
+  call dtf_give_object(f, 1, handle_of(scale))
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
+  call dtf_end(f)
+end function
+! amp_update_scale_: The scale for the next step, as torch.amp.GradScaler finds it, without
+! waiting for a device.
+  subroutine dt_amp_update_scale_(scale, growth_tracker, found_inf, growth_factor, &
+      backoff_factor, growth_interval, stat, errmsg)
+  type(dt_tensor), intent(in) :: scale
+  type(dt_tensor), intent(in) :: growth_tracker
+  type(dt_tensor), intent(in) :: found_inf
+  real(real64), intent(in) :: growth_factor
+  real(real64), intent(in) :: backoff_factor
+  type(*), dimension(..), intent(in) :: growth_interval
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(frame) :: f
+  call dtf_begin(f, 319)
+  call dtf_give_object(f, 0, handle_of(scale))
+  call dtf_give_object(f, 1, handle_of(growth_tracker))
+  call dtf_give_object(f, 2, handle_of(found_inf))
+  call dtf_give(f, 3, growth_factor)
+  call dtf_give(f, 4, backoff_factor)
+  call dtf_give(f, 5, growth_interval)
+  call tell(dtf_run(f), stat, errmsg)
+  call dtf_end(f)
+end subroutine
+! grad_scaler_new: A scaler for a training loop: backward(scale(loss)), step(optimizer), update().
+  function dt_grad_scaler_new(init_scale, growth_factor, backoff_factor, growth_interval, stat, &
+      errmsg) result(out)
+  real(real64), intent(in), optional :: init_scale
+  real(real64), intent(in), optional :: growth_factor
+  real(real64), intent(in), optional :: backoff_factor
+  type(*), dimension(..), intent(in), optional :: growth_interval
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_grad_scaler) :: out
+  type(frame) :: f
+  call dtf_begin(f, 320)
+  if (present(init_scale)) call dtf_give(f, 0, init_scale)
+  if (present(growth_factor)) call dtf_give(f, 1, growth_factor)
+  if (present(backoff_factor)) call dtf_give(f, 2, backoff_factor)
+  if (present(growth_interval)) call dtf_give(f, 3, growth_interval)
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_hold(f, 0, 0))
+  call dtf_end(f)
+end function
+! grad_scaler_scale: The loss times the scale.
+  function dt_grad_scaler_scale(self, outputs, stat, errmsg) result(out)
+  class(dt_grad_scaler), intent(in) :: self
+  type(dt_tensor), intent(in) :: outputs
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 321)
+  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give_object(f, 1, handle_of(outputs))
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
+  call dtf_end(f)
+end function
+! grad_scaler_unscale_: Takes the scale from the gradients before the step, so that they may be
+! clipped.
+  subroutine dt_grad_scaler_unscale_(self, optimizer, stat, errmsg)
+  class(dt_grad_scaler), intent(in) :: self
+  type(dt_optimizer), intent(in) :: optimizer
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(frame) :: f
+  call dtf_begin(f, 322)
+  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give_object(f, 1, handle_of(optimizer))
+  call tell(dtf_run(f), stat, errmsg)
+  call dtf_end(f)
+end subroutine
+! grad_scaler_step: A step of the optimizer, which does nothing if a gradient is infinite or NaN.
+! A GPU decides that by itself, so that a step can be captured.
+  subroutine dt_grad_scaler_step(self, optimizer, stat, errmsg)
+  class(dt_grad_scaler), intent(in) :: self
+  type(dt_optimizer), intent(in) :: optimizer
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(frame) :: f
+  call dtf_begin(f, 323)
+  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give_object(f, 1, handle_of(optimizer))
+  call tell(dtf_run(f), stat, errmsg)
+  call dtf_end(f)
+end subroutine
+! grad_scaler_update: A smaller scale after a step that was left out, a larger one after many that
+! were not.
+  subroutine dt_grad_scaler_update(self, new_scale, stat, errmsg)
+  class(dt_grad_scaler), intent(in) :: self
+  real(real64), intent(in), optional :: new_scale
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(frame) :: f
+  call dtf_begin(f, 324)
+  call dtf_give_object(f, 0, handle_of(self))
+  if (present(new_scale)) call dtf_give(f, 1, new_scale)
+  call tell(dtf_run(f), stat, errmsg)
+  call dtf_end(f)
+end subroutine
+! grad_scaler_get_state: What grad_scaler_set_state needs to go on. It waits for a GPU. float64
+! [2] on the CPU: the scale, and how many steps in a row were finite.
+  function dt_grad_scaler_get_state(self, stat, errmsg) result(out)
+  class(dt_grad_scaler), intent(in) :: self
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 325)
+  call dtf_give_object(f, 0, handle_of(self))
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
+  call dtf_end(f)
+end function
+! grad_scaler_set_state: Goes on with a scale and a count of finite steps.
+  subroutine dt_grad_scaler_set_state(self, state, stat, errmsg)
+  class(dt_grad_scaler), intent(in) :: self
+  type(dt_tensor), intent(in) :: state
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(frame) :: f
+  call dtf_begin(f, 326)
+  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give_object(f, 1, handle_of(state))
+  call tell(dtf_run(f), stat, errmsg)
+  call dtf_end(f)
+end subroutine
 ! index: Advanced indexing, as in input[indices]: index tensors broadcast, masks stand for their
 ! nonzero positions.
   function dt_index(input, indices, stat, errmsg) result(out)
@@ -10884,7 +11269,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 310)
+  call dtf_begin(f, 327)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   call tell(dtf_run(f), stat, errmsg)
@@ -10901,7 +11286,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 311)
+  call dtf_begin(f, 328)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   call dtf_give_object(f, 2, handle_of(values))
@@ -10919,7 +11304,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 312)
+  call dtf_begin(f, 329)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   call dtf_give_object(f, 2, handle_of(values))
@@ -10936,7 +11321,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 313)
+  call dtf_begin(f, 330)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -10955,7 +11340,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 314)
+  call dtf_begin(f, 331)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -10975,7 +11360,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 315)
+  call dtf_begin(f, 332)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -10994,7 +11379,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 316)
+  call dtf_begin(f, 333)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11014,7 +11399,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 317)
+  call dtf_begin(f, 334)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11032,7 +11417,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 318)
+  call dtf_begin(f, 335)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11050,7 +11435,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 319)
+  call dtf_begin(f, 336)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11068,7 +11453,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 320)
+  call dtf_begin(f, 337)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11090,7 +11475,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 321)
+  call dtf_begin(f, 338)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11112,7 +11497,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 322)
+  call dtf_begin(f, 339)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11135,7 +11520,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 323)
+  call dtf_begin(f, 340)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11157,7 +11542,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 324)
+  call dtf_begin(f, 341)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11177,7 +11562,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 325)
+  call dtf_begin(f, 342)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11195,7 +11580,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 326)
+  call dtf_begin(f, 343)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11213,7 +11598,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 327)
+  call dtf_begin(f, 344)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11231,7 +11616,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 328)
+  call dtf_begin(f, 345)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11249,7 +11634,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 329)
+  call dtf_begin(f, 346)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mask))
   call dtf_give_object(f, 2, handle_of(source))
@@ -11265,7 +11650,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 330)
+  call dtf_begin(f, 347)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mask))
   call dtf_give_object(f, 2, handle_of(source))
@@ -11280,7 +11665,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 331)
+  call dtf_begin(f, 348)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(index))
   call tell(dtf_run(f), stat, errmsg)
@@ -11296,7 +11681,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 332)
+  call dtf_begin(f, 349)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(indices))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -11314,7 +11699,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 333)
+  call dtf_begin(f, 350)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(index))
   call dtf_give_object(f, 2, handle_of(source))
@@ -11332,7 +11717,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 334)
+  call dtf_begin(f, 351)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(index))
   call dtf_give_object(f, 2, handle_of(source))
@@ -11350,7 +11735,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 335)
+  call dtf_begin(f, 352)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   if (present(fill_value)) call dtf_give(f, 2, fill_value)
@@ -11366,7 +11751,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 336)
+  call dtf_begin(f, 353)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mask))
   call tell(dtf_run(f), stat, errmsg)
@@ -11380,7 +11765,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 337)
+  call dtf_begin(f, 354)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -11394,7 +11779,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 338)
+  call dtf_begin(f, 355)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(num_classes)) call dtf_give(f, 1, num_classes)
   call tell(dtf_run(f), stat, errmsg)
@@ -11409,7 +11794,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 339)
+  call dtf_begin(f, 356)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call tell(dtf_run(f), stat, errmsg)
@@ -11423,7 +11808,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 340)
+  call dtf_begin(f, 357)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call tell(dtf_run(f), stat, errmsg)
@@ -11437,7 +11822,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 341)
+  call dtf_begin(f, 358)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call tell(dtf_run(f), stat, errmsg)
@@ -11451,7 +11836,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 342)
+  call dtf_begin(f, 359)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call tell(dtf_run(f), stat, errmsg)
@@ -11466,7 +11851,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 343)
+  call dtf_begin(f, 360)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, index)
   if (present(tensors)) call dtf_give(f, 2, handle_of(tensors))
@@ -11483,7 +11868,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 344)
+  call dtf_begin(f, 361)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, index)
   call give(f, 2, value)
@@ -11499,7 +11884,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 345)
+  call dtf_begin(f, 362)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -11514,7 +11899,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 346)
+  call dtf_begin(f, 363)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mat2))
   call tell(dtf_run(f), stat, errmsg)
@@ -11529,7 +11914,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 347)
+  call dtf_begin(f, 364)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mat2))
   call tell(dtf_run(f), stat, errmsg)
@@ -11547,7 +11932,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 348)
+  call dtf_begin(f, 365)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(batch1))
   call dtf_give_object(f, 2, handle_of(batch2))
@@ -11567,7 +11952,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 349)
+  call dtf_begin(f, 366)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(batch1))
   call dtf_give_object(f, 2, handle_of(batch2))
@@ -11587,7 +11972,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 350)
+  call dtf_begin(f, 367)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(batch1))
   call dtf_give_object(f, 2, handle_of(batch2))
@@ -11607,7 +11992,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 351)
+  call dtf_begin(f, 368)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(batch1))
   call dtf_give_object(f, 2, handle_of(batch2))
@@ -11624,7 +12009,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 352)
+  call dtf_begin(f, 369)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(vec))
   call tell(dtf_run(f), stat, errmsg)
@@ -11642,7 +12027,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 353)
+  call dtf_begin(f, 370)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mat))
   call dtf_give_object(f, 2, handle_of(vec))
@@ -11662,7 +12047,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 354)
+  call dtf_begin(f, 371)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mat))
   call dtf_give_object(f, 2, handle_of(vec))
@@ -11679,7 +12064,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 355)
+  call dtf_begin(f, 372)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -11694,7 +12079,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 356)
+  call dtf_begin(f, 373)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(tensor))
   call tell(dtf_run(f), stat, errmsg)
@@ -11712,7 +12097,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 357)
+  call dtf_begin(f, 374)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mat1))
   call dtf_give_object(f, 2, handle_of(mat2))
@@ -11732,7 +12117,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 358)
+  call dtf_begin(f, 375)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mat1))
   call dtf_give_object(f, 2, handle_of(mat2))
@@ -11749,7 +12134,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 359)
+  call dtf_begin(f, 376)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(vec2))
   call tell(dtf_run(f), stat, errmsg)
@@ -11767,7 +12152,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 360)
+  call dtf_begin(f, 377)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(vec1))
   call dtf_give_object(f, 2, handle_of(vec2))
@@ -11787,7 +12172,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 361)
+  call dtf_begin(f, 378)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(vec1))
   call dtf_give_object(f, 2, handle_of(vec2))
@@ -11805,7 +12190,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 362)
+  call dtf_begin(f, 379)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -11821,7 +12206,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 363)
+  call dtf_begin(f, 380)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -11837,7 +12222,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 364)
+  call dtf_begin(f, 381)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -11853,7 +12238,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 365)
+  call dtf_begin(f, 382)
   call dtf_give(f, 0, equation)
   call dtf_give(f, 1, handle_of(operands))
   call tell(dtf_run(f), stat, errmsg)
@@ -11869,7 +12254,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 366)
+  call dtf_begin(f, 383)
   call dtf_give_object(f, 0, handle_of(a))
   call dtf_give_object(f, 1, handle_of(b))
   if (present(dims)) call dtf_give(f, 2, dims)
@@ -11887,7 +12272,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 367)
+  call dtf_begin(f, 384)
   call dtf_give_object(f, 0, handle_of(a))
   call dtf_give_object(f, 1, handle_of(b))
   call dtf_give(f, 2, dims_a)
@@ -11906,7 +12291,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 368)
+  call dtf_begin(f, 385)
   call dtf_give_object(f, 0, handle_of(input1))
   call dtf_give_object(f, 1, handle_of(input2))
   call dtf_give_object(f, 2, handle_of(weight))
@@ -11923,7 +12308,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 369)
+  call dtf_begin(f, 386)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -11938,7 +12323,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 370)
+  call dtf_begin(f, 387)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -11953,7 +12338,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 371)
+  call dtf_begin(f, 388)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -11966,7 +12351,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 372)
+  call dtf_begin(f, 389)
   call dtf_give(f, 0, handle_of(matrices))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -11979,7 +12364,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 373)
+  call dtf_begin(f, 390)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -11995,7 +12380,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 374)
+  call dtf_begin(f, 391)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(offset)) call dtf_give(f, 1, offset)
   if (present(dim1)) call dtf_give(f, 2, dim1)
@@ -12013,7 +12398,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 375)
+  call dtf_begin(f, 392)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -12030,7 +12415,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 376)
+  call dtf_begin(f, 393)
   call dtf_give_object(f, 0, handle_of(x))
   call dtf_give_object(f, 1, handle_of(y))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -12049,7 +12434,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 377)
+  call dtf_begin(f, 394)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(ord)) call give(f, 1, ord)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -12070,7 +12455,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 378)
+  call dtf_begin(f, 395)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(ord)) call give(f, 1, ord)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -12089,7 +12474,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 379)
+  call dtf_begin(f, 396)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -12108,7 +12493,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 380)
+  call dtf_begin(f, 397)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(ord)) call give(f, 1, ord)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -12128,7 +12513,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 381)
+  call dtf_begin(f, 398)
   call dtf_give_object(f, 0, handle_of(x1))
   call dtf_give_object(f, 1, handle_of(x2))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -12148,7 +12533,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 382)
+  call dtf_begin(f, 399)
   call dtf_give_object(f, 0, handle_of(x1))
   call dtf_give_object(f, 1, handle_of(x2))
   if (present(p)) call dtf_give(f, 2, p)
@@ -12167,7 +12552,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 383)
+  call dtf_begin(f, 400)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   if (present(p)) call give(f, 2, p)
@@ -12185,7 +12570,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 384)
+  call dtf_begin(f, 401)
   call dtf_give_object(f, 0, handle_of(x1))
   call dtf_give_object(f, 1, handle_of(x2))
   if (present(p)) call dtf_give(f, 2, p)
@@ -12203,7 +12588,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 385)
+  call dtf_begin(f, 402)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   call tell(dtf_run(f), stat, errmsg)
@@ -12220,7 +12605,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 386)
+  call dtf_begin(f, 403)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, p)
   call dtf_give(f, 2, dim)
@@ -12238,7 +12623,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 387)
+  call dtf_begin(f, 404)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, p)
   call dtf_give(f, 2, dim)
@@ -12256,7 +12641,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 388)
+  call dtf_begin(f, 405)
   call dtf_give_object(f, 0, handle_of(x))
   if (present(N)) call dtf_give(f, 1, N)
   if (present(increasing)) call dtf_give(f, 2, increasing)
@@ -12273,7 +12658,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 389)
+  call dtf_begin(f, 406)
   call dtf_give_object(f, 0, handle_of(x))
   if (present(N)) call dtf_give(f, 1, N)
   call tell(dtf_run(f), stat, errmsg)
@@ -12290,7 +12675,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 390)
+  call dtf_begin(f, 407)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -12309,7 +12694,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 391)
+  call dtf_begin(f, 408)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -12329,7 +12714,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 392)
+  call dtf_begin(f, 409)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -12349,7 +12734,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 393)
+  call dtf_begin(f, 410)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -12369,7 +12754,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 394)
+  call dtf_begin(f, 411)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -12392,7 +12777,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 395)
+  call dtf_begin(f, 412)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(log_input)) call dtf_give(f, 2, log_input)
@@ -12417,7 +12802,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 396)
+  call dtf_begin(f, 413)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   call give(f, 2, var)
@@ -12437,7 +12822,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 397)
+  call dtf_begin(f, 414)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -12456,7 +12841,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 398)
+  call dtf_begin(f, 415)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(margin)) call dtf_give(f, 2, margin)
@@ -12477,7 +12862,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 399)
+  call dtf_begin(f, 416)
   call dtf_give_object(f, 0, handle_of(input1))
   call dtf_give_object(f, 1, handle_of(input2))
   call dtf_give_object(f, 2, handle_of(target))
@@ -12500,7 +12885,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 400)
+  call dtf_begin(f, 417)
   call dtf_give_object(f, 0, handle_of(input1))
   call dtf_give_object(f, 1, handle_of(input2))
   call dtf_give_object(f, 2, handle_of(target))
@@ -12525,7 +12910,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 401)
+  call dtf_begin(f, 418)
   call dtf_give_object(f, 0, handle_of(anchor))
   call dtf_give_object(f, 1, handle_of(positive))
   call dtf_give_object(f, 2, handle_of(negative))
@@ -12552,7 +12937,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 402)
+  call dtf_begin(f, 419)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(p)) call dtf_give(f, 2, p)
@@ -12573,7 +12958,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 403)
+  call dtf_begin(f, 420)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -12592,7 +12977,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 404)
+  call dtf_begin(f, 421)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
@@ -12612,7 +12997,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 405)
+  call dtf_begin(f, 422)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
@@ -12639,7 +13024,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 406)
+  call dtf_begin(f, 423)
   call dtf_give_object(f, 0, handle_of(log_probs))
   call dtf_give_object(f, 1, handle_of(targets))
   call dtf_give_object(f, 2, handle_of(input_lengths))
@@ -12664,7 +13049,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 407)
+  call dtf_begin(f, 424)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
@@ -12692,7 +13077,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 408)
+  call dtf_begin(f, 425)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(linear_weight))
   call dtf_give_object(f, 2, handle_of(target))
@@ -12716,7 +13101,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 409)
+  call dtf_begin(f, 426)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
@@ -12737,7 +13122,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 410)
+  call dtf_begin(f, 427)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
@@ -12756,7 +13141,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 411)
+  call dtf_begin(f, 428)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give_object(f, 1, handle_of(input))
   if (present(target)) call dtf_give_object(f, 2, handle_of(target))
@@ -12773,7 +13158,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 412)
+  call dtf_begin(f, 429)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(inputs))
   call tell(dtf_run(f), stat, errmsg)
@@ -12789,7 +13174,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 413)
+  call dtf_begin(f, 430)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(inputs))
   call tell(dtf_run(f), stat, errmsg)
@@ -12803,7 +13188,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 414)
+  call dtf_begin(f, 431)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = text_at(f%results(0), f%results(1))
@@ -12817,7 +13202,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 415)
+  call dtf_begin(f, 432)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(mode)) call dtf_give(f, 1, mode)
   call tell(dtf_run(f), stat, errmsg)
@@ -12830,7 +13215,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 416)
+  call dtf_begin(f, 433)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0) /= 0
@@ -12844,7 +13229,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 417)
+  call dtf_begin(f, 434)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_tensors(out, f%results(0), f%results(1), 0)
@@ -12859,7 +13244,7 @@ end function
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 418)
+  call dtf_begin(f, 435)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%results(0), f%results(1))
@@ -12874,7 +13259,7 @@ end subroutine
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 419)
+  call dtf_begin(f, 436)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%results(0), f%results(1))
@@ -12890,7 +13275,7 @@ end subroutine
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 420)
+  call dtf_begin(f, 437)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%results(0), f%results(1))
@@ -12906,7 +13291,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 421)
+  call dtf_begin(f, 438)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(tensors))
@@ -12921,7 +13306,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 422)
+  call dtf_begin(f, 439)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, path)
   call tell(dtf_run(f), stat, errmsg)
@@ -12935,7 +13320,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 423)
+  call dtf_begin(f, 440)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, path)
   if (present(strict)) call dtf_give(f, 2, strict)
@@ -12951,7 +13336,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 424)
+  call dtf_begin(f, 441)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(device)) call dtf_give(f, 1, device)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -12964,7 +13349,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 425)
+  call dtf_begin(f, 442)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -12976,7 +13361,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 426)
+  call dtf_begin(f, 443)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(device)) call dtf_give(f, 1, device)
   call tell(dtf_run(f), stat, errmsg)
@@ -12989,7 +13374,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 427)
+  call dtf_begin(f, 444)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(set_to_none)) call dtf_give(f, 1, set_to_none)
   call tell(dtf_run(f), stat, errmsg)
@@ -13002,7 +13387,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 428)
+  call dtf_begin(f, 445)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(requires_grad)) call dtf_give(f, 1, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
@@ -13015,7 +13400,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 429)
+  call dtf_begin(f, 446)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -13029,7 +13414,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 430)
+  call dtf_begin(f, 447)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call tell(dtf_run(f), stat, errmsg)
@@ -13044,7 +13429,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 431)
+  call dtf_begin(f, 448)
   call dtf_give(f, 0, kind)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_hold(f, 0, 0))
@@ -13058,7 +13443,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 432)
+  call dtf_begin(f, 449)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   call dtf_give_object(f, 2, handle_of(param))
@@ -13073,7 +13458,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 433)
+  call dtf_begin(f, 450)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   call dtf_give_object(f, 2, handle_of(buffer))
@@ -13088,7 +13473,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 434)
+  call dtf_begin(f, 451)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   call dtf_give_object(f, 2, handle_of(child))
@@ -13101,7 +13486,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 435)
+  call dtf_begin(f, 452)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_hold(f, 0, 0))
   call dtf_end(f)
@@ -13113,7 +13498,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 436)
+  call dtf_begin(f, 453)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give_object(f, 1, handle_of(child))
   call tell(dtf_run(f), stat, errmsg)
@@ -13128,7 +13513,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 437)
+  call dtf_begin(f, 454)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give_object(f, 2, handle_of(bias))
@@ -13149,7 +13534,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 438)
+  call dtf_begin(f, 455)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give_object(f, 2, handle_of(bias))
@@ -13175,7 +13560,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 439)
+  call dtf_begin(f, 456)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(running_mean)) call dtf_give_object(f, 1, handle_of(running_mean))
   if (present(running_var)) call dtf_give_object(f, 2, handle_of(running_var))
@@ -13200,7 +13585,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 440)
+  call dtf_begin(f, 457)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, normalized_shape)
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
@@ -13221,7 +13606,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 441)
+  call dtf_begin(f, 458)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, normalized_shape)
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
@@ -13242,7 +13627,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 442)
+  call dtf_begin(f, 459)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, num_groups)
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
@@ -13267,7 +13652,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 443)
+  call dtf_begin(f, 460)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(running_mean)) call dtf_give_object(f, 1, handle_of(running_mean))
   if (present(running_var)) call dtf_give_object(f, 2, handle_of(running_var))
@@ -13292,7 +13677,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 444)
+  call dtf_begin(f, 461)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   if (present(alpha)) call dtf_give(f, 2, alpha)
@@ -13311,7 +13696,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 445)
+  call dtf_begin(f, 462)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -13328,7 +13713,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 446)
+  call dtf_begin(f, 463)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -13345,7 +13730,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 447)
+  call dtf_begin(f, 464)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -13361,7 +13746,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 448)
+  call dtf_begin(f, 465)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -13377,7 +13762,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 449)
+  call dtf_begin(f, 466)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -13393,7 +13778,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 450)
+  call dtf_begin(f, 467)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -13409,7 +13794,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 451)
+  call dtf_begin(f, 468)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -13425,7 +13810,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 452)
+  call dtf_begin(f, 469)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -13442,7 +13827,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 453)
+  call dtf_begin(f, 470)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -13458,7 +13843,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 454)
+  call dtf_begin(f, 471)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -13475,7 +13860,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 455)
+  call dtf_begin(f, 472)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -13491,7 +13876,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 456)
+  call dtf_begin(f, 473)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -13507,7 +13892,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 457)
+  call dtf_begin(f, 474)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -13523,7 +13908,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 458)
+  call dtf_begin(f, 475)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -13540,7 +13925,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 459)
+  call dtf_begin(f, 476)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(lower)) call dtf_give(f, 1, lower)
   if (present(upper)) call dtf_give(f, 2, upper)
@@ -13558,7 +13943,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 460)
+  call dtf_begin(f, 477)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(lower)) call dtf_give(f, 1, lower)
   if (present(upper)) call dtf_give(f, 2, upper)
@@ -13578,7 +13963,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 461)
+  call dtf_begin(f, 478)
   call dtf_give_object(f, 0, handle_of(logits))
   if (present(tau)) call dtf_give(f, 1, tau)
   if (present(hard)) call dtf_give(f, 2, hard)
@@ -13602,7 +13987,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 462)
+  call dtf_begin(f, 479)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(weight))
   if (present(padding_idx)) call dtf_give(f, 2, padding_idx)
@@ -13634,7 +14019,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 463)
+  call dtf_begin(f, 480)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(weight))
   if (present(offsets)) call dtf_give_object(f, 2, handle_of(offsets))
@@ -13657,7 +14042,33 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 464)
+  call dtf_begin(f, 481)
+  call dtf_give_object(f, 0, handle_of(self))
+  call tell(dtf_run(f), stat, errmsg)
+  call dtf_end(f)
+end subroutine
+! optimizer_use_master_weights: Steps of parameters in bfloat16 and float16 compute in float32,
+! with float32 masters of them (arXiv 1710.03740) that keep what rounding would lose; states are
+! float32 too. The masters are part of the state dict.
+  subroutine dt_optimizer_use_master_weights(self, stat, errmsg)
+  class(dt_optimizer), intent(in) :: self
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(frame) :: f
+  call dtf_begin(f, 482)
+  call dtf_give_object(f, 0, handle_of(self))
+  call tell(dtf_run(f), stat, errmsg)
+  call dtf_end(f)
+end subroutine
+! optimizer_use_stochastic_rounding: Steps of parameters in bfloat16 compute in float32 without
+! masters: the result is rounded by stochastic_round, so that small steps are not lost on the mean
+! (arXiv 2010.06192). States are float32.
+  subroutine dt_optimizer_use_stochastic_rounding(self, stat, errmsg)
+  class(dt_optimizer), intent(in) :: self
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(frame) :: f
+  call dtf_begin(f, 483)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -13669,7 +14080,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 465)
+  call dtf_begin(f, 484)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(set_to_none)) call dtf_give(f, 1, set_to_none)
   call tell(dtf_run(f), stat, errmsg)
@@ -13683,7 +14094,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 466)
+  call dtf_begin(f, 485)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(params))
   call tell(dtf_run(f), stat, errmsg)
@@ -13696,7 +14107,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 467)
+  call dtf_begin(f, 486)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -13711,7 +14122,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   real(real64) :: out
   type(frame) :: f
-  call dtf_begin(f, 468)
+  call dtf_begin(f, 487)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   if (present(group)) call dtf_give(f, 2, group)
@@ -13728,7 +14139,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 469)
+  call dtf_begin(f, 488)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   call dtf_give(f, 2, value)
@@ -13745,7 +14156,7 @@ end subroutine
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 470)
+  call dtf_begin(f, 489)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%results(0), f%results(1))
@@ -13761,7 +14172,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 471)
+  call dtf_begin(f, 490)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(tensors))
@@ -13774,7 +14185,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 472)
+  call dtf_begin(f, 491)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -13786,7 +14197,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 473)
+  call dtf_begin(f, 492)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -13800,7 +14211,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   real(real64), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 474)
+  call dtf_begin(f, 493)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = transfer(words_at(f%results(0), f%results(2)), 0d0, f%results(2))
@@ -13818,7 +14229,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 475)
+  call dtf_begin(f, 494)
   call dtf_give(f, 0, handle_of(params))
   call dtf_give(f, 1, max_norm)
   if (present(norm_type)) call dtf_give(f, 2, norm_type)
@@ -13833,7 +14244,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 476)
+  call dtf_begin(f, 495)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -13851,7 +14262,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 477)
+  call dtf_begin(f, 496)
   call dtf_give(f, 0, optimizer)
   call dtf_give(f, 1, handle_of(params))
   call dtf_give(f, 2, handle_of(grads))
@@ -13862,248 +14273,35 @@ end subroutine
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
-! neg: Negative of each element.
-  function dt_neg(input, stat, errmsg) result(out)
-  type(dt_tensor), intent(in) :: input
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(dt_tensor) :: out
-  type(frame) :: f
-  call dtf_begin(f, 478)
-  call dtf_give_object(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
-  call dtf_end(f)
-end function
-! neg_: In-place version of `neg`.
-  subroutine dt_neg_(input, stat, errmsg)
-  type(dt_tensor), intent(in) :: input
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(frame) :: f
-  call dtf_begin(f, 479)
-  call dtf_give_object(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call dtf_end(f)
-end subroutine
-! abs: Absolute value of each element. The gradient at 0 is 0.
-  function dt_abs(input, stat, errmsg) result(out)
-  type(dt_tensor), intent(in) :: input
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(dt_tensor) :: out
-  type(frame) :: f
-  call dtf_begin(f, 480)
-  call dtf_give_object(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
-  call dtf_end(f)
-end function
-! abs_: In-place version of `abs`.
-  subroutine dt_abs_(input, stat, errmsg)
-  type(dt_tensor), intent(in) :: input
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(frame) :: f
-  call dtf_begin(f, 481)
-  call dtf_give_object(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call dtf_end(f)
-end subroutine
-! sign: -1, 0 or 1 by the sign of each element.
-  function dt_sign(input, stat, errmsg) result(out)
-  type(dt_tensor), intent(in) :: input
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(dt_tensor) :: out
-  type(frame) :: f
-  call dtf_begin(f, 482)
-  call dtf_give_object(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
-  call dtf_end(f)
-end function
-! sign_: In-place version of `sign`.
-  subroutine dt_sign_(input, stat, errmsg)
-  type(dt_tensor), intent(in) :: input
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(frame) :: f
-  call dtf_begin(f, 483)
-  call dtf_give_object(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call dtf_end(f)
-end subroutine
-! floor: Largest integer not above each element.
-  function dt_floor(input, stat, errmsg) result(out)
-  type(dt_tensor), intent(in) :: input
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(dt_tensor) :: out
-  type(frame) :: f
-  call dtf_begin(f, 484)
-  call dtf_give_object(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
-  call dtf_end(f)
-end function
-! floor_: In-place version of `floor`.
-  subroutine dt_floor_(input, stat, errmsg)
-  type(dt_tensor), intent(in) :: input
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(frame) :: f
-  call dtf_begin(f, 485)
-  call dtf_give_object(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call dtf_end(f)
-end subroutine
-! ceil: Smallest integer not below each element.
-  function dt_ceil(input, stat, errmsg) result(out)
-  type(dt_tensor), intent(in) :: input
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(dt_tensor) :: out
-  type(frame) :: f
-  call dtf_begin(f, 486)
-  call dtf_give_object(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
-  call dtf_end(f)
-end function
-! ceil_: In-place version of `ceil`.
-  subroutine dt_ceil_(input, stat, errmsg)
-  type(dt_tensor), intent(in) :: input
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(frame) :: f
-  call dtf_begin(f, 487)
-  call dtf_give_object(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call dtf_end(f)
-end subroutine
-! round: Nearest integer; halves go to the even neighbour.
-  function dt_round(input, stat, errmsg) result(out)
-  type(dt_tensor), intent(in) :: input
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(dt_tensor) :: out
-  type(frame) :: f
-  call dtf_begin(f, 488)
-  call dtf_give_object(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
-  call dtf_end(f)
-end function
-! round_: In-place version of `round`.
-  subroutine dt_round_(input, stat, errmsg)
-  type(dt_tensor), intent(in) :: input
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(frame) :: f
-  call dtf_begin(f, 489)
-  call dtf_give_object(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call dtf_end(f)
-end subroutine
-! trunc: Integer part of each element.
-  function dt_trunc(input, stat, errmsg) result(out)
-  type(dt_tensor), intent(in) :: input
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(dt_tensor) :: out
-  type(frame) :: f
-  call dtf_begin(f, 490)
-  call dtf_give_object(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
-  call dtf_end(f)
-end function
-! trunc_: In-place version of `trunc`.
-  subroutine dt_trunc_(input, stat, errmsg)
-  type(dt_tensor), intent(in) :: input
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(frame) :: f
-  call dtf_begin(f, 491)
-  call dtf_give_object(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call dtf_end(f)
-end subroutine
-! exp: Exponential of each element.
-  function dt_exp(input, stat, errmsg) result(out)
-  type(dt_tensor), intent(in) :: input
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(dt_tensor) :: out
-  type(frame) :: f
-  call dtf_begin(f, 492)
-  call dtf_give_object(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
-  call dtf_end(f)
-end function
-! exp_: In-place version of `exp`.
-  subroutine dt_exp_(input, stat, errmsg)
-  type(dt_tensor), intent(in) :: input
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(frame) :: f
-  call dtf_begin(f, 493)
-  call dtf_give_object(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call dtf_end(f)
-end subroutine
-! log: Natural logarithm of each element.
-  function dt_log(input, stat, errmsg) result(out)
-  type(dt_tensor), intent(in) :: input
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(dt_tensor) :: out
-  type(frame) :: f
-  call dtf_begin(f, 494)
-  call dtf_give_object(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
-  call dtf_end(f)
-end function
-! log_: In-place version of `log`.
-  subroutine dt_log_(input, stat, errmsg)
-  type(dt_tensor), intent(in) :: input
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(frame) :: f
-  call dtf_begin(f, 495)
-  call dtf_give_object(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call dtf_end(f)
-end subroutine
-! log1p: log(1 + input), accurate near 0.
-  function dt_log1p(input, stat, errmsg) result(out)
-  type(dt_tensor), intent(in) :: input
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(dt_tensor) :: out
-  type(frame) :: f
-  call dtf_begin(f, 496)
-  call dtf_give_object(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
-  call dtf_end(f)
-end function
-! log1p_: In-place version of `log1p`.
-  subroutine dt_log1p_(input, stat, errmsg)
-  type(dt_tensor), intent(in) :: input
+! optimizer_update_unless: optimizer_update of gradients that are finite, as amp_unscale_ has
+! found.
+  subroutine dt_optimizer_update_unless(optimizer, params, grads, states, lr, settings, first, &
+      found_inf, stat, errmsg)
+  character(*), intent(in) :: optimizer
+  type(dt_tensor), intent(in) :: params(:)
+  type(dt_tensor), intent(in) :: grads(:)
+  type(dt_tensor), intent(in) :: states(:)
+  class(*), intent(in) :: lr
+  real(real64), intent(in) :: settings(:)
+  logical, intent(in) :: first
+  type(dt_tensor), intent(in) :: found_inf
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 497)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, optimizer)
+  call dtf_give(f, 1, handle_of(params))
+  call dtf_give(f, 2, handle_of(grads))
+  call dtf_give(f, 3, handle_of(states))
+  call give(f, 4, lr)
+  call dtf_give(f, 5, settings)
+  call dtf_give(f, 6, first)
+  call dtf_give_object(f, 7, handle_of(found_inf))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
-! sqrt: Square root of each element; NaN for negative ones.
-  function dt_sqrt(input, stat, errmsg) result(out)
+! neg: Negative of each element.
+  function dt_neg(input, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
@@ -14115,8 +14313,8 @@ end subroutine
   call hold(out, dtf_tensor(f%results(0), 0))
   call dtf_end(f)
 end function
-! sqrt_: In-place version of `sqrt`.
-  subroutine dt_sqrt_(input, stat, errmsg)
+! neg_: In-place version of `neg`.
+  subroutine dt_neg_(input, stat, errmsg)
   type(dt_tensor), intent(in) :: input
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
@@ -14126,8 +14324,8 @@ end function
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
-! rsqrt: 1 / sqrt(input).
-  function dt_rsqrt(input, stat, errmsg) result(out)
+! abs: Absolute value of each element. The gradient at 0 is 0.
+  function dt_abs(input, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
@@ -14139,8 +14337,8 @@ end subroutine
   call hold(out, dtf_tensor(f%results(0), 0))
   call dtf_end(f)
 end function
-! rsqrt_: In-place version of `rsqrt`.
-  subroutine dt_rsqrt_(input, stat, errmsg)
+! abs_: In-place version of `abs`.
+  subroutine dt_abs_(input, stat, errmsg)
   type(dt_tensor), intent(in) :: input
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
@@ -14150,8 +14348,8 @@ end function
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
-! square: Square of each element.
-  function dt_square(input, stat, errmsg) result(out)
+! sign: -1, 0 or 1 by the sign of each element.
+  function dt_sign(input, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
@@ -14163,8 +14361,8 @@ end subroutine
   call hold(out, dtf_tensor(f%results(0), 0))
   call dtf_end(f)
 end function
-! square_: In-place version of `square`.
-  subroutine dt_square_(input, stat, errmsg)
+! sign_: In-place version of `sign`.
+  subroutine dt_sign_(input, stat, errmsg)
   type(dt_tensor), intent(in) :: input
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
@@ -14174,8 +14372,8 @@ end function
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
-! reciprocal: 1 / input.
-  function dt_reciprocal(input, stat, errmsg) result(out)
+! floor: Largest integer not above each element.
+  function dt_floor(input, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
@@ -14187,8 +14385,8 @@ end subroutine
   call hold(out, dtf_tensor(f%results(0), 0))
   call dtf_end(f)
 end function
-! reciprocal_: In-place version of `reciprocal`.
-  subroutine dt_reciprocal_(input, stat, errmsg)
+! floor_: In-place version of `floor`.
+  subroutine dt_floor_(input, stat, errmsg)
   type(dt_tensor), intent(in) :: input
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
@@ -14198,8 +14396,8 @@ end function
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
-! sin: Sine of each element.
-  function dt_sin(input, stat, errmsg) result(out)
+! ceil: Smallest integer not below each element.
+  function dt_ceil(input, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
@@ -14211,8 +14409,8 @@ end subroutine
   call hold(out, dtf_tensor(f%results(0), 0))
   call dtf_end(f)
 end function
-! sin_: In-place version of `sin`.
-  subroutine dt_sin_(input, stat, errmsg)
+! ceil_: In-place version of `ceil`.
+  subroutine dt_ceil_(input, stat, errmsg)
   type(dt_tensor), intent(in) :: input
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
@@ -14222,8 +14420,8 @@ end function
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
-! cos: Cosine of each element.
-  function dt_cos(input, stat, errmsg) result(out)
+! round: Nearest integer; halves go to the even neighbour.
+  function dt_round(input, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
@@ -14235,8 +14433,8 @@ end subroutine
   call hold(out, dtf_tensor(f%results(0), 0))
   call dtf_end(f)
 end function
-! cos_: In-place version of `cos`.
-  subroutine dt_cos_(input, stat, errmsg)
+! round_: In-place version of `round`.
+  subroutine dt_round_(input, stat, errmsg)
   type(dt_tensor), intent(in) :: input
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
@@ -14246,8 +14444,8 @@ end function
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
-! tanh: Hyperbolic tangent of each element.
-  function dt_tanh(input, stat, errmsg) result(out)
+! trunc: Integer part of each element.
+  function dt_trunc(input, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
@@ -14259,8 +14457,8 @@ end subroutine
   call hold(out, dtf_tensor(f%results(0), 0))
   call dtf_end(f)
 end function
-! tanh_: In-place version of `tanh`.
-  subroutine dt_tanh_(input, stat, errmsg)
+! trunc_: In-place version of `trunc`.
+  subroutine dt_trunc_(input, stat, errmsg)
   type(dt_tensor), intent(in) :: input
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
@@ -14270,8 +14468,8 @@ end function
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
-! erf: Error function of each element.
-  function dt_erf(input, stat, errmsg) result(out)
+! exp: Exponential of each element.
+  function dt_exp(input, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
@@ -14283,8 +14481,8 @@ end subroutine
   call hold(out, dtf_tensor(f%results(0), 0))
   call dtf_end(f)
 end function
-! erf_: In-place version of `erf`.
-  subroutine dt_erf_(input, stat, errmsg)
+! exp_: In-place version of `exp`.
+  subroutine dt_exp_(input, stat, errmsg)
   type(dt_tensor), intent(in) :: input
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
@@ -14294,8 +14492,8 @@ end function
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
-! sigmoid: 1 / (1 + exp(-input)).
-  function dt_sigmoid(input, stat, errmsg) result(out)
+! log: Natural logarithm of each element.
+  function dt_log(input, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
@@ -14307,8 +14505,8 @@ end subroutine
   call hold(out, dtf_tensor(f%results(0), 0))
   call dtf_end(f)
 end function
-! sigmoid_: In-place version of `sigmoid`.
-  subroutine dt_sigmoid_(input, stat, errmsg)
+! log_: In-place version of `log`.
+  subroutine dt_log_(input, stat, errmsg)
   type(dt_tensor), intent(in) :: input
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
@@ -14318,8 +14516,8 @@ end function
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
-! relu: max(0, input). The gradient at 0 is 0.
-  function dt_relu(input, stat, errmsg) result(out)
+! log1p: log(1 + input), accurate near 0.
+  function dt_log1p(input, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
@@ -14331,13 +14529,253 @@ end subroutine
   call hold(out, dtf_tensor(f%results(0), 0))
   call dtf_end(f)
 end function
+! log1p_: In-place version of `log1p`.
+  subroutine dt_log1p_(input, stat, errmsg)
+  type(dt_tensor), intent(in) :: input
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(frame) :: f
+  call dtf_begin(f, 517)
+  call dtf_give_object(f, 0, handle_of(input))
+  call tell(dtf_run(f), stat, errmsg)
+  call dtf_end(f)
+end subroutine
+! sqrt: Square root of each element; NaN for negative ones.
+  function dt_sqrt(input, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 518)
+  call dtf_give_object(f, 0, handle_of(input))
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
+  call dtf_end(f)
+end function
+! sqrt_: In-place version of `sqrt`.
+  subroutine dt_sqrt_(input, stat, errmsg)
+  type(dt_tensor), intent(in) :: input
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(frame) :: f
+  call dtf_begin(f, 519)
+  call dtf_give_object(f, 0, handle_of(input))
+  call tell(dtf_run(f), stat, errmsg)
+  call dtf_end(f)
+end subroutine
+! rsqrt: 1 / sqrt(input).
+  function dt_rsqrt(input, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 520)
+  call dtf_give_object(f, 0, handle_of(input))
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
+  call dtf_end(f)
+end function
+! rsqrt_: In-place version of `rsqrt`.
+  subroutine dt_rsqrt_(input, stat, errmsg)
+  type(dt_tensor), intent(in) :: input
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(frame) :: f
+  call dtf_begin(f, 521)
+  call dtf_give_object(f, 0, handle_of(input))
+  call tell(dtf_run(f), stat, errmsg)
+  call dtf_end(f)
+end subroutine
+! square: Square of each element.
+  function dt_square(input, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 522)
+  call dtf_give_object(f, 0, handle_of(input))
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
+  call dtf_end(f)
+end function
+! square_: In-place version of `square`.
+  subroutine dt_square_(input, stat, errmsg)
+  type(dt_tensor), intent(in) :: input
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(frame) :: f
+  call dtf_begin(f, 523)
+  call dtf_give_object(f, 0, handle_of(input))
+  call tell(dtf_run(f), stat, errmsg)
+  call dtf_end(f)
+end subroutine
+! reciprocal: 1 / input.
+  function dt_reciprocal(input, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 524)
+  call dtf_give_object(f, 0, handle_of(input))
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
+  call dtf_end(f)
+end function
+! reciprocal_: In-place version of `reciprocal`.
+  subroutine dt_reciprocal_(input, stat, errmsg)
+  type(dt_tensor), intent(in) :: input
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(frame) :: f
+  call dtf_begin(f, 525)
+  call dtf_give_object(f, 0, handle_of(input))
+  call tell(dtf_run(f), stat, errmsg)
+  call dtf_end(f)
+end subroutine
+! sin: Sine of each element.
+  function dt_sin(input, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 526)
+  call dtf_give_object(f, 0, handle_of(input))
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
+  call dtf_end(f)
+end function
+! sin_: In-place version of `sin`.
+  subroutine dt_sin_(input, stat, errmsg)
+  type(dt_tensor), intent(in) :: input
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(frame) :: f
+  call dtf_begin(f, 527)
+  call dtf_give_object(f, 0, handle_of(input))
+  call tell(dtf_run(f), stat, errmsg)
+  call dtf_end(f)
+end subroutine
+! cos: Cosine of each element.
+  function dt_cos(input, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 528)
+  call dtf_give_object(f, 0, handle_of(input))
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
+  call dtf_end(f)
+end function
+! cos_: In-place version of `cos`.
+  subroutine dt_cos_(input, stat, errmsg)
+  type(dt_tensor), intent(in) :: input
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(frame) :: f
+  call dtf_begin(f, 529)
+  call dtf_give_object(f, 0, handle_of(input))
+  call tell(dtf_run(f), stat, errmsg)
+  call dtf_end(f)
+end subroutine
+! tanh: Hyperbolic tangent of each element.
+  function dt_tanh(input, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 530)
+  call dtf_give_object(f, 0, handle_of(input))
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
+  call dtf_end(f)
+end function
+! tanh_: In-place version of `tanh`.
+  subroutine dt_tanh_(input, stat, errmsg)
+  type(dt_tensor), intent(in) :: input
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(frame) :: f
+  call dtf_begin(f, 531)
+  call dtf_give_object(f, 0, handle_of(input))
+  call tell(dtf_run(f), stat, errmsg)
+  call dtf_end(f)
+end subroutine
+! erf: Error function of each element.
+  function dt_erf(input, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 532)
+  call dtf_give_object(f, 0, handle_of(input))
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
+  call dtf_end(f)
+end function
+! erf_: In-place version of `erf`.
+  subroutine dt_erf_(input, stat, errmsg)
+  type(dt_tensor), intent(in) :: input
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(frame) :: f
+  call dtf_begin(f, 533)
+  call dtf_give_object(f, 0, handle_of(input))
+  call tell(dtf_run(f), stat, errmsg)
+  call dtf_end(f)
+end subroutine
+! sigmoid: 1 / (1 + exp(-input)).
+  function dt_sigmoid(input, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 534)
+  call dtf_give_object(f, 0, handle_of(input))
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
+  call dtf_end(f)
+end function
+! sigmoid_: In-place version of `sigmoid`.
+  subroutine dt_sigmoid_(input, stat, errmsg)
+  type(dt_tensor), intent(in) :: input
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(frame) :: f
+  call dtf_begin(f, 535)
+  call dtf_give_object(f, 0, handle_of(input))
+  call tell(dtf_run(f), stat, errmsg)
+  call dtf_end(f)
+end subroutine
+! relu: max(0, input). The gradient at 0 is 0.
+  function dt_relu(input, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 536)
+  call dtf_give_object(f, 0, handle_of(input))
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
+  call dtf_end(f)
+end function
 ! relu_: In-place version of `relu`.
   subroutine dt_relu_(input, stat, errmsg)
   type(dt_tensor), intent(in) :: input
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 517)
+  call dtf_begin(f, 537)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14350,7 +14788,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 518)
+  call dtf_begin(f, 538)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(negative_slope)) call give(f, 1, negative_slope)
   call tell(dtf_run(f), stat, errmsg)
@@ -14364,7 +14802,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 519)
+  call dtf_begin(f, 539)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(negative_slope)) call give(f, 1, negative_slope)
   call tell(dtf_run(f), stat, errmsg)
@@ -14378,7 +14816,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 520)
+  call dtf_begin(f, 540)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(alpha)) call give(f, 1, alpha)
   call tell(dtf_run(f), stat, errmsg)
@@ -14392,7 +14830,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 521)
+  call dtf_begin(f, 541)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(alpha)) call give(f, 1, alpha)
   call tell(dtf_run(f), stat, errmsg)
@@ -14407,7 +14845,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 522)
+  call dtf_begin(f, 542)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(beta)) call give(f, 1, beta)
   if (present(threshold)) call give(f, 2, threshold)
@@ -14422,7 +14860,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 523)
+  call dtf_begin(f, 543)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14435,7 +14873,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 524)
+  call dtf_begin(f, 544)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14447,7 +14885,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 525)
+  call dtf_begin(f, 545)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14460,7 +14898,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 526)
+  call dtf_begin(f, 546)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(approximate)) call dtf_give(f, 1, approximate)
   call tell(dtf_run(f), stat, errmsg)
@@ -14475,7 +14913,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 527)
+  call dtf_begin(f, 547)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, min)
   call tell(dtf_run(f), stat, errmsg)
@@ -14489,7 +14927,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 528)
+  call dtf_begin(f, 548)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, min)
   call tell(dtf_run(f), stat, errmsg)
@@ -14503,7 +14941,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 529)
+  call dtf_begin(f, 549)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, max)
   call tell(dtf_run(f), stat, errmsg)
@@ -14517,7 +14955,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 530)
+  call dtf_begin(f, 550)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, max)
   call tell(dtf_run(f), stat, errmsg)
@@ -14533,7 +14971,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 531)
+  call dtf_begin(f, 551)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
@@ -14549,7 +14987,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 532)
+  call dtf_begin(f, 552)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
@@ -14565,7 +15003,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 533)
+  call dtf_begin(f, 553)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -14581,7 +15019,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 534)
+  call dtf_begin(f, 554)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -14597,7 +15035,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 535)
+  call dtf_begin(f, 555)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -14613,7 +15051,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 536)
+  call dtf_begin(f, 556)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -14629,7 +15067,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 537)
+  call dtf_begin(f, 557)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -14645,7 +15083,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 538)
+  call dtf_begin(f, 558)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -14659,7 +15097,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 539)
+  call dtf_begin(f, 559)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -14673,7 +15111,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 540)
+  call dtf_begin(f, 560)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -14687,7 +15125,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 541)
+  call dtf_begin(f, 561)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -14702,7 +15140,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 542)
+  call dtf_begin(f, 562)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
@@ -14718,7 +15156,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 543)
+  call dtf_begin(f, 563)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
@@ -14733,7 +15171,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 544)
+  call dtf_begin(f, 564)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -14747,7 +15185,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 545)
+  call dtf_begin(f, 565)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -14761,7 +15199,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 546)
+  call dtf_begin(f, 566)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -14775,7 +15213,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 547)
+  call dtf_begin(f, 567)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -14789,7 +15227,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 548)
+  call dtf_begin(f, 568)
   call give(f, 0, input)
   call give(f, 1, exponent)
   call tell(dtf_run(f), stat, errmsg)
@@ -14803,7 +15241,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 549)
+  call dtf_begin(f, 569)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, exponent)
   call tell(dtf_run(f), stat, errmsg)
@@ -14817,7 +15255,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 550)
+  call dtf_begin(f, 570)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -14832,7 +15270,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 551)
+  call dtf_begin(f, 571)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -14848,7 +15286,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 552)
+  call dtf_begin(f, 572)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(min_val)) call dtf_give(f, 1, min_val)
   if (present(max_val)) call dtf_give(f, 2, max_val)
@@ -14864,7 +15302,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 553)
+  call dtf_begin(f, 573)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(min_val)) call dtf_give(f, 1, min_val)
   if (present(max_val)) call dtf_give(f, 2, max_val)
@@ -14878,7 +15316,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 554)
+  call dtf_begin(f, 574)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14890,7 +15328,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 555)
+  call dtf_begin(f, 575)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14902,7 +15340,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 556)
+  call dtf_begin(f, 576)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14914,7 +15352,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 557)
+  call dtf_begin(f, 577)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14926,7 +15364,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 558)
+  call dtf_begin(f, 578)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14938,7 +15376,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 559)
+  call dtf_begin(f, 579)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14951,7 +15389,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 560)
+  call dtf_begin(f, 580)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(lambd)) call give(f, 1, lambd)
   call tell(dtf_run(f), stat, errmsg)
@@ -14966,7 +15404,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 561)
+  call dtf_begin(f, 581)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(lambd)) call dtf_give(f, 1, lambd)
   call tell(dtf_run(f), stat, errmsg)
@@ -14980,7 +15418,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 562)
+  call dtf_begin(f, 582)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14995,7 +15433,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 563)
+  call dtf_begin(f, 583)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, threshold)
   call give(f, 2, value)
@@ -15011,7 +15449,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 564)
+  call dtf_begin(f, 584)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, threshold)
   call give(f, 2, value)
@@ -15025,7 +15463,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 565)
+  call dtf_begin(f, 585)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15038,7 +15476,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 566)
+  call dtf_begin(f, 586)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15050,7 +15488,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 567)
+  call dtf_begin(f, 587)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15063,7 +15501,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 568)
+  call dtf_begin(f, 588)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(alpha)) call dtf_give(f, 1, alpha)
   call tell(dtf_run(f), stat, errmsg)
@@ -15077,7 +15515,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 569)
+  call dtf_begin(f, 589)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(alpha)) call dtf_give(f, 1, alpha)
   call tell(dtf_run(f), stat, errmsg)
@@ -15090,7 +15528,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 570)
+  call dtf_begin(f, 590)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15102,7 +15540,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 571)
+  call dtf_begin(f, 591)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15115,7 +15553,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 572)
+  call dtf_begin(f, 592)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -15130,7 +15568,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 573)
+  call dtf_begin(f, 593)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(weight))
   call tell(dtf_run(f), stat, errmsg)
@@ -15146,7 +15584,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 574)
+  call dtf_begin(f, 594)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -15162,7 +15600,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 575)
+  call dtf_begin(f, 595)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15176,7 +15614,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 576)
+  call dtf_begin(f, 596)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15190,7 +15628,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 577)
+  call dtf_begin(f, 597)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15204,7 +15642,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 578)
+  call dtf_begin(f, 598)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15218,7 +15656,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 579)
+  call dtf_begin(f, 599)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15232,7 +15670,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 580)
+  call dtf_begin(f, 600)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15246,7 +15684,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 581)
+  call dtf_begin(f, 601)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15260,7 +15698,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 582)
+  call dtf_begin(f, 602)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15274,7 +15712,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 583)
+  call dtf_begin(f, 603)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15288,7 +15726,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 584)
+  call dtf_begin(f, 604)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15302,7 +15740,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 585)
+  call dtf_begin(f, 605)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15316,7 +15754,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 586)
+  call dtf_begin(f, 606)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15329,7 +15767,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 587)
+  call dtf_begin(f, 607)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15342,7 +15780,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 588)
+  call dtf_begin(f, 608)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15355,7 +15793,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 589)
+  call dtf_begin(f, 609)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15368,7 +15806,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 590)
+  call dtf_begin(f, 610)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15380,7 +15818,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 591)
+  call dtf_begin(f, 611)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15393,7 +15831,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 592)
+  call dtf_begin(f, 612)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -15407,7 +15845,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 593)
+  call dtf_begin(f, 613)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -15421,7 +15859,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 594)
+  call dtf_begin(f, 614)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -15435,7 +15873,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 595)
+  call dtf_begin(f, 615)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -15449,7 +15887,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 596)
+  call dtf_begin(f, 616)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -15463,7 +15901,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 597)
+  call dtf_begin(f, 617)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -15477,7 +15915,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 598)
+  call dtf_begin(f, 618)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15491,7 +15929,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 599)
+  call dtf_begin(f, 619)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15505,7 +15943,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 600)
+  call dtf_begin(f, 620)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15519,7 +15957,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 601)
+  call dtf_begin(f, 621)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15533,7 +15971,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 602)
+  call dtf_begin(f, 622)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15547,7 +15985,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 603)
+  call dtf_begin(f, 623)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15562,7 +16000,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 604)
+  call dtf_begin(f, 624)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15576,7 +16014,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 605)
+  call dtf_begin(f, 625)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15591,7 +16029,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 606)
+  call dtf_begin(f, 626)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15605,7 +16043,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 607)
+  call dtf_begin(f, 627)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15618,7 +16056,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 608)
+  call dtf_begin(f, 628)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15633,7 +16071,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 609)
+  call dtf_begin(f, 629)
   call dtf_give_object(f, 0, handle_of(condition))
   call give(f, 1, input)
   call give(f, 2, other)
@@ -15650,7 +16088,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 610)
+  call dtf_begin(f, 630)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mask))
   call give(f, 2, value)
@@ -15666,7 +16104,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 611)
+  call dtf_begin(f, 631)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mask))
   call give(f, 2, value)
@@ -15680,7 +16118,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 612)
+  call dtf_begin(f, 632)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15692,7 +16130,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 613)
+  call dtf_begin(f, 633)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15704,7 +16142,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 614)
+  call dtf_begin(f, 634)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15716,7 +16154,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 615)
+  call dtf_begin(f, 635)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15728,7 +16166,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 616)
+  call dtf_begin(f, 636)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15740,7 +16178,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 617)
+  call dtf_begin(f, 637)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15752,7 +16190,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 618)
+  call dtf_begin(f, 638)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15764,7 +16202,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 619)
+  call dtf_begin(f, 639)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15776,7 +16214,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 620)
+  call dtf_begin(f, 640)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15788,7 +16226,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 621)
+  call dtf_begin(f, 641)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15800,7 +16238,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 622)
+  call dtf_begin(f, 642)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15812,7 +16250,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 623)
+  call dtf_begin(f, 643)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15824,7 +16262,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 624)
+  call dtf_begin(f, 644)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15836,7 +16274,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 625)
+  call dtf_begin(f, 645)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15848,7 +16286,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 626)
+  call dtf_begin(f, 646)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15860,7 +16298,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 627)
+  call dtf_begin(f, 647)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15872,7 +16310,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 628)
+  call dtf_begin(f, 648)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15884,7 +16322,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 629)
+  call dtf_begin(f, 649)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15897,7 +16335,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 630)
+  call dtf_begin(f, 650)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -15911,7 +16349,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 631)
+  call dtf_begin(f, 651)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -15925,7 +16363,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 632)
+  call dtf_begin(f, 652)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -15939,7 +16377,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 633)
+  call dtf_begin(f, 653)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -15952,7 +16390,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 634)
+  call dtf_begin(f, 654)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15964,7 +16402,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 635)
+  call dtf_begin(f, 655)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15976,7 +16414,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 636)
+  call dtf_begin(f, 656)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15988,7 +16426,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 637)
+  call dtf_begin(f, 657)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16000,7 +16438,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 638)
+  call dtf_begin(f, 658)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16012,7 +16450,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 639)
+  call dtf_begin(f, 659)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16024,7 +16462,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 640)
+  call dtf_begin(f, 660)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16036,7 +16474,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 641)
+  call dtf_begin(f, 661)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16048,7 +16486,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 642)
+  call dtf_begin(f, 662)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16060,7 +16498,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 643)
+  call dtf_begin(f, 663)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16072,7 +16510,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 644)
+  call dtf_begin(f, 664)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16084,7 +16522,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 645)
+  call dtf_begin(f, 665)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16096,7 +16534,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 646)
+  call dtf_begin(f, 666)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16108,7 +16546,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 647)
+  call dtf_begin(f, 667)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16121,7 +16559,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 648)
+  call dtf_begin(f, 668)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(eps)) call dtf_give(f, 1, eps)
   call tell(dtf_run(f), stat, errmsg)
@@ -16135,7 +16573,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 649)
+  call dtf_begin(f, 669)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(eps)) call dtf_give(f, 1, eps)
   call tell(dtf_run(f), stat, errmsg)
@@ -16149,7 +16587,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 650)
+  call dtf_begin(f, 670)
   call give(f, 0, input)
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16163,7 +16601,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 651)
+  call dtf_begin(f, 671)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16177,7 +16615,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 652)
+  call dtf_begin(f, 672)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16192,7 +16630,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 653)
+  call dtf_begin(f, 673)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16207,7 +16645,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 654)
+  call dtf_begin(f, 674)
   call give(f, 0, input)
   call give(f, 1, exponent)
   call tell(dtf_run(f), stat, errmsg)
@@ -16221,7 +16659,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 655)
+  call dtf_begin(f, 675)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, exponent)
   call tell(dtf_run(f), stat, errmsg)
@@ -16235,7 +16673,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 656)
+  call dtf_begin(f, 676)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16249,7 +16687,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 657)
+  call dtf_begin(f, 677)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16262,7 +16700,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 658)
+  call dtf_begin(f, 678)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16274,7 +16712,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 659)
+  call dtf_begin(f, 679)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16287,7 +16725,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 660)
+  call dtf_begin(f, 680)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, decimals)
   call tell(dtf_run(f), stat, errmsg)
@@ -16301,7 +16739,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 661)
+  call dtf_begin(f, 681)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, decimals)
   call tell(dtf_run(f), stat, errmsg)
@@ -16314,7 +16752,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 662)
+  call dtf_begin(f, 682)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16327,7 +16765,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 663)
+  call dtf_begin(f, 683)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16341,7 +16779,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 664)
+  call dtf_begin(f, 684)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16355,7 +16793,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 665)
+  call dtf_begin(f, 685)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16369,7 +16807,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 666)
+  call dtf_begin(f, 686)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16383,7 +16821,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 667)
+  call dtf_begin(f, 687)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16397,7 +16835,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 668)
+  call dtf_begin(f, 688)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16411,7 +16849,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 669)
+  call dtf_begin(f, 689)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16425,7 +16863,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 670)
+  call dtf_begin(f, 690)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16439,7 +16877,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 671)
+  call dtf_begin(f, 691)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16453,7 +16891,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 672)
+  call dtf_begin(f, 692)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(values))
   call tell(dtf_run(f), stat, errmsg)
@@ -16467,7 +16905,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 673)
+  call dtf_begin(f, 693)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(values))
   call tell(dtf_run(f), stat, errmsg)
@@ -16481,7 +16919,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 674)
+  call dtf_begin(f, 694)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16496,7 +16934,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 675)
+  call dtf_begin(f, 695)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16513,7 +16951,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 676)
+  call dtf_begin(f, 696)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(nan)) call dtf_give(f, 1, nan)
   if (present(posinf)) call dtf_give(f, 2, posinf)
@@ -16531,7 +16969,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 677)
+  call dtf_begin(f, 697)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(nan)) call dtf_give(f, 1, nan)
   if (present(posinf)) call dtf_give(f, 2, posinf)
@@ -16546,7 +16984,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 678)
+  call dtf_begin(f, 698)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16559,7 +16997,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 679)
+  call dtf_begin(f, 699)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16572,7 +17010,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 680)
+  call dtf_begin(f, 700)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16587,7 +17025,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 681)
+  call dtf_begin(f, 701)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(end))
   call give(f, 2, weight)
@@ -16603,7 +17041,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 682)
+  call dtf_begin(f, 702)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(end))
   call give(f, 2, weight)
@@ -16620,7 +17058,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 683)
+  call dtf_begin(f, 703)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(tensor1))
   call dtf_give_object(f, 2, handle_of(tensor2))
@@ -16638,7 +17076,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 684)
+  call dtf_begin(f, 704)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(tensor1))
   call dtf_give_object(f, 2, handle_of(tensor2))
@@ -16656,7 +17094,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 685)
+  call dtf_begin(f, 705)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(tensor1))
   call dtf_give_object(f, 2, handle_of(tensor2))
@@ -16674,7 +17112,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 686)
+  call dtf_begin(f, 706)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(tensor1))
   call dtf_give_object(f, 2, handle_of(tensor2))
@@ -16696,7 +17134,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 687)
+  call dtf_begin(f, 707)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -16722,7 +17160,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 688)
+  call dtf_begin(f, 708)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -16748,7 +17186,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 689)
+  call dtf_begin(f, 709)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -16773,7 +17211,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 690)
+  call dtf_begin(f, 710)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -16800,7 +17238,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 691)
+  call dtf_begin(f, 711)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -16827,7 +17265,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 692)
+  call dtf_begin(f, 712)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -16853,7 +17291,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 693)
+  call dtf_begin(f, 713)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -16880,7 +17318,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 694)
+  call dtf_begin(f, 714)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -16907,7 +17345,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 695)
+  call dtf_begin(f, 715)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -16928,7 +17366,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 696)
+  call dtf_begin(f, 716)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -16943,7 +17381,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 697)
+  call dtf_begin(f, 717)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -16961,7 +17399,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 698)
+  call dtf_begin(f, 718)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -16981,7 +17419,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 699)
+  call dtf_begin(f, 719)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, norm_type)
   call dtf_give(f, 2, kernel_size)
@@ -17004,7 +17442,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 700)
+  call dtf_begin(f, 720)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(indices))
   call dtf_give(f, 2, kernel_size)
@@ -17024,7 +17462,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 701)
+  call dtf_begin(f, 721)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -17039,7 +17477,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 702)
+  call dtf_begin(f, 722)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -17057,7 +17495,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 703)
+  call dtf_begin(f, 723)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -17077,7 +17515,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 704)
+  call dtf_begin(f, 724)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, norm_type)
   call dtf_give(f, 2, kernel_size)
@@ -17100,7 +17538,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 705)
+  call dtf_begin(f, 725)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(indices))
   call dtf_give(f, 2, kernel_size)
@@ -17120,7 +17558,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 706)
+  call dtf_begin(f, 726)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -17135,7 +17573,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 707)
+  call dtf_begin(f, 727)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -17153,7 +17591,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 708)
+  call dtf_begin(f, 728)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -17173,7 +17611,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 709)
+  call dtf_begin(f, 729)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, norm_type)
   call dtf_give(f, 2, kernel_size)
@@ -17196,7 +17634,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 710)
+  call dtf_begin(f, 730)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(indices))
   call dtf_give(f, 2, kernel_size)
@@ -17221,7 +17659,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 711)
+  call dtf_begin(f, 731)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(output_size)) call dtf_give(f, 2, output_size)
@@ -17245,7 +17683,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 712)
+  call dtf_begin(f, 732)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(output_size)) call dtf_give(f, 2, output_size)
@@ -17270,7 +17708,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 713)
+  call dtf_begin(f, 733)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(output_size)) call dtf_give(f, 2, output_size)
@@ -17294,7 +17732,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 714)
+  call dtf_begin(f, 734)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(output_size)) call dtf_give(f, 2, output_size)
@@ -17315,7 +17753,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_profiler) :: out
   type(frame) :: f
-  call dtf_begin(f, 715)
+  call dtf_begin(f, 735)
   if (present(record_shapes)) call dtf_give(f, 0, record_shapes)
   if (present(profile_memory)) call dtf_give(f, 1, profile_memory)
   if (present(device_times)) call dtf_give(f, 2, device_times)
@@ -17330,7 +17768,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 716)
+  call dtf_begin(f, 736)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -17342,7 +17780,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 717)
+  call dtf_begin(f, 737)
   call dtf_give(f, 0, name)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -17352,7 +17790,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 718)
+  call dtf_begin(f, 738)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -17368,7 +17806,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 719)
+  call dtf_begin(f, 739)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(sort_by)) call dtf_give(f, 1, sort_by)
   if (present(row_limit)) call dtf_give(f, 2, row_limit)
@@ -17386,7 +17824,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 720)
+  call dtf_begin(f, 740)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(row_limit)) call dtf_give(f, 1, row_limit)
   call tell(dtf_run(f), stat, errmsg)
@@ -17405,7 +17843,7 @@ end function
   character(:), allocatable, dimension(:), intent(out) :: shapes
   type(dt_tensor), intent(inout) :: numbers
   type(frame) :: f
-  call dtf_begin(f, 721)
+  call dtf_begin(f, 741)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%results(0), f%results(1))
@@ -17421,7 +17859,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 722)
+  call dtf_begin(f, 742)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, path)
   call tell(dtf_run(f), stat, errmsg)
@@ -17438,7 +17876,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 723)
+  call dtf_begin(f, 743)
   call dtf_give(f, 0, size)
   if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -17459,7 +17897,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 724)
+  call dtf_begin(f, 744)
   call dtf_give(f, 0, size)
   if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -17483,7 +17921,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 725)
+  call dtf_begin(f, 745)
   call dtf_give(f, 0, low)
   call dtf_give(f, 1, high)
   call dtf_give(f, 2, size)
@@ -17506,7 +17944,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 726)
+  call dtf_begin(f, 746)
   call dtf_give(f, 0, n)
   if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -17529,7 +17967,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 727)
+  call dtf_begin(f, 747)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -17553,7 +17991,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 728)
+  call dtf_begin(f, 748)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -17579,7 +18017,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 729)
+  call dtf_begin(f, 749)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, low)
   call dtf_give(f, 2, high)
@@ -17600,7 +18038,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 730)
+  call dtf_begin(f, 750)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
@@ -17616,7 +18054,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 731)
+  call dtf_begin(f, 751)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
@@ -17635,7 +18073,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 732)
+  call dtf_begin(f, 752)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, num_samples)
   if (present(replacement)) call dtf_give(f, 2, replacement)
@@ -17652,7 +18090,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 733)
+  call dtf_begin(f, 753)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
@@ -17668,7 +18106,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 734)
+  call dtf_begin(f, 754)
   call dtf_give_object(f, 0, handle_of(count))
   call dtf_give_object(f, 1, handle_of(prob))
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
@@ -17684,7 +18122,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 735)
+  call dtf_begin(f, 755)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(lambd)) call dtf_give(f, 1, lambd)
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
@@ -17699,7 +18137,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 736)
+  call dtf_begin(f, 756)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
@@ -17715,7 +18153,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 737)
+  call dtf_begin(f, 757)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(median)) call dtf_give(f, 1, median)
   if (present(sigma)) call dtf_give(f, 2, sigma)
@@ -17732,7 +18170,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 738)
+  call dtf_begin(f, 758)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(mean)) call dtf_give(f, 1, mean)
   if (present(std)) call dtf_give(f, 2, std)
@@ -17749,7 +18187,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 739)
+  call dtf_begin(f, 759)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(low)) call dtf_give(f, 1, low)
   if (present(high)) call dtf_give(f, 2, high)
@@ -17766,7 +18204,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 740)
+  call dtf_begin(f, 760)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(mean)) call dtf_give(f, 1, mean)
   if (present(std)) call dtf_give(f, 2, std)
@@ -17782,13 +18220,31 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 741)
+  call dtf_begin(f, 761)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
+! stochastic_round: Rounds up or down at random, with probabilities that make the mean the number
+! itself (arXiv 1502.02551). Infinities and NaN stay.
+  function dt_stochastic_round(input, dtype, generator, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
+  integer, intent(in) :: dtype
+  type(dt_generator), intent(in), optional :: generator
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 762)
+  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 1, dtype)
+  if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
+  call dtf_end(f)
+end function
 ! bernoulli_tensor_: Fills the tensor with 1 with these probabilities, else 0.
   subroutine dt_bernoulli_tensor_(input, probabilities, generator, stat, errmsg)
   type(dt_tensor), intent(in) :: input
@@ -17797,7 +18253,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 742)
+  call dtf_begin(f, 763)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(probabilities))
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
@@ -17813,7 +18269,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 743)
+  call dtf_begin(f, 764)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(low)) call dtf_give(f, 1, low)
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
@@ -17829,7 +18285,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 744)
+  call dtf_begin(f, 765)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, low)
   call dtf_give(f, 2, high)
@@ -17844,7 +18300,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 745)
+  call dtf_begin(f, 766)
   call dtf_give(f, 0, seed)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -17857,7 +18313,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_generator) :: out
   type(frame) :: f
-  call dtf_begin(f, 746)
+  call dtf_begin(f, 767)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_hold(f, 0, 0))
@@ -17872,7 +18328,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 747)
+  call dtf_begin(f, 768)
   call dtf_give(f, 0, mode)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -17883,7 +18339,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 748)
+  call dtf_begin(f, 769)
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0) /= 0
   call dtf_end(f)
@@ -17895,7 +18351,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_generator) :: out
   type(frame) :: f
-  call dtf_begin(f, 749)
+  call dtf_begin(f, 770)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_hold(f, 0, 0))
@@ -17908,7 +18364,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 750)
+  call dtf_begin(f, 771)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = text_at(f%results(0), f%results(1))
@@ -17921,7 +18377,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 751)
+  call dtf_begin(f, 772)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, seed)
   call tell(dtf_run(f), stat, errmsg)
@@ -17934,7 +18390,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 752)
+  call dtf_begin(f, 773)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -17948,7 +18404,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 753)
+  call dtf_begin(f, 774)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -17961,7 +18417,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 754)
+  call dtf_begin(f, 775)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give_object(f, 1, handle_of(state))
   call tell(dtf_run(f), stat, errmsg)
@@ -17989,7 +18445,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: h_n
   type(dt_tensor), intent(inout) :: c_n
   type(frame) :: f
-  call dtf_begin(f, 755)
+  call dtf_begin(f, 776)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(params))
@@ -18024,7 +18480,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: h_n
   type(dt_tensor), intent(inout) :: c_n
   type(frame) :: f
-  call dtf_begin(f, 756)
+  call dtf_begin(f, 777)
   call dtf_give_object(f, 0, handle_of(data))
   call dtf_give_object(f, 1, handle_of(batch_sizes))
   if (present(hx)) call dtf_give(f, 2, handle_of(hx))
@@ -18060,7 +18516,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 757)
+  call dtf_begin(f, 778)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(hx)) call dtf_give_object(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(params))
@@ -18093,7 +18549,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 758)
+  call dtf_begin(f, 779)
   call dtf_give_object(f, 0, handle_of(data))
   call dtf_give_object(f, 1, handle_of(batch_sizes))
   if (present(hx)) call dtf_give_object(f, 2, handle_of(hx))
@@ -18127,7 +18583,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 759)
+  call dtf_begin(f, 780)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(hx)) call dtf_give_object(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(params))
@@ -18160,7 +18616,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 760)
+  call dtf_begin(f, 781)
   call dtf_give_object(f, 0, handle_of(data))
   call dtf_give_object(f, 1, handle_of(batch_sizes))
   if (present(hx)) call dtf_give_object(f, 2, handle_of(hx))
@@ -18193,7 +18649,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 761)
+  call dtf_begin(f, 782)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(hx)) call dtf_give_object(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(params))
@@ -18226,7 +18682,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 762)
+  call dtf_begin(f, 783)
   call dtf_give_object(f, 0, handle_of(data))
   call dtf_give_object(f, 1, handle_of(batch_sizes))
   if (present(hx)) call dtf_give_object(f, 2, handle_of(hx))
@@ -18254,7 +18710,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: h
   type(dt_tensor), intent(inout) :: c
   type(frame) :: f
-  call dtf_begin(f, 763)
+  call dtf_begin(f, 784)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give_object(f, 2, handle_of(w_ih))
@@ -18278,7 +18734,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 764)
+  call dtf_begin(f, 785)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(hx)) call dtf_give_object(f, 1, handle_of(hx))
   call dtf_give_object(f, 2, handle_of(w_ih))
@@ -18301,7 +18757,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 765)
+  call dtf_begin(f, 786)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(hx)) call dtf_give_object(f, 1, handle_of(hx))
   call dtf_give_object(f, 2, handle_of(w_ih))
@@ -18324,7 +18780,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 766)
+  call dtf_begin(f, 787)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(hx)) call dtf_give_object(f, 1, handle_of(hx))
   call dtf_give_object(f, 2, handle_of(w_ih))
@@ -18345,7 +18801,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 767)
+  call dtf_begin(f, 788)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -18364,7 +18820,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 768)
+  call dtf_begin(f, 789)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -18383,7 +18839,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 769)
+  call dtf_begin(f, 790)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -18402,7 +18858,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 770)
+  call dtf_begin(f, 791)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -18419,7 +18875,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 771)
+  call dtf_begin(f, 792)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -18436,7 +18892,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 772)
+  call dtf_begin(f, 793)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -18452,7 +18908,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 773)
+  call dtf_begin(f, 794)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -18469,7 +18925,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 774)
+  call dtf_begin(f, 795)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -18485,7 +18941,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 775)
+  call dtf_begin(f, 796)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -18502,7 +18958,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 776)
+  call dtf_begin(f, 797)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -18520,7 +18976,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 777)
+  call dtf_begin(f, 798)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -18537,7 +18993,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 778)
+  call dtf_begin(f, 799)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -18556,7 +19012,7 @@ end function
   type(dt_tensor), intent(inout) :: min
   type(dt_tensor), intent(inout) :: max
   type(frame) :: f
-  call dtf_begin(f, 779)
+  call dtf_begin(f, 800)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -18574,7 +19030,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 780)
+  call dtf_begin(f, 801)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -18591,7 +19047,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 781)
+  call dtf_begin(f, 802)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -18609,7 +19065,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 782)
+  call dtf_begin(f, 803)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
@@ -18628,7 +19084,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 783)
+  call dtf_begin(f, 804)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
@@ -18648,7 +19104,7 @@ end function
   type(dt_tensor), intent(inout) :: var
   type(dt_tensor), intent(inout) :: mean
   type(frame) :: f
-  call dtf_begin(f, 784)
+  call dtf_begin(f, 805)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
@@ -18669,7 +19125,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: std
   type(dt_tensor), intent(inout) :: mean
   type(frame) :: f
-  call dtf_begin(f, 785)
+  call dtf_begin(f, 806)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
@@ -18689,7 +19145,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 786)
+  call dtf_begin(f, 807)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(correction)) call dtf_give(f, 1, correction)
   if (present(fweights)) call dtf_give_object(f, 2, handle_of(fweights))
@@ -18705,7 +19161,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 787)
+  call dtf_begin(f, 808)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -18723,7 +19179,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 788)
+  call dtf_begin(f, 809)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call give(f, 1, p)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -18742,7 +19198,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 789)
+  call dtf_begin(f, 810)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -18759,7 +19215,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 790)
+  call dtf_begin(f, 811)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -18776,7 +19232,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 791)
+  call dtf_begin(f, 812)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -18793,7 +19249,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 792)
+  call dtf_begin(f, 813)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -18809,7 +19265,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 793)
+  call dtf_begin(f, 814)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -18825,7 +19281,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 794)
+  call dtf_begin(f, 815)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -18841,7 +19297,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 795)
+  call dtf_begin(f, 816)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -18857,7 +19313,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 796)
+  call dtf_begin(f, 817)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -18876,7 +19332,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 797)
+  call dtf_begin(f, 818)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(n)) call dtf_give(f, 1, n)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -18897,7 +19353,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 798)
+  call dtf_begin(f, 819)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(spacing)) call dtf_give(f, 1, spacing)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -18917,7 +19373,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 799)
+  call dtf_begin(f, 820)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(coordinates))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -18936,7 +19392,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 800)
+  call dtf_begin(f, 821)
   call dtf_give_object(f, 0, handle_of(y))
   if (present(x)) call dtf_give_object(f, 1, handle_of(x))
   if (present(dx)) call give(f, 2, dx)
@@ -18955,7 +19411,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 801)
+  call dtf_begin(f, 822)
   call dtf_give_object(f, 0, handle_of(y))
   if (present(x)) call dtf_give_object(f, 1, handle_of(x))
   if (present(dx)) call give(f, 2, dx)
@@ -18972,7 +19428,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 802)
+  call dtf_begin(f, 823)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -18990,7 +19446,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 803)
+  call dtf_begin(f, 824)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   if (present(rtol)) call dtf_give(f, 2, rtol)
@@ -19011,7 +19467,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 804)
+  call dtf_begin(f, 825)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   if (present(rtol)) call dtf_give(f, 2, rtol)
@@ -19032,7 +19488,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 805)
+  call dtf_begin(f, 826)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, pad)
   if (present(mode)) call dtf_give(f, 2, mode)
@@ -19050,7 +19506,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 806)
+  call dtf_begin(f, 827)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, shifts)
   if (present(dims)) call dtf_give(f, 2, dims)
@@ -19067,7 +19523,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 807)
+  call dtf_begin(f, 828)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(k)) call dtf_give(f, 1, k)
   if (present(dims)) call dtf_give(f, 2, dims)
@@ -19082,7 +19538,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 808)
+  call dtf_begin(f, 829)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -19095,7 +19551,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 809)
+  call dtf_begin(f, 830)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -19110,7 +19566,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 810)
+  call dtf_begin(f, 831)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dims)
   call tell(dtf_run(f), stat, errmsg)
@@ -19127,7 +19583,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 811)
+  call dtf_begin(f, 832)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, repeats)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -19145,7 +19601,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 812)
+  call dtf_begin(f, 833)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call tell(dtf_run(f), stat, errmsg)
@@ -19162,7 +19618,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 813)
+  call dtf_begin(f, 834)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(offset)) call dtf_give(f, 1, offset)
   if (present(dim1)) call dtf_give(f, 2, dim1)
@@ -19179,7 +19635,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 814)
+  call dtf_begin(f, 835)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(offset)) call dtf_give(f, 1, offset)
   call tell(dtf_run(f), stat, errmsg)
@@ -19194,7 +19650,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 815)
+  call dtf_begin(f, 836)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -19207,7 +19663,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 816)
+  call dtf_begin(f, 837)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -19220,7 +19676,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 817)
+  call dtf_begin(f, 838)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -19233,7 +19689,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 818)
+  call dtf_begin(f, 839)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -19246,7 +19702,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 819)
+  call dtf_begin(f, 840)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -19260,7 +19716,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 820)
+  call dtf_begin(f, 841)
   call dtf_give_object(f, 0, handle_of(indices))
   call dtf_give(f, 1, shape)
   call tell(dtf_run(f), stat, errmsg)
@@ -19275,7 +19731,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 821)
+  call dtf_begin(f, 842)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -19290,7 +19746,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 822)
+  call dtf_begin(f, 843)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(r)) call dtf_give(f, 1, r)
   if (present(with_replacement)) call dtf_give(f, 2, with_replacement)
@@ -19309,7 +19765,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 823)
+  call dtf_begin(f, 844)
   call dtf_give(f, 0, row)
   call dtf_give(f, 1, col)
   if (present(offset)) call dtf_give(f, 2, offset)
@@ -19330,7 +19786,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 824)
+  call dtf_begin(f, 845)
   call dtf_give(f, 0, row)
   call dtf_give(f, 1, col)
   if (present(offset)) call dtf_give(f, 2, offset)
@@ -19350,7 +19806,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 825)
+  call dtf_begin(f, 846)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(src))
   call dtf_give(f, 2, dim)
@@ -19371,7 +19827,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 826)
+  call dtf_begin(f, 847)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(src))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -19393,7 +19849,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 827)
+  call dtf_begin(f, 848)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(src))
   if (present(offset)) call dtf_give(f, 2, offset)
@@ -19415,7 +19871,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 828)
+  call dtf_begin(f, 849)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(src))
   call dtf_give(f, 2, size)
@@ -19437,7 +19893,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 829)
+  call dtf_begin(f, 850)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(dilation)) call dtf_give(f, 2, dilation)
@@ -19460,7 +19916,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 830)
+  call dtf_begin(f, 851)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call dtf_give(f, 2, kernel_size)
@@ -19480,7 +19936,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 831)
+  call dtf_begin(f, 852)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, upscale_factor)
   call tell(dtf_run(f), stat, errmsg)
@@ -19496,7 +19952,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 832)
+  call dtf_begin(f, 853)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, downscale_factor)
   call tell(dtf_run(f), stat, errmsg)
@@ -19512,7 +19968,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 833)
+  call dtf_begin(f, 854)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, groups)
   call tell(dtf_run(f), stat, errmsg)
@@ -19531,7 +19987,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 834)
+  call dtf_begin(f, 855)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(descending)) call dtf_give(f, 2, descending)
@@ -19551,7 +20007,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 835)
+  call dtf_begin(f, 856)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(descending)) call dtf_give(f, 2, descending)
@@ -19567,7 +20023,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 836)
+  call dtf_begin(f, 857)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -19586,7 +20042,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 837)
+  call dtf_begin(f, 858)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, k)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -19609,7 +20065,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 838)
+  call dtf_begin(f, 859)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, k)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -19627,7 +20083,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 839)
+  call dtf_begin(f, 860)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -19644,7 +20100,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 840)
+  call dtf_begin(f, 861)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19661,7 +20117,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 841)
+  call dtf_begin(f, 862)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -19678,7 +20134,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 842)
+  call dtf_begin(f, 863)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19698,7 +20154,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 843)
+  call dtf_begin(f, 864)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19718,7 +20174,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 844)
+  call dtf_begin(f, 865)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, q)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -19739,7 +20195,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 845)
+  call dtf_begin(f, 866)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, q)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -19759,7 +20215,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 846)
+  call dtf_begin(f, 867)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -19777,7 +20233,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 847)
+  call dtf_begin(f, 868)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -19801,7 +20257,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: inverse_indices
   type(dt_tensor), intent(inout) :: counts
   type(frame) :: f
-  call dtf_begin(f, 848)
+  call dtf_begin(f, 869)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(sorted)) call dtf_give(f, 1, sorted)
   if (present(return_inverse)) call dtf_give(f, 2, return_inverse)
@@ -19828,7 +20284,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: inverse_indices
   type(dt_tensor), intent(inout) :: counts
   type(frame) :: f
-  call dtf_begin(f, 849)
+  call dtf_begin(f, 870)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(return_inverse)) call dtf_give(f, 1, return_inverse)
   if (present(return_counts)) call dtf_give(f, 2, return_counts)
@@ -19852,7 +20308,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 850)
+  call dtf_begin(f, 871)
   call dtf_give_object(f, 0, handle_of(sorted_sequence))
   call give(f, 1, input)
   if (present(out_int32)) call dtf_give(f, 2, out_int32)
@@ -19873,7 +20329,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 851)
+  call dtf_begin(f, 872)
   call give(f, 0, input)
   call dtf_give_object(f, 1, handle_of(boundaries))
   if (present(out_int32)) call dtf_give(f, 2, out_int32)
@@ -19892,7 +20348,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 852)
+  call dtf_begin(f, 873)
   call give(f, 0, elements)
   call give(f, 1, test_elements)
   if (present(assume_unique)) call dtf_give(f, 2, assume_unique)
@@ -19910,7 +20366,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 853)
+  call dtf_begin(f, 874)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(weights)) call dtf_give_object(f, 1, handle_of(weights))
   if (present(minlength)) call dtf_give(f, 2, minlength)
@@ -19928,7 +20384,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 854)
+  call dtf_begin(f, 875)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(bins)) call dtf_give(f, 1, bins)
   if (present(min)) call give(f, 2, min)
@@ -19950,7 +20406,7 @@ end function
   type(dt_tensor), intent(inout) :: hist
   type(dt_tensor), intent(inout) :: bin_edges
   type(frame) :: f
-  call dtf_begin(f, 855)
+  call dtf_begin(f, 876)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(bins)) call give(f, 1, bins)
   if (present(range)) call dtf_give(f, 2, range)
@@ -19968,7 +20424,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 856)
+  call dtf_begin(f, 877)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -19980,7 +20436,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 857)
+  call dtf_begin(f, 878)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -19992,7 +20448,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 858)
+  call dtf_begin(f, 879)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20005,7 +20461,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 859)
+  call dtf_begin(f, 880)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20017,7 +20473,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 860)
+  call dtf_begin(f, 881)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -20029,7 +20485,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 861)
+  call dtf_begin(f, 882)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20042,7 +20498,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 862)
+  call dtf_begin(f, 883)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20055,7 +20511,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 863)
+  call dtf_begin(f, 884)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20068,7 +20524,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 864)
+  call dtf_begin(f, 885)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20080,7 +20536,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 865)
+  call dtf_begin(f, 886)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -20092,7 +20548,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 866)
+  call dtf_begin(f, 887)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20104,7 +20560,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 867)
+  call dtf_begin(f, 888)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -20118,7 +20574,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 868)
+  call dtf_begin(f, 889)
   call give(f, 0, input)
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -20133,7 +20589,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 869)
+  call dtf_begin(f, 890)
   call dtf_give(f, 0, n)
   call dtf_give_object(f, 1, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
@@ -20147,7 +20603,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 870)
+  call dtf_begin(f, 891)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -20162,7 +20618,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 871)
+  call dtf_begin(f, 892)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   call tell(dtf_run(f), stat, errmsg)
@@ -20176,7 +20632,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 872)
+  call dtf_begin(f, 893)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   call tell(dtf_run(f), stat, errmsg)
@@ -20189,7 +20645,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 873)
+  call dtf_begin(f, 894)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20201,7 +20657,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 874)
+  call dtf_begin(f, 895)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -20213,7 +20669,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 875)
+  call dtf_begin(f, 896)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20226,7 +20682,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 876)
+  call dtf_begin(f, 897)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20239,7 +20695,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 877)
+  call dtf_begin(f, 898)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20252,7 +20708,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 878)
+  call dtf_begin(f, 899)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20266,7 +20722,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 879)
+  call dtf_begin(f, 900)
   call give(f, 0, input)
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -20282,7 +20738,7 @@ end function
   type(dt_tensor), intent(inout) :: mantissa
   type(dt_tensor), intent(inout) :: exponent
   type(frame) :: f
-  call dtf_begin(f, 880)
+  call dtf_begin(f, 901)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(mantissa, dtf_tensor(f%results(0), 0))
@@ -20298,7 +20754,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 881)
+  call dtf_begin(f, 902)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -20312,7 +20768,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 882)
+  call dtf_begin(f, 903)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -20326,7 +20782,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 883)
+  call dtf_begin(f, 904)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20339,7 +20795,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 884)
+  call dtf_begin(f, 905)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -20353,7 +20809,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 885)
+  call dtf_begin(f, 906)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -20367,7 +20823,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 886)
+  call dtf_begin(f, 907)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = words_at(f%results(0), f%results(2))
@@ -20381,7 +20837,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 887)
+  call dtf_begin(f, 908)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = words_at(f%results(0), f%results(2))
@@ -20394,7 +20850,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 888)
+  call dtf_begin(f, 909)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -20407,7 +20863,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 889)
+  call dtf_begin(f, 910)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -20420,7 +20876,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 890)
+  call dtf_begin(f, 911)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -20433,7 +20889,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 891)
+  call dtf_begin(f, 912)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -20446,7 +20902,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer :: out
   type(frame) :: f
-  call dtf_begin(f, 892)
+  call dtf_begin(f, 913)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = int(f%results(0))
@@ -20459,7 +20915,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 893)
+  call dtf_begin(f, 914)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = text_at(f%results(0), f%results(1))
@@ -20473,7 +20929,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 894)
+  call dtf_begin(f, 915)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(memory_format)) call dtf_give(f, 1, memory_format)
   call tell(dtf_run(f), stat, errmsg)
@@ -20487,7 +20943,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(c_ptr) :: out
   type(frame) :: f
-  call dtf_begin(f, 895)
+  call dtf_begin(f, 916)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = transfer(f%results(0), out)
@@ -20501,7 +20957,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 896)
+  call dtf_begin(f, 917)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -20516,7 +20972,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 897)
+  call dtf_begin(f, 918)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -20531,7 +20987,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 898)
+  call dtf_begin(f, 919)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20545,7 +21001,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 899)
+  call dtf_begin(f, 920)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -20558,7 +21014,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   real(real64) :: out
   type(frame) :: f
-  call dtf_begin(f, 900)
+  call dtf_begin(f, 921)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = transfer(f%results(0), out)
@@ -20571,7 +21027,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 901)
+  call dtf_begin(f, 922)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = text_at(f%results(0), f%results(1))
@@ -20588,7 +21044,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 902)
+  call dtf_begin(f, 923)
   if (present(precision)) call dtf_give(f, 0, precision)
   if (present(threshold)) call dtf_give(f, 1, threshold)
   if (present(edge_items)) call dtf_give(f, 2, edge_items)
@@ -20605,7 +21061,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 903)
+  call dtf_begin(f, 924)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0) /= 0
@@ -20618,7 +21074,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 904)
+  call dtf_begin(f, 925)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(requires_grad)) call dtf_give(f, 1, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
@@ -20631,7 +21087,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 905)
+  call dtf_begin(f, 926)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0) /= 0
@@ -20645,7 +21101,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 906)
+  call dtf_begin(f, 927)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20658,7 +21114,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 907)
+  call dtf_begin(f, 928)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(grad)) call dtf_give_object(f, 1, handle_of(grad))
   call tell(dtf_run(f), stat, errmsg)
@@ -20670,7 +21126,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 908)
+  call dtf_begin(f, 929)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -20682,7 +21138,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 909)
+  call dtf_begin(f, 930)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0) /= 0
@@ -20696,7 +21152,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_node) :: out
   type(frame) :: f
-  call dtf_begin(f, 910)
+  call dtf_begin(f, 931)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_hold(f, 0, 0))
@@ -20709,7 +21165,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 911)
+  call dtf_begin(f, 932)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -20722,7 +21178,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 912)
+  call dtf_begin(f, 933)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = text_at(f%results(0), f%results(1))
@@ -20735,7 +21191,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(c_ptr) :: out
   type(frame) :: f
-  call dtf_begin(f, 913)
+  call dtf_begin(f, 934)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = transfer(f%results(0), out)
@@ -20748,7 +21204,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 914)
+  call dtf_begin(f, 935)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -20763,7 +21219,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 915)
+  call dtf_begin(f, 936)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call tell(dtf_run(f), stat, errmsg)
@@ -20778,7 +21234,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_node) :: out
   type(frame) :: f
-  call dtf_begin(f, 916)
+  call dtf_begin(f, 937)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call tell(dtf_run(f), stat, errmsg)
@@ -20793,7 +21249,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 917)
+  call dtf_begin(f, 938)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = text_at(f%results(0), f%results(1))
@@ -20807,7 +21263,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 918)
+  call dtf_begin(f, 939)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20821,7 +21277,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 919)
+  call dtf_begin(f, 940)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(data))
   call tell(dtf_run(f), stat, errmsg)
@@ -20834,7 +21290,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 920)
+  call dtf_begin(f, 941)
   call tell(dtf_run(f), stat, errmsg)
   out = text_at(f%results(0), f%results(1))
   call dtf_end(f)
@@ -20846,7 +21302,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 921)
+  call dtf_begin(f, 942)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -20859,7 +21315,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor_list) :: out
   type(frame) :: f
-  call dtf_begin(f, 922)
+  call dtf_begin(f, 943)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_hold(f, 0, 0))
@@ -20872,7 +21328,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 923)
+  call dtf_begin(f, 944)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -20886,7 +21342,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 924)
+  call dtf_begin(f, 945)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call tell(dtf_run(f), stat, errmsg)
@@ -20899,7 +21355,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 925)
+  call dtf_begin(f, 946)
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0) /= 0
   call dtf_end(f)
@@ -20910,7 +21366,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 926)
+  call dtf_begin(f, 947)
   call dtf_give(f, 0, mode)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -20921,7 +21377,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 927)
+  call dtf_begin(f, 948)
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0) /= 0
   call dtf_end(f)
@@ -20933,7 +21389,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 928)
+  call dtf_begin(f, 949)
   call dtf_give(f, 0, mode)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -20944,7 +21400,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   integer :: out
   type(frame) :: f
-  call dtf_begin(f, 929)
+  call dtf_begin(f, 950)
   call tell(dtf_run(f), stat, errmsg)
   out = int(f%results(0))
   call dtf_end(f)
@@ -20955,7 +21411,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 930)
+  call dtf_begin(f, 951)
   call dtf_give(f, 0, d)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -20966,7 +21422,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 931)
+  call dtf_begin(f, 952)
   call tell(dtf_run(f), stat, errmsg)
   out = text_at(f%results(0), f%results(1))
   call dtf_end(f)
@@ -20977,7 +21433,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 932)
+  call dtf_begin(f, 953)
   call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -20989,7 +21445,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 933)
+  call dtf_begin(f, 954)
   call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0) /= 0
@@ -21001,7 +21457,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 934)
+  call dtf_begin(f, 955)
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
   call dtf_end(f)
@@ -21012,7 +21468,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 935)
+  call dtf_begin(f, 956)
   call dtf_give(f, 0, n)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -21027,7 +21483,7 @@ end subroutine
   integer(int64), intent(out) :: reserved
   integer(int64), intent(out) :: peak
   type(frame) :: f
-  call dtf_begin(f, 936)
+  call dtf_begin(f, 957)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   allocated = f%results(0)
@@ -21041,7 +21497,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 937)
+  call dtf_begin(f, 958)
   if (present(log)) f%args(0) = transfer(c_funloc(log), 0_int64)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -21053,7 +21509,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 938)
+  call dtf_begin(f, 959)
   f%args(0) = transfer(c_funloc(hook), 0_int64)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -21063,7 +21519,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 939)
+  call dtf_begin(f, 960)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -21073,7 +21529,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 940)
+  call dtf_begin(f, 961)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -21085,7 +21541,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 941)
+  call dtf_begin(f, 962)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -21098,7 +21554,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 942)
+  call dtf_begin(f, 963)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call tell(dtf_run(f), stat, errmsg)
@@ -21112,7 +21568,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 943)
+  call dtf_begin(f, 964)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -21125,7 +21581,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 944)
+  call dtf_begin(f, 965)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -21138,7 +21594,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 945)
+  call dtf_begin(f, 966)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -21153,7 +21609,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 946)
+  call dtf_begin(f, 967)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, shape)
   call tell(dtf_run(f), stat, errmsg)
@@ -21168,7 +21624,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 947)
+  call dtf_begin(f, 968)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -21184,7 +21640,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 948)
+  call dtf_begin(f, 969)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(start_dim)) call dtf_give(f, 1, start_dim)
   if (present(end_dim)) call dtf_give(f, 2, end_dim)
@@ -21201,7 +21657,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 949)
+  call dtf_begin(f, 970)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, sizes)
@@ -21218,7 +21674,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 950)
+  call dtf_begin(f, 971)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
@@ -21234,7 +21690,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 951)
+  call dtf_begin(f, 972)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
@@ -21250,7 +21706,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 952)
+  call dtf_begin(f, 973)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, axis0)
   call dtf_give(f, 2, axis1)
@@ -21266,7 +21722,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 953)
+  call dtf_begin(f, 974)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, axis0)
   call dtf_give(f, 2, axis1)
@@ -21281,7 +21737,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 954)
+  call dtf_begin(f, 975)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dims)
   call tell(dtf_run(f), stat, errmsg)
@@ -21297,7 +21753,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 955)
+  call dtf_begin(f, 976)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, source)
   call dtf_give(f, 2, destination)
@@ -21312,7 +21768,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 956)
+  call dtf_begin(f, 977)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -21324,7 +21780,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 957)
+  call dtf_begin(f, 978)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -21337,7 +21793,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 958)
+  call dtf_begin(f, 979)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -21351,7 +21807,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 959)
+  call dtf_begin(f, 980)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -21365,7 +21821,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 960)
+  call dtf_begin(f, 981)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -21379,7 +21835,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 961)
+  call dtf_begin(f, 982)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -21393,7 +21849,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 962)
+  call dtf_begin(f, 983)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call tell(dtf_run(f), stat, errmsg)
@@ -21408,7 +21864,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 963)
+  call dtf_begin(f, 984)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -21423,7 +21879,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 964)
+  call dtf_begin(f, 985)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call tell(dtf_run(f), stat, errmsg)
@@ -21439,7 +21895,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 965)
+  call dtf_begin(f, 986)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, index)
@@ -21457,7 +21913,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 966)
+  call dtf_begin(f, 987)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, start)
@@ -21477,7 +21933,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 967)
+  call dtf_begin(f, 988)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(start)) call dtf_give(f, 2, start)
@@ -21497,7 +21953,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 968)
+  call dtf_begin(f, 989)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call dtf_give(f, 2, stride)
@@ -21515,7 +21971,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 969)
+  call dtf_begin(f, 990)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call dtf_give(f, 2, stride)
@@ -21532,7 +21988,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 970)
+  call dtf_begin(f, 991)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call tell(dtf_run(f), stat, errmsg)
@@ -21545,7 +22001,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 971)
+  call dtf_begin(f, 992)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(the_template))
   call tell(dtf_run(f), stat, errmsg)
@@ -21559,7 +22015,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 972)
+  call dtf_begin(f, 993)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dtype)
   call tell(dtf_run(f), stat, errmsg)
@@ -21577,7 +22033,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 973)
+  call dtf_begin(f, 994)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dimension)
   call dtf_give(f, 2, size)
@@ -21596,7 +22052,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 974)
+  call dtf_begin(f, 995)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(offset)) call dtf_give(f, 1, offset)
   if (present(dim1)) call dtf_give(f, 2, dim1)
@@ -21614,7 +22070,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 975)
+  call dtf_begin(f, 996)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, chunks)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -21631,7 +22087,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 976)
+  call dtf_begin(f, 997)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, split_size)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -21648,7 +22104,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 977)
+  call dtf_begin(f, 998)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, split_sizes)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -21665,7 +22121,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 978)
+  call dtf_begin(f, 999)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -21682,7 +22138,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 979)
+  call dtf_begin(f, 1000)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, indices)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -21698,7 +22154,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 980)
+  call dtf_begin(f, 1001)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   call tell(dtf_run(f), stat, errmsg)
@@ -21713,7 +22169,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 981)
+  call dtf_begin(f, 1002)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   call tell(dtf_run(f), stat, errmsg)
@@ -21728,7 +22184,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 982)
+  call dtf_begin(f, 1003)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   call tell(dtf_run(f), stat, errmsg)
@@ -21742,7 +22198,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 983)
+  call dtf_begin(f, 1004)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -21755,7 +22211,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 984)
+  call dtf_begin(f, 1005)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -21769,7 +22225,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 985)
+  call dtf_begin(f, 1006)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -21782,7 +22238,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 986)
+  call dtf_begin(f, 1007)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -21795,7 +22251,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 987)
+  call dtf_begin(f, 1008)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call take_tensors(out, f%results(0), f%results(1), 0)
@@ -21810,7 +22266,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 988)
+  call dtf_begin(f, 1009)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(indexing)) call dtf_give(f, 1, indexing)
   call tell(dtf_run(f), stat, errmsg)
@@ -21825,7 +22281,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 989)
+  call dtf_begin(f, 1010)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -21840,7 +22296,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 990)
+  call dtf_begin(f, 1011)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -21855,7 +22311,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 991)
+  call dtf_begin(f, 1012)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -21870,7 +22326,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 992)
+  call dtf_begin(f, 1013)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, repeats)
   call tell(dtf_run(f), stat, errmsg)
@@ -21887,7 +22343,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 993)
+  call dtf_begin(f, 1014)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, start)
@@ -21904,7 +22360,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 994)
+  call dtf_begin(f, 1015)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call tell(dtf_run(f), stat, errmsg)
@@ -21919,7 +22375,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 995)
+  call dtf_begin(f, 1016)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dims)
   call tell(dtf_run(f), stat, errmsg)
@@ -21937,7 +22393,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 996)
+  call dtf_begin(f, 1017)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(size)) call dtf_give(f, 1, size)
   if (present(scale_factor)) call dtf_give(f, 2, scale_factor)
@@ -21962,7 +22418,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 997)
+  call dtf_begin(f, 1018)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(size)) call dtf_give(f, 1, size)
   if (present(scale_factor)) call dtf_give(f, 2, scale_factor)
@@ -21987,7 +22443,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 998)
+  call dtf_begin(f, 1019)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(grid))
   if (present(mode)) call dtf_give(f, 2, mode)
@@ -22007,7 +22463,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 999)
+  call dtf_begin(f, 1020)
   call dtf_give_object(f, 0, handle_of(theta))
   call dtf_give(f, 1, size)
   if (present(align_corners)) call dtf_give(f, 2, align_corners)
@@ -22023,7 +22479,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1000)
+  call dtf_begin(f, 1021)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(vec2))
   call tell(dtf_run(f), stat, errmsg)
@@ -22037,7 +22493,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1001)
+  call dtf_begin(f, 1022)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -22049,7 +22505,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1002)
+  call dtf_begin(f, 1023)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22061,7 +22517,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1003)
+  call dtf_begin(f, 1024)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -22073,7 +22529,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1004)
+  call dtf_begin(f, 1025)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22085,7 +22541,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1005)
+  call dtf_begin(f, 1026)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -22097,7 +22553,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1006)
+  call dtf_begin(f, 1027)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22109,7 +22565,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1007)
+  call dtf_begin(f, 1028)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -22121,7 +22577,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1008)
+  call dtf_begin(f, 1029)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22133,7 +22589,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1009)
+  call dtf_begin(f, 1030)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -22145,7 +22601,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1010)
+  call dtf_begin(f, 1031)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22157,7 +22613,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1011)
+  call dtf_begin(f, 1032)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -22169,7 +22625,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1012)
+  call dtf_begin(f, 1033)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22181,7 +22637,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1013)
+  call dtf_begin(f, 1034)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -22193,7 +22649,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1014)
+  call dtf_begin(f, 1035)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22206,7 +22662,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1015)
+  call dtf_begin(f, 1036)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -22220,7 +22676,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1016)
+  call dtf_begin(f, 1037)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -22233,7 +22689,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1017)
+  call dtf_begin(f, 1038)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -22245,7 +22701,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1018)
+  call dtf_begin(f, 1039)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22257,7 +22713,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1019)
+  call dtf_begin(f, 1040)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -22269,7 +22725,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1020)
+  call dtf_begin(f, 1041)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22281,7 +22737,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1021)
+  call dtf_begin(f, 1042)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -22293,7 +22749,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1022)
+  call dtf_begin(f, 1043)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22307,7 +22763,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1023)
+  call dtf_begin(f, 1044)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -22323,7 +22779,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1024)
+  call dtf_begin(f, 1045)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -22338,7 +22794,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1025)
+  call dtf_begin(f, 1046)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -22352,7 +22808,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1026)
+  call dtf_begin(f, 1047)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -22367,7 +22823,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1027)
+  call dtf_begin(f, 1048)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
@@ -22383,7 +22839,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1028)
+  call dtf_begin(f, 1049)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
@@ -22399,7 +22855,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1029)
+  call dtf_begin(f, 1050)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
@@ -22415,7 +22871,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1030)
+  call dtf_begin(f, 1051)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
@@ -22430,7 +22886,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1031)
+  call dtf_begin(f, 1052)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -22444,7 +22900,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1032)
+  call dtf_begin(f, 1053)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -22458,7 +22914,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1033)
+  call dtf_begin(f, 1054)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -22472,7 +22928,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1034)
+  call dtf_begin(f, 1055)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -22486,7 +22942,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1035)
+  call dtf_begin(f, 1056)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -22500,7 +22956,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1036)
+  call dtf_begin(f, 1057)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -22514,7 +22970,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1037)
+  call dtf_begin(f, 1058)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -22528,7 +22984,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1038)
+  call dtf_begin(f, 1059)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -22542,7 +22998,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1039)
+  call dtf_begin(f, 1060)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -22556,7 +23012,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1040)
+  call dtf_begin(f, 1061)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -22572,7 +23028,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1041)
+  call dtf_begin(f, 1062)
   call dtf_give_object(f, 0, handle_of(y))
   if (present(x)) call dtf_give_object(f, 1, handle_of(x))
   if (present(dx)) call give(f, 2, dx)
@@ -22589,7 +23045,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1042)
+  call dtf_begin(f, 1063)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -22604,7 +23060,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1043)
+  call dtf_begin(f, 1064)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -22620,7 +23076,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1044)
+  call dtf_begin(f, 1065)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
@@ -22636,7 +23092,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1045)
+  call dtf_begin(f, 1066)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
@@ -22652,7 +23108,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1046)
+  call dtf_begin(f, 1067)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, source)
   call dtf_give(f, 2, destination)
@@ -22667,7 +23123,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1047)
+  call dtf_begin(f, 1068)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -22680,7 +23136,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1048)
+  call dtf_begin(f, 1069)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -22773,9 +23229,10 @@ end module
 ! PyTorch's names, defaults and numbers: docs/fortran.md.
 module dumbtorch
 use dumbtorch_functions, dataset => dt_dataset, data_loader => dt_data_loader, stream => &
-    dt_stream, event => dt_event, graph => dt_graph, module => dt_module, optimizer => &
-    dt_optimizer, lr_scheduler => dt_lr_scheduler, profiler => dt_profiler, node => dt_node, &
-    tensor => dt_tensor, tensor_list => dt_tensor_list, bytes => dt_bytes, string_list => &
-    dt_string_list, generator => dt_generator, context => dt_context, hook => dt_hook
+    dt_stream, event => dt_event, graph => dt_graph, kv_cache => dt_kv_cache, grad_scaler => &
+    dt_grad_scaler, module => dt_module, optimizer => dt_optimizer, lr_scheduler => &
+    dt_lr_scheduler, profiler => dt_profiler, node => dt_node, tensor => dt_tensor, tensor_list &
+    => dt_tensor_list, bytes => dt_bytes, string_list => dt_string_list, generator => &
+    dt_generator, context => dt_context, hook => dt_hook
 implicit none
 end module

@@ -65,6 +65,14 @@ static void py_graph_release(int64_t handle) {
   dt_graph_release((dt_graph *)(intptr_t)handle);
 }
 
+static void py_kv_cache_release(int64_t handle) {
+  dt_kv_cache_release((dt_kv_cache *)(intptr_t)handle);
+}
+
+static void py_grad_scaler_release(int64_t handle) {
+  dt_grad_scaler_release((dt_grad_scaler *)(intptr_t)handle);
+}
+
 static void py_module_release(int64_t handle) {
   dt_module_release((dt_module *)(intptr_t)handle);
 }
@@ -2667,6 +2675,100 @@ static int64_t py_linalg_tensorsolve(int64_t A, int64_t B, const int64_t *dims, 
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_rotary_embedding(int64_t input, int64_t positions, double base, int32_t interleaved) {
+  dt_tensor *out = NULL;
+  (void)!dt_rotary_embedding((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)positions, base, interleaved, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_sinusoidal_embedding(int64_t positions, int64_t embedding_dim, double base) {
+  dt_tensor *out = NULL;
+  (void)!dt_sinusoidal_embedding((dt_tensor *)(intptr_t)positions, embedding_dim, base, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_top_k_top_p_filtering(int64_t logits, int32_t top_k_given, int64_t top_k, int32_t top_p_given, double top_p) {
+  dt_tensor *out = NULL;
+  (void)!dt_top_k_top_p_filtering((dt_tensor *)(intptr_t)logits, top_k_given ? &top_k : NULL, top_p_given ? &top_p : NULL, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_sample_logits(int64_t logits, double temperature, int32_t top_k_given, int64_t top_k, int32_t top_p_given, double top_p, int64_t generator) {
+  dt_tensor *out = NULL;
+  (void)!dt_sample_logits((dt_tensor *)(intptr_t)logits, temperature, top_k_given ? &top_k : NULL, top_p_given ? &top_p : NULL, (dt_generator *)(intptr_t)generator, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_kv_cache_new(int64_t capacity) {
+  dt_kv_cache *out = NULL;
+  (void)!dt_kv_cache_new(capacity, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_kv_cache_update(int64_t self, int64_t key, int64_t value, int64_t *out) {
+  dt_tensor *keys = 0;
+  dt_tensor *values = 0;
+  const int32_t status = dt_kv_cache_update((dt_kv_cache *)(intptr_t)self, (dt_tensor *)(intptr_t)key, (dt_tensor *)(intptr_t)value, &keys, &values);
+  out[0] = (int64_t)(intptr_t)keys;
+  out[1] = (int64_t)(intptr_t)values;
+  return status;
+}
+
+static int64_t py_kv_cache_length(int64_t self) {
+  int64_t out = 0;
+  if (dt_kv_cache_length((dt_kv_cache *)(intptr_t)self, &out)) return INT64_MIN;
+  if (out == INT64_MIN) dt_error_clear();
+  return out;
+}
+
+static int32_t py_kv_cache_truncate(int64_t self, int64_t length) {
+  return dt_kv_cache_truncate((dt_kv_cache *)(intptr_t)self, length);
+}
+
+static int64_t py_amp_unscale_(const int64_t *grads, int64_t grads_n, int64_t scale) {
+  dt_tensor *out = NULL;
+  (void)!dt_amp_unscale_((dt_tensor *const *)grads, grads_n, (dt_tensor *)(intptr_t)scale, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_amp_update_scale_(int64_t scale, int64_t growth_tracker, int64_t found_inf, double growth_factor, double backoff_factor, int64_t growth_interval) {
+  return dt_amp_update_scale_((dt_tensor *)(intptr_t)scale, (dt_tensor *)(intptr_t)growth_tracker, (dt_tensor *)(intptr_t)found_inf, growth_factor, backoff_factor, growth_interval);
+}
+
+static int64_t py_grad_scaler_new(double init_scale, double growth_factor, double backoff_factor, int64_t growth_interval) {
+  dt_grad_scaler *out = NULL;
+  (void)!dt_grad_scaler_new(init_scale, growth_factor, backoff_factor, growth_interval, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_grad_scaler_scale(int64_t self, int64_t outputs) {
+  dt_tensor *out = NULL;
+  (void)!dt_grad_scaler_scale((dt_grad_scaler *)(intptr_t)self, (dt_tensor *)(intptr_t)outputs, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_grad_scaler_unscale_(int64_t self, int64_t optimizer) {
+  return dt_grad_scaler_unscale_((dt_grad_scaler *)(intptr_t)self, (dt_optimizer *)(intptr_t)optimizer);
+}
+
+static int32_t py_grad_scaler_step(int64_t self, int64_t optimizer) {
+  return dt_grad_scaler_step((dt_grad_scaler *)(intptr_t)self, (dt_optimizer *)(intptr_t)optimizer);
+}
+
+static int32_t py_grad_scaler_update(int64_t self, int32_t new_scale_given, double new_scale) {
+  return dt_grad_scaler_update((dt_grad_scaler *)(intptr_t)self, new_scale_given ? &new_scale : NULL);
+}
+
+static int64_t py_grad_scaler_get_state(int64_t self) {
+  dt_tensor *out = NULL;
+  (void)!dt_grad_scaler_get_state((dt_grad_scaler *)(intptr_t)self, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_grad_scaler_set_state(int64_t self, int64_t state) {
+  return dt_grad_scaler_set_state((dt_grad_scaler *)(intptr_t)self, (dt_tensor *)(intptr_t)state);
+}
+
 static int64_t py_index(int64_t input, const int64_t *indices, int64_t indices_n) {
   dt_tensor *out = NULL;
   (void)!dt_index((dt_tensor *)(intptr_t)input, (dt_tensor *const *)indices, indices_n, &out);
@@ -3526,6 +3628,14 @@ static int32_t py_optimizer_step(int64_t self) {
   return dt_optimizer_step((dt_optimizer *)(intptr_t)self);
 }
 
+static int32_t py_optimizer_use_master_weights(int64_t self) {
+  return dt_optimizer_use_master_weights((dt_optimizer *)(intptr_t)self);
+}
+
+static int32_t py_optimizer_use_stochastic_rounding(int64_t self) {
+  return dt_optimizer_use_stochastic_rounding((dt_optimizer *)(intptr_t)self);
+}
+
 static int32_t py_optimizer_zero_grad(int64_t self, int32_t set_to_none) {
   return dt_optimizer_zero_grad((dt_optimizer *)(intptr_t)self, set_to_none);
 }
@@ -3593,6 +3703,10 @@ static int32_t py_optimizer_check_not_capturing(void) {
 
 static int32_t py_optimizer_update(const char *optimizer, const int64_t *params, int64_t params_n, const int64_t *grads, int64_t grads_n, const int64_t *states, int64_t states_n, int64_t lr, int32_t lr_kind, int64_t lr_i, double lr_f, const double *settings, int64_t settings_n, int32_t first) {
   return dt_optimizer_update(optimizer, (dt_tensor *const *)params, params_n, (dt_tensor *const *)grads, grads_n, (dt_tensor *const *)states, states_n, (dt_tensor *)(intptr_t)lr, lr_kind, lr_i, lr_f, settings, settings_n, first);
+}
+
+static int32_t py_optimizer_update_unless(const char *optimizer, const int64_t *params, int64_t params_n, const int64_t *grads, int64_t grads_n, const int64_t *states, int64_t states_n, int64_t lr, int32_t lr_kind, int64_t lr_i, double lr_f, const double *settings, int64_t settings_n, int32_t first, int64_t found_inf) {
+  return dt_optimizer_update_unless(optimizer, (dt_tensor *const *)params, params_n, (dt_tensor *const *)grads, grads_n, (dt_tensor *const *)states, states_n, (dt_tensor *)(intptr_t)lr, lr_kind, lr_i, lr_f, settings, settings_n, first, (dt_tensor *)(intptr_t)found_inf);
 }
 
 static int64_t py_neg(int64_t input) {
@@ -5002,6 +5116,12 @@ static int32_t py_normal_(int64_t input, double mean, double std, int64_t genera
 
 static int32_t py_bernoulli_(int64_t input, double p, int64_t generator) {
   return dt_bernoulli_((dt_tensor *)(intptr_t)input, p, (dt_generator *)(intptr_t)generator);
+}
+
+static int64_t py_stochastic_round(int64_t input, int32_t dtype, int64_t generator) {
+  dt_tensor *out = NULL;
+  (void)!dt_stochastic_round((dt_tensor *)(intptr_t)input, dtype, (dt_generator *)(intptr_t)generator, &out);
+  return (int64_t)(intptr_t)out;
 }
 
 static int32_t py_bernoulli_tensor_(int64_t input, int64_t probabilities, int64_t generator) {

@@ -59,6 +59,14 @@ static void release_graph(void *handle) {
   dt_graph_release((dt_graph *)handle);
 }
 const dtt_handle dtt_handle_graph = {"graph", release_graph};
+static void release_kv_cache(void *handle) {
+  dt_kv_cache_release((dt_kv_cache *)handle);
+}
+const dtt_handle dtt_handle_kv_cache = {"kv_cache", release_kv_cache};
+static void release_grad_scaler(void *handle) {
+  dt_grad_scaler_release((dt_grad_scaler *)handle);
+}
+const dtt_handle dtt_handle_grad_scaler = {"grad_scaler", release_grad_scaler};
 static void release_module(void *handle) {
   dt_module_release((dt_module *)handle);
 }
@@ -5951,6 +5959,283 @@ static const dtt_item items_366[] = {
 };
 static const dtt_function function_linalg_tensorsolve = {"tensorsolve", call_linalg_tensorsolve, items_366, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
 
+static dt_status call_rotary_embedding(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_rotary_embedding(
+    (dt_tensor *)a[0].p, (dt_tensor *)a[1].p, (double)a[2].f, (int32_t)a[3].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_367[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"positions", NULL, DTT_TENSOR, 1, 0, 1, 0, 0, 0},
+  {"base", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
+  {"interleaved", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_368[] = {
+  {0}, {0}, {.f = 10000.0}, {0},
+};
+static const dtt_function function_rotary_embedding = {"rotary_embedding", call_rotary_embedding, items_367, items_187, cells_368, 4, 1, 4, 0, 0, NULL};
+
+static dt_status call_sinusoidal_embedding(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_sinusoidal_embedding((dt_tensor *)a[0].p, (int64_t)a[1].i, (double)a[2].f, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_369[] = {
+  {"positions", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"embedding_dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
+  {"base", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_370[] = {
+  {0}, {0}, {.f = 10000.0},
+};
+static const dtt_function function_sinusoidal_embedding = {"sinusoidal_embedding", call_sinusoidal_embedding, items_369, items_187, cells_370, 3, 1, 3, 0, 0, NULL};
+
+static dt_status call_top_k_top_p_filtering(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  const int64_t v_top_k = (int64_t)a[2].i;
+  const double v_top_p = (double)a[4].f;
+  dt_status status;
+  status = dt_top_k_top_p_filtering(
+    (dt_tensor *)a[0].p, a[1].i ? &v_top_k : NULL, a[3].i ? &v_top_p : NULL, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_371[] = {
+  {"logits", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"top_k", NULL, DTT_I64, 1, 0, 1, 0, 0, 0},
+  {"top_p", NULL, DTT_F64, 3, 0, 1, 0, 0, 0},
+};
+static const dtt_function function_top_k_top_p_filtering = {"top_k_top_p_filtering", call_top_k_top_p_filtering, items_371, items_187, cells_259, 3, 1, 5, 0, 0, NULL};
+
+static dt_status call_sample_logits(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  const int64_t v_top_k = (int64_t)a[3].i;
+  const double v_top_p = (double)a[5].f;
+  dt_status status;
+  status = dt_sample_logits(
+    (dt_tensor *)a[0].p, (double)a[1].f, a[2].i ? &v_top_k : NULL, a[4].i ? &v_top_p : NULL,
+    (dt_generator *)a[6].p, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_372[] = {
+  {"logits", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"temperature", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
+  {"top_k", NULL, DTT_I64, 2, 0, 1, 0, 0, 0},
+  {"top_p", NULL, DTT_F64, 4, 0, 1, 0, 0, 0},
+  {"generator", &dtt_handle_generator, DTT_HANDLE, 6, 0, 1, 0, 0, 0},
+};
+static const dtt_cell cells_373[] = {
+  {0}, {.f = 1.0}, {0}, {0}, {0}, {0}, {0},
+};
+static const dtt_function function_sample_logits = {"sample_logits", call_sample_logits, items_372, items_187, cells_373, 5, 1, 7, 0, 0, NULL};
+
+static dt_status call_kv_cache_new(const dtt_cell *a, dtt_cell *r) {
+  dt_kv_cache *r_out = NULL;
+  dt_status status;
+  status = dt_kv_cache_new((int64_t)a[0].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_374[] = {
+  {"capacity", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
+};
+static const dtt_item items_375[] = {
+  {"out", &dtt_handle_kv_cache, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
+};
+static const dtt_function function_kv_cache_new = {"kv_cache_new", call_kv_cache_new, items_374, items_375, cells_45, 1, 1, 1, 0, 0, NULL};
+
+static dt_status call_kv_cache_update(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_keys = NULL;
+  dt_tensor *r_values = NULL;
+  dt_status status;
+  status = dt_kv_cache_update(
+    (dt_kv_cache *)a[0].p, (dt_tensor *)a[1].p, (dt_tensor *)a[2].p, &r_keys, &r_values);
+  r[0].p = r_keys;
+  r[1].p = r_values;
+  return status;
+}
+
+static const dtt_item items_376[] = {
+  {"self", &dtt_handle_kv_cache, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
+  {"key", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
+  {"value", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
+};
+static const dtt_item items_377[] = {
+  {"keys", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
+  {"values", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
+};
+static const dtt_function function_kv_cache_update = {"update", call_kv_cache_update, items_376, items_377, cells_59, 3, 2, 3, 0, 0, NULL};
+
+static dt_status call_kv_cache_length(const dtt_cell *a, dtt_cell *r) {
+  int64_t r_out = 0;
+  dt_status status;
+  status = dt_kv_cache_length((dt_kv_cache *)a[0].p, &r_out);
+  r[0].i = r_out;
+  return status;
+}
+
+static const dtt_item items_378[] = {
+  {"self", &dtt_handle_kv_cache, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
+};
+static const dtt_function function_kv_cache_length = {"length", call_kv_cache_length, items_378, items_267, cells_45, 1, 1, 1, 0, 0, NULL};
+
+static dt_status call_kv_cache_truncate(const dtt_cell *a, dtt_cell *r) {
+  (void)r;
+  dt_status status;
+  status = dt_kv_cache_truncate((dt_kv_cache *)a[0].p, (int64_t)a[1].i);
+  return status;
+}
+
+static const dtt_item items_379[] = {
+  {"self", &dtt_handle_kv_cache, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
+  {"length", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
+};
+static const dtt_function function_kv_cache_truncate = {"truncate", call_kv_cache_truncate, items_379, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+
+static dt_status call_amp_unscale_(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_amp_unscale_(
+    (dt_tensor *const *)a[0].p, (int64_t)a[1].i, (dt_tensor *)a[2].p, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_380[] = {
+  {"grads", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
+  {"scale", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
+};
+static const dtt_function function_amp_unscale_ = {"amp_unscale_", call_amp_unscale_, items_380, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+
+static dt_status call_amp_update_scale_(const dtt_cell *a, dtt_cell *r) {
+  (void)r;
+  dt_status status;
+  status = dt_amp_update_scale_(
+    (dt_tensor *)a[0].p, (dt_tensor *)a[1].p, (dt_tensor *)a[2].p, (double)a[3].f, (double)a[4].f,
+    (int64_t)a[5].i);
+  return status;
+}
+
+static const dtt_item items_381[] = {
+  {"scale", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"growth_tracker", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
+  {"found_inf", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
+  {"growth_factor", NULL, DTT_F64, 3, 0, 0, 0, 1, 0},
+  {"backoff_factor", NULL, DTT_F64, 4, 0, 0, 0, 1, 0},
+  {"growth_interval", NULL, DTT_I64, 5, 0, 0, 0, 1, 0},
+};
+static const dtt_function function_amp_update_scale_ = {"amp_update_scale_", call_amp_update_scale_, items_381, NULL, cells_105, 6, 0, 6, 0, 0, NULL};
+
+static dt_status call_grad_scaler_new(const dtt_cell *a, dtt_cell *r) {
+  dt_grad_scaler *r_out = NULL;
+  dt_status status;
+  status = dt_grad_scaler_new(
+    (double)a[0].f, (double)a[1].f, (double)a[2].f, (int64_t)a[3].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_382[] = {
+  {"init_scale", NULL, DTT_F64, 0, 0, 0, 0, 0, 0},
+  {"growth_factor", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
+  {"backoff_factor", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
+  {"growth_interval", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
+};
+static const dtt_item items_383[] = {
+  {"out", &dtt_handle_grad_scaler, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_384[] = {
+  {.f = 65536.0}, {.f = 2.0}, {.f = 0.5}, {2000},
+};
+static const dtt_function function_grad_scaler_new = {"grad_scaler_new", call_grad_scaler_new, items_382, items_383, cells_384, 4, 1, 4, 0, 0, NULL};
+
+static dt_status call_grad_scaler_scale(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_grad_scaler_scale((dt_grad_scaler *)a[0].p, (dt_tensor *)a[1].p, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_385[] = {
+  {"self", &dtt_handle_grad_scaler, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
+  {"outputs", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
+};
+static const dtt_function function_grad_scaler_scale = {"scale", call_grad_scaler_scale, items_385, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+
+static dt_status call_grad_scaler_unscale_(const dtt_cell *a, dtt_cell *r) {
+  (void)r;
+  dt_status status;
+  status = dt_grad_scaler_unscale_((dt_grad_scaler *)a[0].p, (dt_optimizer *)a[1].p);
+  return status;
+}
+
+static const dtt_item items_386[] = {
+  {"self", &dtt_handle_grad_scaler, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
+  {"optimizer", &dtt_handle_optimizer, DTT_HANDLE, 1, 0, 0, 0, 1, 0},
+};
+static const dtt_function function_grad_scaler_unscale_ = {"unscale_", call_grad_scaler_unscale_, items_386, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+
+static dt_status call_grad_scaler_step(const dtt_cell *a, dtt_cell *r) {
+  (void)r;
+  dt_status status;
+  status = dt_grad_scaler_step((dt_grad_scaler *)a[0].p, (dt_optimizer *)a[1].p);
+  return status;
+}
+
+static const dtt_function function_grad_scaler_step = {"step", call_grad_scaler_step, items_386, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+
+static dt_status call_grad_scaler_update(const dtt_cell *a, dtt_cell *r) {
+  (void)r;
+  const double v_new_scale = (double)a[2].f;
+  dt_status status;
+  status = dt_grad_scaler_update((dt_grad_scaler *)a[0].p, a[1].i ? &v_new_scale : NULL);
+  return status;
+}
+
+static const dtt_item items_387[] = {
+  {"self", &dtt_handle_grad_scaler, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
+  {"new_scale", NULL, DTT_F64, 1, 0, 1, 0, 0, 0},
+};
+static const dtt_function function_grad_scaler_update = {"update", call_grad_scaler_update, items_387, NULL, cells_59, 2, 0, 3, 0, 0, NULL};
+
+static dt_status call_grad_scaler_get_state(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_grad_scaler_get_state((dt_grad_scaler *)a[0].p, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_388[] = {
+  {"self", &dtt_handle_grad_scaler, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
+};
+static const dtt_function function_grad_scaler_get_state = {"get_state", call_grad_scaler_get_state, items_388, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+
+static dt_status call_grad_scaler_set_state(const dtt_cell *a, dtt_cell *r) {
+  (void)r;
+  dt_status status;
+  status = dt_grad_scaler_set_state((dt_grad_scaler *)a[0].p, (dt_tensor *)a[1].p);
+  return status;
+}
+
+static const dtt_item items_389[] = {
+  {"self", &dtt_handle_grad_scaler, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
+  {"state", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
+};
+static const dtt_function function_grad_scaler_set_state = {"set_state", call_grad_scaler_set_state, items_389, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+
 static dt_status call_index(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
   dt_status status;
@@ -5959,11 +6244,11 @@ static dt_status call_index(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_367[] = {
+static const dtt_item items_390[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_TENSOR, 1, 1, 0, 1, 1, 0},
 };
-static const dtt_function function_index = {"index", call_index, items_367, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_index = {"index", call_index, items_390, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_index_put(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5975,13 +6260,13 @@ static dt_status call_index_put(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_368[] = {
+static const dtt_item items_391[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_TENSOR, 1, 1, 0, 1, 1, 0},
   {"values", NULL, DTT_TENSOR, 3, 0, 0, 0, 1, 0},
   {"accumulate", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_index_put = {"index_put", call_index_put, items_368, items_187, cells_259, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_index_put = {"index_put", call_index_put, items_391, items_187, cells_259, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_index_put_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5992,7 +6277,7 @@ static dt_status call_index_put_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_index_put_ = {"index_put_", call_index_put_, items_368, NULL, cells_259, 4, 0, 5, 1, 0, NULL};
+static const dtt_function function_index_put_ = {"index_put_", call_index_put_, items_391, NULL, cells_259, 4, 0, 5, 1, 0, NULL};
 
 static dt_status call_index_select(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6002,12 +6287,12 @@ static dt_status call_index_select(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_369[] = {
+static const dtt_item items_392[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_index_select = {"index_select", call_index_select, items_369, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_index_select = {"index_select", call_index_select, items_392, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_index_add(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6019,17 +6304,17 @@ static dt_status call_index_add(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_370[] = {
+static const dtt_item items_393[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"source", NULL, DTT_TENSOR, 3, 0, 0, 0, 1, 0},
   {"alpha", NULL, DTT_SCALAR, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_371[] = {
+static const dtt_cell cells_394[] = {
   {0}, {0}, {0}, {0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0},
 };
-static const dtt_function function_index_add = {"index_add", call_index_add, items_370, items_187, cells_371, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_index_add = {"index_add", call_index_add, items_393, items_187, cells_394, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_index_add_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6040,7 +6325,7 @@ static dt_status call_index_add_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_index_add_ = {"index_add_", call_index_add_, items_370, NULL, cells_371, 5, 0, 7, 1, 0, NULL};
+static const dtt_function function_index_add_ = {"index_add_", call_index_add_, items_393, NULL, cells_394, 5, 0, 7, 1, 0, NULL};
 
 static dt_status call_gather(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6051,13 +6336,13 @@ static dt_status call_gather(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_372[] = {
+static const dtt_item items_395[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"sparse_grad", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_gather = {"gather", call_gather, items_372, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_gather = {"gather", call_gather, items_395, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6069,13 +6354,13 @@ static dt_status call_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_373[] = {
+static const dtt_item items_396[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_OPERAND, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_scatter = {"scatter", call_scatter, items_373, items_187, cells_201, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_scatter = {"scatter", call_scatter, items_396, items_187, cells_201, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_scatter_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6086,7 +6371,7 @@ static dt_status call_scatter_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_scatter_ = {"scatter_", call_scatter_, items_373, NULL, cells_201, 4, 0, 7, 1, 0, NULL};
+static const dtt_function function_scatter_ = {"scatter_", call_scatter_, items_396, NULL, cells_201, 4, 0, 7, 1, 0, NULL};
 
 static dt_status call_scatter_add(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6097,13 +6382,13 @@ static dt_status call_scatter_add(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_374[] = {
+static const dtt_item items_397[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_scatter_add = {"scatter_add", call_scatter_add, items_374, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_scatter_add = {"scatter_add", call_scatter_add, items_397, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_scatter_add_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6113,7 +6398,7 @@ static dt_status call_scatter_add_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_scatter_add_ = {"scatter_add_", call_scatter_add_, items_374, NULL, cells_125, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_scatter_add_ = {"scatter_add_", call_scatter_add_, items_397, NULL, cells_125, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_scatter_reduce(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6125,7 +6410,7 @@ static dt_status call_scatter_reduce(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_375[] = {
+static const dtt_item items_398[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
@@ -6133,10 +6418,10 @@ static const dtt_item items_375[] = {
   {"reduce", NULL, DTT_STR, 4, 0, 0, 0, 1, 0},
   {"include_self", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_376[] = {
+static const dtt_cell cells_399[] = {
   {0}, {0}, {0}, {0}, {0}, {1},
 };
-static const dtt_function function_scatter_reduce = {"scatter_reduce", call_scatter_reduce, items_375, items_187, cells_376, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_scatter_reduce = {"scatter_reduce", call_scatter_reduce, items_398, items_187, cells_399, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_scatter_reduce_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6147,7 +6432,7 @@ static dt_status call_scatter_reduce_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_scatter_reduce_ = {"scatter_reduce_", call_scatter_reduce_, items_375, NULL, cells_376, 6, 0, 6, 1, 0, NULL};
+static const dtt_function function_scatter_reduce_ = {"scatter_reduce_", call_scatter_reduce_, items_398, NULL, cells_399, 6, 0, 6, 1, 0, NULL};
 
 static dt_status call_index_reduce(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6159,7 +6444,7 @@ static dt_status call_index_reduce(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_377[] = {
+static const dtt_item items_400[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
@@ -6167,7 +6452,7 @@ static const dtt_item items_377[] = {
   {"reduce", NULL, DTT_STR, 4, 0, 0, 0, 1, 0},
   {"include_self", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_index_reduce = {"index_reduce", call_index_reduce, items_377, items_187, cells_376, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_index_reduce = {"index_reduce", call_index_reduce, items_400, items_187, cells_399, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_index_reduce_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6178,7 +6463,7 @@ static dt_status call_index_reduce_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_index_reduce_ = {"index_reduce_", call_index_reduce_, items_377, NULL, cells_376, 6, 0, 6, 1, 0, NULL};
+static const dtt_function function_index_reduce_ = {"index_reduce_", call_index_reduce_, items_400, NULL, cells_399, 6, 0, 6, 1, 0, NULL};
 
 static dt_status call_index_fill(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6190,13 +6475,13 @@ static dt_status call_index_fill(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_378[] = {
+static const dtt_item items_401[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_OPERAND, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_index_fill = {"index_fill", call_index_fill, items_378, items_187, cells_201, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_index_fill = {"index_fill", call_index_fill, items_401, items_187, cells_201, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_index_fill_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6207,7 +6492,7 @@ static dt_status call_index_fill_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_index_fill_ = {"index_fill_", call_index_fill_, items_378, NULL, cells_201, 4, 0, 7, 1, 0, NULL};
+static const dtt_function function_index_fill_ = {"index_fill_", call_index_fill_, items_401, NULL, cells_201, 4, 0, 7, 1, 0, NULL};
 
 static dt_status call_index_copy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6218,13 +6503,13 @@ static dt_status call_index_copy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_379[] = {
+static const dtt_item items_402[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"source", NULL, DTT_TENSOR, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_index_copy = {"index_copy", call_index_copy, items_379, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_index_copy = {"index_copy", call_index_copy, items_402, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_index_copy_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6234,7 +6519,7 @@ static dt_status call_index_copy_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_index_copy_ = {"index_copy_", call_index_copy_, items_379, NULL, cells_125, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_index_copy_ = {"index_copy_", call_index_copy_, items_402, NULL, cells_125, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_masked_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6244,12 +6529,12 @@ static dt_status call_masked_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_380[] = {
+static const dtt_item items_403[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mask", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"source", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_masked_scatter = {"masked_scatter", call_masked_scatter, items_380, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_masked_scatter = {"masked_scatter", call_masked_scatter, items_403, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_masked_scatter_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6258,7 +6543,7 @@ static dt_status call_masked_scatter_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_masked_scatter_ = {"masked_scatter_", call_masked_scatter_, items_380, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_masked_scatter_ = {"masked_scatter_", call_masked_scatter_, items_403, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_take(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6268,11 +6553,11 @@ static dt_status call_take(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_381[] = {
+static const dtt_item items_404[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_take = {"take", call_take, items_381, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_take = {"take", call_take, items_404, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_take_along_dim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6284,12 +6569,12 @@ static dt_status call_take_along_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_382[] = {
+static const dtt_item items_405[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_take_along_dim = {"take_along_dim", call_take_along_dim, items_382, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_take_along_dim = {"take_along_dim", call_take_along_dim, items_405, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_put(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6300,13 +6585,13 @@ static dt_status call_put(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_383[] = {
+static const dtt_item items_406[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"source", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"accumulate", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_put = {"put", call_put, items_383, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_put = {"put", call_put, items_406, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_put_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6315,7 +6600,7 @@ static dt_status call_put_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_put_ = {"put_", call_put_, items_383, NULL, cells_125, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_put_ = {"put_", call_put_, items_406, NULL, cells_125, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_nonzero_static(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6325,15 +6610,15 @@ static dt_status call_nonzero_static(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_384[] = {
+static const dtt_item items_407[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"fill_value", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_385[] = {
+static const dtt_cell cells_408[] = {
   {0}, {0}, {-1},
 };
-static const dtt_function function_nonzero_static = {"nonzero_static", call_nonzero_static, items_384, items_187, cells_385, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_nonzero_static = {"nonzero_static", call_nonzero_static, items_407, items_187, cells_408, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_masked_select(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6343,11 +6628,11 @@ static dt_status call_masked_select(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_386[] = {
+static const dtt_item items_409[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mask", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_masked_select = {"masked_select", call_masked_select, items_386, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_masked_select = {"masked_select", call_masked_select, items_409, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nonzero(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6367,14 +6652,14 @@ static dt_status call_one_hot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_387[] = {
+static const dtt_item items_410[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"num_classes", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_388[] = {
+static const dtt_cell cells_411[] = {
   {0}, {-1},
 };
-static const dtt_function function_one_hot = {"one_hot", call_one_hot, items_387, items_187, cells_388, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_one_hot = {"one_hot", call_one_hot, items_410, items_187, cells_411, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tril(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6384,11 +6669,11 @@ static dt_status call_tril(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_389[] = {
+static const dtt_item items_412[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"diagonal", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tril = {"tril", call_tril, items_389, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tril = {"tril", call_tril, items_412, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tril_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6397,7 +6682,7 @@ static dt_status call_tril_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tril_ = {"tril_", call_tril_, items_389, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_tril_ = {"tril_", call_tril_, items_412, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_triu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6407,7 +6692,7 @@ static dt_status call_triu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_triu = {"triu", call_triu, items_389, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_triu = {"triu", call_triu, items_412, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_triu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6416,7 +6701,7 @@ static dt_status call_triu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_triu_ = {"triu_", call_triu_, items_389, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_triu_ = {"triu_", call_triu_, items_412, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_at(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6427,12 +6712,12 @@ static dt_status call_at(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_390[] = {
+static const dtt_item items_413[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"tensors", NULL, DTT_TENSOR, 2, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_at = {"at", call_at, items_390, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_at = {"at", call_at, items_413, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_set_at(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6443,13 +6728,13 @@ static dt_status call_set_at(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_391[] = {
+static const dtt_item items_414[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_OPERAND, 2, 0, 0, 0, 1, 0},
   {"tensors", NULL, DTT_TENSOR, 6, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_set_at = {"set_at", call_set_at, items_391, NULL, cells_139, 4, 0, 8, 1, 0, NULL};
+static const dtt_function function_set_at = {"set_at", call_set_at, items_414, NULL, cells_139, 4, 0, 8, 1, 0, NULL};
 
 static dt_status call_matmul(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6459,11 +6744,11 @@ static dt_status call_matmul(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_392[] = {
+static const dtt_item items_415[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_matmul = {"matmul", call_matmul, items_392, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_matmul = {"matmul", call_matmul, items_415, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_mm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6473,11 +6758,11 @@ static dt_status call_mm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_393[] = {
+static const dtt_item items_416[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mat2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_mm = {"mm", call_mm, items_393, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_mm = {"mm", call_mm, items_416, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_bmm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6487,7 +6772,7 @@ static dt_status call_bmm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bmm = {"bmm", call_bmm, items_393, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_bmm = {"bmm", call_bmm, items_416, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_baddbmm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6500,17 +6785,17 @@ static dt_status call_baddbmm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_394[] = {
+static const dtt_item items_417[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"batch1", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"batch2", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"beta", NULL, DTT_SCALAR, 3, 0, 0, 0, 0, 0},
   {"alpha", NULL, DTT_SCALAR, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_395[] = {
+static const dtt_cell cells_418[] = {
   {0}, {0}, {0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0},
 };
-static const dtt_function function_baddbmm = {"baddbmm", call_baddbmm, items_394, items_187, cells_395, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_baddbmm = {"baddbmm", call_baddbmm, items_417, items_187, cells_418, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_baddbmm_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6521,7 +6806,7 @@ static dt_status call_baddbmm_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_baddbmm_ = {"baddbmm_", call_baddbmm_, items_394, NULL, cells_395, 5, 0, 9, 1, 0, NULL};
+static const dtt_function function_baddbmm_ = {"baddbmm_", call_baddbmm_, items_417, NULL, cells_418, 5, 0, 9, 1, 0, NULL};
 
 static dt_status call_addbmm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6534,7 +6819,7 @@ static dt_status call_addbmm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addbmm = {"addbmm", call_addbmm, items_394, items_187, cells_395, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_addbmm = {"addbmm", call_addbmm, items_417, items_187, cells_418, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_addbmm_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6545,7 +6830,7 @@ static dt_status call_addbmm_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addbmm_ = {"addbmm_", call_addbmm_, items_394, NULL, cells_395, 5, 0, 9, 1, 0, NULL};
+static const dtt_function function_addbmm_ = {"addbmm_", call_addbmm_, items_417, NULL, cells_418, 5, 0, 9, 1, 0, NULL};
 
 static dt_status call_mv(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6555,11 +6840,11 @@ static dt_status call_mv(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_396[] = {
+static const dtt_item items_419[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"vec", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_mv = {"mv", call_mv, items_396, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_mv = {"mv", call_mv, items_419, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_addmv(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6572,14 +6857,14 @@ static dt_status call_addmv(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_397[] = {
+static const dtt_item items_420[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mat", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"vec", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"beta", NULL, DTT_SCALAR, 3, 0, 0, 0, 0, 0},
   {"alpha", NULL, DTT_SCALAR, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_addmv = {"addmv", call_addmv, items_397, items_187, cells_395, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_addmv = {"addmv", call_addmv, items_420, items_187, cells_418, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_addmv_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6590,7 +6875,7 @@ static dt_status call_addmv_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addmv_ = {"addmv_", call_addmv_, items_397, NULL, cells_395, 5, 0, 9, 1, 0, NULL};
+static const dtt_function function_addmv_ = {"addmv_", call_addmv_, items_420, NULL, cells_418, 5, 0, 9, 1, 0, NULL};
 
 static dt_status call_vdot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6600,7 +6885,7 @@ static dt_status call_vdot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_vdot = {"vdot", call_vdot, items_392, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_vdot = {"vdot", call_vdot, items_415, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_dot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6610,11 +6895,11 @@ static dt_status call_dot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_398[] = {
+static const dtt_item items_421[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"tensor", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_dot = {"dot", call_dot, items_398, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_dot = {"dot", call_dot, items_421, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_addmm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6627,14 +6912,14 @@ static dt_status call_addmm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_399[] = {
+static const dtt_item items_422[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mat1", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"mat2", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"beta", NULL, DTT_SCALAR, 3, 0, 0, 0, 0, 0},
   {"alpha", NULL, DTT_SCALAR, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_addmm = {"addmm", call_addmm, items_399, items_187, cells_395, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_addmm = {"addmm", call_addmm, items_422, items_187, cells_418, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_addmm_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6645,7 +6930,7 @@ static dt_status call_addmm_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addmm_ = {"addmm_", call_addmm_, items_399, NULL, cells_395, 5, 0, 9, 1, 0, NULL};
+static const dtt_function function_addmm_ = {"addmm_", call_addmm_, items_422, NULL, cells_418, 5, 0, 9, 1, 0, NULL};
 
 static dt_status call_outer(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6655,11 +6940,11 @@ static dt_status call_outer(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_400[] = {
+static const dtt_item items_423[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"vec2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_outer = {"outer", call_outer, items_400, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_outer = {"outer", call_outer, items_423, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_addr(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6672,14 +6957,14 @@ static dt_status call_addr(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_401[] = {
+static const dtt_item items_424[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"vec1", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"vec2", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"beta", NULL, DTT_SCALAR, 3, 0, 0, 0, 0, 0},
   {"alpha", NULL, DTT_SCALAR, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_addr = {"addr", call_addr, items_401, items_187, cells_395, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_addr = {"addr", call_addr, items_424, items_187, cells_418, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_addr_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6690,7 +6975,7 @@ static dt_status call_addr_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addr_ = {"addr_", call_addr_, items_401, NULL, cells_395, 5, 0, 9, 1, 0, NULL};
+static const dtt_function function_addr_ = {"addr_", call_addr_, items_424, NULL, cells_418, 5, 0, 9, 1, 0, NULL};
 
 static dt_status call_inner(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6700,7 +6985,7 @@ static dt_status call_inner(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_inner = {"inner", call_inner, items_392, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_inner = {"inner", call_inner, items_415, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_cross(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6711,12 +6996,12 @@ static dt_status call_cross(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_402[] = {
+static const dtt_item items_425[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_cross = {"cross", call_cross, items_402, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_cross = {"cross", call_cross, items_425, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_kron(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6726,7 +7011,7 @@ static dt_status call_kron(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_kron = {"kron", call_kron, items_392, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_kron = {"kron", call_kron, items_415, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_einsum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6736,11 +7021,11 @@ static dt_status call_einsum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_403[] = {
+static const dtt_item items_426[] = {
   {"equation", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"operands", NULL, DTT_TENSOR, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_einsum = {"einsum", call_einsum, items_403, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_einsum = {"einsum", call_einsum, items_426, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_tensordot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6750,15 +7035,15 @@ static dt_status call_tensordot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_404[] = {
+static const dtt_item items_427[] = {
   {"a", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"b", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dims", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_405[] = {
+static const dtt_cell cells_428[] = {
   {0}, {0}, {2},
 };
-static const dtt_function function_tensordot = {"tensordot", call_tensordot, items_404, items_187, cells_405, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_tensordot = {"tensordot", call_tensordot, items_427, items_187, cells_428, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_bilinear(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6769,13 +7054,13 @@ static dt_status call_bilinear(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_406[] = {
+static const dtt_item items_429[] = {
   {"input1", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"input2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_bilinear = {"bilinear", call_bilinear, items_406, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_bilinear = {"bilinear", call_bilinear, items_429, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_linalg_matmul(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6785,7 +7070,7 @@ static dt_status call_linalg_matmul(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_linalg_matmul = {"matmul", call_linalg_matmul, items_392, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_linalg_matmul = {"matmul", call_linalg_matmul, items_415, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_matrix_power(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6795,11 +7080,11 @@ static dt_status call_matrix_power(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_407[] = {
+static const dtt_item items_430[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"n", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_matrix_power = {"matrix_power", call_matrix_power, items_407, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_matrix_power = {"matrix_power", call_matrix_power, items_430, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_linalg_multi_dot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6819,10 +7104,10 @@ static dt_status call_chain_matmul(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_408[] = {
+static const dtt_item items_431[] = {
   {"matrices", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_chain_matmul = {"chain_matmul", call_chain_matmul, items_408, items_187, cells_116, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_chain_matmul = {"chain_matmul", call_chain_matmul, items_431, items_187, cells_116, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_trace(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6843,16 +7128,16 @@ static dt_status call_linalg_diagonal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_409[] = {
+static const dtt_item items_432[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"offset", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"dim1", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"dim2", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_410[] = {
+static const dtt_cell cells_433[] = {
   {0}, {0}, {-2}, {-1},
 };
-static const dtt_function function_linalg_diagonal = {"diagonal", call_linalg_diagonal, items_409, items_187, cells_410, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_linalg_diagonal = {"diagonal", call_linalg_diagonal, items_432, items_187, cells_433, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_linalg_cross(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6862,12 +7147,12 @@ static dt_status call_linalg_cross(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_411[] = {
+static const dtt_item items_434[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_linalg_cross = {"cross", call_linalg_cross, items_411, items_187, cells_385, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_linalg_cross = {"cross", call_linalg_cross, items_434, items_187, cells_408, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_linalg_vecdot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6877,12 +7162,12 @@ static dt_status call_linalg_vecdot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_412[] = {
+static const dtt_item items_435[] = {
   {"x", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"y", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_linalg_vecdot = {"vecdot", call_linalg_vecdot, items_412, items_187, cells_385, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_linalg_vecdot = {"vecdot", call_linalg_vecdot, items_435, items_187, cells_408, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_linalg_vector_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6894,17 +7179,17 @@ static dt_status call_linalg_vector_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_413[] = {
+static const dtt_item items_436[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"ord", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_414[] = {
+static const dtt_cell cells_437[] = {
   {0}, {DT_SCALAR_KIND_INT}, {2}, {.f = 0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_linalg_vector_norm = {"vector_norm", call_linalg_vector_norm, items_413, items_187, cells_414, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_linalg_vector_norm = {"vector_norm", call_linalg_vector_norm, items_436, items_187, cells_437, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_linalg_matrix_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6916,20 +7201,20 @@ static dt_status call_linalg_matrix_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_415[] = {
+static const dtt_item items_438[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"ord", NULL, DTT_SCALAR, 1, 0, 1, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 1, 0, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
-static const int64_t numbers_416[] = {
+static const int64_t numbers_439[] = {
   -2, -1
 };
-static const dtt_cell cells_417[] = {
-  {0}, {0}, {0}, {0}, {.p = (void *)numbers_416}, {2}, {0}, {0},
+static const dtt_cell cells_440[] = {
+  {0}, {0}, {0}, {0}, {.p = (void *)numbers_439}, {2}, {0}, {0},
 };
-static const dtt_function function_linalg_matrix_norm = {"matrix_norm", call_linalg_matrix_norm, items_415, items_187, cells_417, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_linalg_matrix_norm = {"matrix_norm", call_linalg_matrix_norm, items_438, items_187, cells_440, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_nuclear_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6940,15 +7225,15 @@ static dt_status call_nuclear_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_418[] = {
+static const dtt_item items_441[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 0, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_419[] = {
-  {0}, {.p = (void *)numbers_416}, {2}, {0},
+static const dtt_cell cells_442[] = {
+  {0}, {.p = (void *)numbers_439}, {2}, {0},
 };
-static const dtt_function function_nuclear_norm = {"nuclear_norm", call_nuclear_norm, items_418, items_187, cells_419, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_nuclear_norm = {"nuclear_norm", call_nuclear_norm, items_441, items_187, cells_442, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_linalg_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6960,14 +7245,14 @@ static dt_status call_linalg_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_420[] = {
+static const dtt_item items_443[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"ord", NULL, DTT_SCALAR, 1, 0, 1, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_linalg_norm = {"norm", call_linalg_norm, items_420, items_187, cells_139, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_linalg_norm = {"norm", call_linalg_norm, items_443, items_187, cells_139, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_cosine_similarity(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6978,16 +7263,16 @@ static dt_status call_cosine_similarity(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_421[] = {
+static const dtt_item items_444[] = {
   {"x1", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"x2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"eps", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_422[] = {
+static const dtt_cell cells_445[] = {
   {0}, {0}, {1}, {.f = 1e-08},
 };
-static const dtt_function function_cosine_similarity = {"cosine_similarity", call_cosine_similarity, items_421, items_187, cells_422, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_cosine_similarity = {"cosine_similarity", call_cosine_similarity, items_444, items_187, cells_445, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_pairwise_distance(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6999,17 +7284,17 @@ static dt_status call_pairwise_distance(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_423[] = {
+static const dtt_item items_446[] = {
   {"x1", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"x2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"eps", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_424[] = {
+static const dtt_cell cells_447[] = {
   {0}, {0}, {.f = 2.0}, {.f = 1e-06}, {0},
 };
-static const dtt_function function_pairwise_distance = {"pairwise_distance", call_pairwise_distance, items_423, items_187, cells_424, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_pairwise_distance = {"pairwise_distance", call_pairwise_distance, items_446, items_187, cells_447, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_dist(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7021,15 +7306,15 @@ static dt_status call_dist(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_425[] = {
+static const dtt_item items_448[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_SCALAR, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_426[] = {
+static const dtt_cell cells_449[] = {
   {0}, {0}, {DT_SCALAR_KIND_INT}, {2}, {.f = 0},
 };
-static const dtt_function function_dist = {"dist", call_dist, items_425, items_187, cells_426, 3, 1, 5, 0, 0, NULL};
+static const dtt_function function_dist = {"dist", call_dist, items_448, items_187, cells_449, 3, 1, 5, 0, 0, NULL};
 
 static dt_status call_cdist(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7042,16 +7327,16 @@ static dt_status call_cdist(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_427[] = {
+static const dtt_item items_450[] = {
   {"x1", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"x2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"compute_mode", NULL, DTT_I64, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_428[] = {
+static const dtt_cell cells_451[] = {
   {0}, {0}, {.f = 2.0}, {0}, {0},
 };
-static const dtt_function function_cdist = {"cdist", call_cdist, items_427, items_187, cells_428, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_cdist = {"cdist", call_cdist, items_450, items_187, cells_451, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_pdist(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7061,14 +7346,14 @@ static dt_status call_pdist(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_429[] = {
+static const dtt_item items_452[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_430[] = {
+static const dtt_cell cells_453[] = {
   {0}, {.f = 2.0},
 };
-static const dtt_function function_pdist = {"pdist", call_pdist, items_429, items_187, cells_430, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_pdist = {"pdist", call_pdist, items_452, items_187, cells_453, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_renorm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7080,13 +7365,13 @@ static dt_status call_renorm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_431[] = {
+static const dtt_item items_454[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_SCALAR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 4, 0, 0, 0, 1, 0},
   {"maxnorm", NULL, DTT_SCALAR, 5, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_renorm = {"renorm", call_renorm, items_431, items_187, cells_139, 4, 1, 8, 0, 0, NULL};
+static const dtt_function function_renorm = {"renorm", call_renorm, items_454, items_187, cells_139, 4, 1, 8, 0, 0, NULL};
 
 static dt_status call_renorm_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7097,7 +7382,7 @@ static dt_status call_renorm_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_renorm_ = {"renorm_", call_renorm_, items_431, NULL, cells_139, 4, 0, 8, 1, 0, NULL};
+static const dtt_function function_renorm_ = {"renorm_", call_renorm_, items_454, NULL, cells_139, 4, 0, 8, 1, 0, NULL};
 
 static dt_status call_vander(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7108,12 +7393,12 @@ static dt_status call_vander(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_432[] = {
+static const dtt_item items_455[] = {
   {"x", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"N", NULL, DTT_I64, 1, 0, 1, 0, 0, 0},
   {"increasing", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_vander = {"vander", call_vander, items_432, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_vander = {"vander", call_vander, items_455, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_linalg_vander(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7124,11 +7409,11 @@ static dt_status call_linalg_vander(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_433[] = {
+static const dtt_item items_456[] = {
   {"x", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"N", NULL, DTT_I64, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_linalg_vander = {"vander", call_linalg_vander, items_433, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_linalg_vander = {"vander", call_linalg_vander, items_456, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_mse_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7139,16 +7424,16 @@ static dt_status call_mse_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_434[] = {
+static const dtt_item items_457[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 2, 0, 0, 0, 0, 0},
   {"weight", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_435[] = {
+static const dtt_cell cells_458[] = {
   {0}, {0}, {DT_REDUCTION_MEAN}, {0},
 };
-static const dtt_function function_mse_loss = {"mse_loss", call_mse_loss, items_434, items_187, cells_435, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_mse_loss = {"mse_loss", call_mse_loss, items_457, items_187, cells_458, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_l1_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7159,7 +7444,7 @@ static dt_status call_l1_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_l1_loss = {"l1_loss", call_l1_loss, items_434, items_187, cells_435, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_l1_loss = {"l1_loss", call_l1_loss, items_457, items_187, cells_458, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_smooth_l1_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7170,16 +7455,16 @@ static dt_status call_smooth_l1_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_436[] = {
+static const dtt_item items_459[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 2, 0, 0, 0, 0, 0},
   {"beta", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_437[] = {
+static const dtt_cell cells_460[] = {
   {0}, {0}, {DT_REDUCTION_MEAN}, {.f = 1.0},
 };
-static const dtt_function function_smooth_l1_loss = {"smooth_l1_loss", call_smooth_l1_loss, items_436, items_187, cells_437, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_smooth_l1_loss = {"smooth_l1_loss", call_smooth_l1_loss, items_459, items_187, cells_460, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_huber_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7191,17 +7476,17 @@ static dt_status call_huber_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_438[] = {
+static const dtt_item items_461[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 2, 0, 0, 0, 0, 0},
   {"delta", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
   {"weight", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_439[] = {
+static const dtt_cell cells_462[] = {
   {0}, {0}, {DT_REDUCTION_MEAN}, {.f = 1.0}, {0},
 };
-static const dtt_function function_huber_loss = {"huber_loss", call_huber_loss, items_438, items_187, cells_439, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_huber_loss = {"huber_loss", call_huber_loss, items_461, items_187, cells_462, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_kl_div(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7213,16 +7498,16 @@ static dt_status call_kl_div(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_440[] = {
+static const dtt_item items_463[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"reduction", &enum_divergence_reduction, DTT_ENUM, 2, 0, 0, 0, 0, 0},
   {"log_target", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_441[] = {
+static const dtt_cell cells_464[] = {
   {0}, {0}, {DT_DIVERGENCE_REDUCTION_MEAN}, {0},
 };
-static const dtt_function function_kl_div = {"kl_div", call_kl_div, items_440, items_187, cells_441, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_kl_div = {"kl_div", call_kl_div, items_463, items_187, cells_464, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_poisson_nll_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7234,7 +7519,7 @@ static dt_status call_poisson_nll_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_442[] = {
+static const dtt_item items_465[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"log_input", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
@@ -7242,10 +7527,10 @@ static const dtt_item items_442[] = {
   {"eps", NULL, DTT_F64, 4, 0, 0, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_443[] = {
+static const dtt_cell cells_466[] = {
   {0}, {0}, {1}, {0}, {.f = 1e-08}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_poisson_nll_loss = {"poisson_nll_loss", call_poisson_nll_loss, items_442, items_187, cells_443, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_poisson_nll_loss = {"poisson_nll_loss", call_poisson_nll_loss, items_465, items_187, cells_466, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_gaussian_nll_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7257,7 +7542,7 @@ static dt_status call_gaussian_nll_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_444[] = {
+static const dtt_item items_467[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"var", NULL, DTT_OPERAND, 2, 0, 0, 0, 1, 0},
@@ -7265,10 +7550,10 @@ static const dtt_item items_444[] = {
   {"eps", NULL, DTT_F64, 7, 0, 0, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_445[] = {
+static const dtt_cell cells_468[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {.f = 1e-06}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_gaussian_nll_loss = {"gaussian_nll_loss", call_gaussian_nll_loss, items_444, items_187, cells_445, 6, 1, 9, 0, 0, NULL};
+static const dtt_function function_gaussian_nll_loss = {"gaussian_nll_loss", call_gaussian_nll_loss, items_467, items_187, cells_468, 6, 1, 9, 0, 0, NULL};
 
 static dt_status call_soft_margin_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7279,15 +7564,15 @@ static dt_status call_soft_margin_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_446[] = {
+static const dtt_item items_469[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_447[] = {
+static const dtt_cell cells_470[] = {
   {0}, {0}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_soft_margin_loss = {"soft_margin_loss", call_soft_margin_loss, items_446, items_187, cells_447, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_soft_margin_loss = {"soft_margin_loss", call_soft_margin_loss, items_469, items_187, cells_470, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_hinge_embedding_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7298,16 +7583,16 @@ static dt_status call_hinge_embedding_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_448[] = {
+static const dtt_item items_471[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"margin", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_449[] = {
+static const dtt_cell cells_472[] = {
   {0}, {0}, {.f = 1.0}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_hinge_embedding_loss = {"hinge_embedding_loss", call_hinge_embedding_loss, items_448, items_187, cells_449, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_hinge_embedding_loss = {"hinge_embedding_loss", call_hinge_embedding_loss, items_471, items_187, cells_472, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_margin_ranking_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7319,17 +7604,17 @@ static dt_status call_margin_ranking_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_450[] = {
+static const dtt_item items_473[] = {
   {"input1", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"input2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"margin", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_451[] = {
+static const dtt_cell cells_474[] = {
   {0}, {0}, {0}, {.f = 0.0}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_margin_ranking_loss = {"margin_ranking_loss", call_margin_ranking_loss, items_450, items_187, cells_451, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_margin_ranking_loss = {"margin_ranking_loss", call_margin_ranking_loss, items_473, items_187, cells_474, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_cosine_embedding_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7341,7 +7626,7 @@ static dt_status call_cosine_embedding_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cosine_embedding_loss = {"cosine_embedding_loss", call_cosine_embedding_loss, items_450, items_187, cells_451, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_cosine_embedding_loss = {"cosine_embedding_loss", call_cosine_embedding_loss, items_473, items_187, cells_474, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_triplet_margin_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7353,7 +7638,7 @@ static dt_status call_triplet_margin_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_452[] = {
+static const dtt_item items_475[] = {
   {"anchor", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"positive", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"negative", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
@@ -7363,10 +7648,10 @@ static const dtt_item items_452[] = {
   {"swap", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_453[] = {
+static const dtt_cell cells_476[] = {
   {0}, {0}, {0}, {.f = 1.0}, {.f = 2.0}, {.f = 1e-06}, {0}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_triplet_margin_loss = {"triplet_margin_loss", call_triplet_margin_loss, items_452, items_187, cells_453, 8, 1, 8, 0, 0, NULL};
+static const dtt_function function_triplet_margin_loss = {"triplet_margin_loss", call_triplet_margin_loss, items_475, items_187, cells_476, 8, 1, 8, 0, 0, NULL};
 
 static dt_status call_multi_margin_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7378,7 +7663,7 @@ static dt_status call_multi_margin_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_454[] = {
+static const dtt_item items_477[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
@@ -7386,10 +7671,10 @@ static const dtt_item items_454[] = {
   {"weight", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_455[] = {
+static const dtt_cell cells_478[] = {
   {0}, {0}, {1}, {.f = 1.0}, {0}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_multi_margin_loss = {"multi_margin_loss", call_multi_margin_loss, items_454, items_187, cells_455, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_multi_margin_loss = {"multi_margin_loss", call_multi_margin_loss, items_477, items_187, cells_478, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_multilabel_margin_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7400,7 +7685,7 @@ static dt_status call_multilabel_margin_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_multilabel_margin_loss = {"multilabel_margin_loss", call_multilabel_margin_loss, items_446, items_187, cells_447, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_multilabel_margin_loss = {"multilabel_margin_loss", call_multilabel_margin_loss, items_469, items_187, cells_470, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_multilabel_soft_margin_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7411,16 +7696,16 @@ static dt_status call_multilabel_soft_margin_loss(const dtt_cell *a, dtt_cell *r
   return status;
 }
 
-static const dtt_item items_456[] = {
+static const dtt_item items_479[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_457[] = {
+static const dtt_cell cells_480[] = {
   {0}, {0}, {0}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_multilabel_soft_margin_loss = {"multilabel_soft_margin_loss", call_multilabel_soft_margin_loss, items_456, items_187, cells_457, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_multilabel_soft_margin_loss = {"multilabel_soft_margin_loss", call_multilabel_soft_margin_loss, items_479, items_187, cells_480, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_nll_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7432,17 +7717,17 @@ static dt_status call_nll_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_458[] = {
+static const dtt_item items_481[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
   {"ignore_index", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_459[] = {
+static const dtt_cell cells_482[] = {
   {0}, {0}, {0}, {-100}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_nll_loss = {"nll_loss", call_nll_loss, items_458, items_187, cells_459, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_nll_loss = {"nll_loss", call_nll_loss, items_481, items_187, cells_482, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_ctc_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7454,7 +7739,7 @@ static dt_status call_ctc_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_460[] = {
+static const dtt_item items_483[] = {
   {"log_probs", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"targets", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"input_lengths", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
@@ -7463,10 +7748,10 @@ static const dtt_item items_460[] = {
   {"reduction", &enum_reduction, DTT_ENUM, 5, 0, 0, 0, 0, 0},
   {"zero_infinity", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_461[] = {
+static const dtt_cell cells_484[] = {
   {0}, {0}, {0}, {0}, {0}, {DT_REDUCTION_MEAN}, {0},
 };
-static const dtt_function function_ctc_loss = {"ctc_loss", call_ctc_loss, items_460, items_187, cells_461, 7, 1, 7, 0, 0, NULL};
+static const dtt_function function_ctc_loss = {"ctc_loss", call_ctc_loss, items_483, items_187, cells_484, 7, 1, 7, 0, 0, NULL};
 
 static dt_status call_cross_entropy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7478,7 +7763,7 @@ static dt_status call_cross_entropy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_462[] = {
+static const dtt_item items_485[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -7486,10 +7771,10 @@ static const dtt_item items_462[] = {
   {"reduction", &enum_reduction, DTT_ENUM, 4, 0, 0, 0, 0, 0},
   {"label_smoothing", NULL, DTT_F64, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_463[] = {
+static const dtt_cell cells_486[] = {
   {0}, {0}, {0}, {-100}, {DT_REDUCTION_MEAN}, {.f = 0.0},
 };
-static const dtt_function function_cross_entropy = {"cross_entropy", call_cross_entropy, items_462, items_187, cells_463, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_cross_entropy = {"cross_entropy", call_cross_entropy, items_485, items_187, cells_486, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_linear_cross_entropy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7503,7 +7788,7 @@ static dt_status call_linear_cross_entropy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_464[] = {
+static const dtt_item items_487[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"linear_weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
@@ -7513,10 +7798,10 @@ static const dtt_item items_464[] = {
   {"ignore_index", NULL, DTT_I64, 6, 0, 1, 0, 0, 0},
   {"label_smoothing", NULL, DTT_F64, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_465[] = {
+static const dtt_cell cells_488[] = {
   {0}, {0}, {0}, {0}, {0}, {DT_REDUCTION_MEAN}, {0}, {0}, {.f = 0.0},
 };
-static const dtt_function function_linear_cross_entropy = {"linear_cross_entropy", call_linear_cross_entropy, items_464, items_187, cells_465, 8, 1, 9, 0, 0, NULL};
+static const dtt_function function_linear_cross_entropy = {"linear_cross_entropy", call_linear_cross_entropy, items_487, items_187, cells_488, 8, 1, 9, 0, 0, NULL};
 
 static dt_status call_binary_cross_entropy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7527,7 +7812,7 @@ static dt_status call_binary_cross_entropy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_binary_cross_entropy = {"binary_cross_entropy", call_binary_cross_entropy, items_456, items_187, cells_457, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_binary_cross_entropy = {"binary_cross_entropy", call_binary_cross_entropy, items_479, items_187, cells_480, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_binary_cross_entropy_with_logits(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7539,17 +7824,17 @@ static dt_status call_binary_cross_entropy_with_logits(const dtt_cell *a, dtt_ce
   return status;
 }
 
-static const dtt_item items_466[] = {
+static const dtt_item items_489[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 3, 0, 0, 0, 0, 0},
   {"pos_weight", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_467[] = {
+static const dtt_cell cells_490[] = {
   {0}, {0}, {0}, {DT_REDUCTION_MEAN}, {0},
 };
-static const dtt_function function_binary_cross_entropy_with_logits = {"binary_cross_entropy_with_logits", call_binary_cross_entropy_with_logits, items_466, items_187, cells_467, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_binary_cross_entropy_with_logits = {"binary_cross_entropy_with_logits", call_binary_cross_entropy_with_logits, items_489, items_187, cells_490, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_module_forward(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7559,12 +7844,12 @@ static dt_status call_module_forward(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_468[] = {
+static const dtt_item items_491[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"input", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_module_forward = {"forward", call_module_forward, items_468, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_module_forward = {"forward", call_module_forward, items_491, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_module_forward_inputs(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7575,11 +7860,11 @@ static dt_status call_module_forward_inputs(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_469[] = {
+static const dtt_item items_492[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"inputs", NULL, DTT_TENSOR, 1, 1, 0, 1, 1, 0},
 };
-static const dtt_function function_module_forward_inputs = {"forward_inputs", call_module_forward_inputs, items_469, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_module_forward_inputs = {"forward_inputs", call_module_forward_inputs, items_492, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_module_forward_outputs(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -7590,7 +7875,7 @@ static dt_status call_module_forward_outputs(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_forward_outputs = {"forward_outputs", call_module_forward_outputs, items_469, items_204, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_module_forward_outputs = {"forward_outputs", call_module_forward_outputs, items_492, items_204, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_module_kind(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -7600,10 +7885,10 @@ static dt_status call_module_kind(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_470[] = {
+static const dtt_item items_493[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_kind = {"kind", call_module_kind, items_470, items_289, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_module_kind = {"kind", call_module_kind, items_493, items_289, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_module_train(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7612,11 +7897,11 @@ static dt_status call_module_train(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_471[] = {
+static const dtt_item items_494[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"mode", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_module_train = {"train", call_module_train, items_471, NULL, cells_322, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_module_train = {"train", call_module_train, items_494, NULL, cells_322, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_module_is_training(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -7626,7 +7911,7 @@ static dt_status call_module_is_training(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_is_training = {"is_training", call_module_is_training, items_470, items_195, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_module_is_training = {"is_training", call_module_is_training, items_493, items_195, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_module_parameters(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -7636,7 +7921,7 @@ static dt_status call_module_parameters(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_parameters = {"parameters", call_module_parameters, items_470, items_204, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_module_parameters = {"parameters", call_module_parameters, items_493, items_204, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_module_named_parameters(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -7648,7 +7933,7 @@ static dt_status call_module_named_parameters(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_named_parameters = {"named_parameters", call_module_named_parameters, items_470, items_275, cells_45, 1, 2, 1, 0, 0, NULL};
+static const dtt_function function_module_named_parameters = {"named_parameters", call_module_named_parameters, items_493, items_275, cells_45, 1, 2, 1, 0, 0, NULL};
 
 static dt_status call_module_named_buffers(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -7660,7 +7945,7 @@ static dt_status call_module_named_buffers(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_named_buffers = {"named_buffers", call_module_named_buffers, items_470, items_275, cells_45, 1, 2, 1, 0, 0, NULL};
+static const dtt_function function_module_named_buffers = {"named_buffers", call_module_named_buffers, items_493, items_275, cells_45, 1, 2, 1, 0, 0, NULL};
 
 static dt_status call_module_state_dict(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -7672,7 +7957,7 @@ static dt_status call_module_state_dict(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_state_dict = {"state_dict", call_module_state_dict, items_470, items_275, cells_45, 1, 2, 1, 0, 0, NULL};
+static const dtt_function function_module_state_dict = {"state_dict", call_module_state_dict, items_493, items_275, cells_45, 1, 2, 1, 0, 0, NULL};
 
 static dt_status call_module_load_state_dict(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7683,13 +7968,13 @@ static dt_status call_module_load_state_dict(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_472[] = {
+static const dtt_item items_495[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"names", NULL, DTT_STR, 1, 1, 0, 0, 1, 0},
   {"tensors", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
   {"strict", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_module_load_state_dict = {"load_state_dict", call_module_load_state_dict, items_472, NULL, cells_376, 4, 0, 6, 0, 0, NULL};
+static const dtt_function function_module_load_state_dict = {"load_state_dict", call_module_load_state_dict, items_495, NULL, cells_399, 4, 0, 6, 0, 0, NULL};
 
 static dt_status call_module_save(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7698,11 +7983,11 @@ static dt_status call_module_save(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_473[] = {
+static const dtt_item items_496[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"path", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_save = {"save", call_module_save, items_473, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_module_save = {"save", call_module_save, items_496, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_module_load(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7711,12 +7996,12 @@ static dt_status call_module_load(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_474[] = {
+static const dtt_item items_497[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"path", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"strict", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_module_load = {"load", call_module_load, items_474, NULL, cells_333, 3, 0, 3, 0, 0, NULL};
+static const dtt_function function_module_load = {"load", call_module_load, items_497, NULL, cells_333, 3, 0, 3, 0, 0, NULL};
 
 static dt_status call_module_to(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7726,12 +8011,12 @@ static dt_status call_module_to(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_475[] = {
+static const dtt_item items_498[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"device", NULL, DTT_DEVICE, 1, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_module_to = {"to", call_module_to, items_475, NULL, cells_125, 3, 0, 4, 0, 0, NULL};
+static const dtt_function function_module_to = {"to", call_module_to, items_498, NULL, cells_125, 3, 0, 4, 0, 0, NULL};
 
 static dt_status call_module_cpu(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7740,7 +8025,7 @@ static dt_status call_module_cpu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_cpu = {"cpu", call_module_cpu, items_470, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_module_cpu = {"cpu", call_module_cpu, items_493, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_module_cuda(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7749,11 +8034,11 @@ static dt_status call_module_cuda(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_476[] = {
+static const dtt_item items_499[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"device", NULL, DTT_DEVICE, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_module_cuda = {"cuda", call_module_cuda, items_476, NULL, cells_59, 2, 0, 3, 0, 0, NULL};
+static const dtt_function function_module_cuda = {"cuda", call_module_cuda, items_499, NULL, cells_59, 2, 0, 3, 0, 0, NULL};
 
 static dt_status call_module_zero_grad(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7762,11 +8047,11 @@ static dt_status call_module_zero_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_477[] = {
+static const dtt_item items_500[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"set_to_none", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_module_zero_grad = {"zero_grad", call_module_zero_grad, items_477, NULL, cells_322, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_module_zero_grad = {"zero_grad", call_module_zero_grad, items_500, NULL, cells_322, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_module_requires_grad_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7775,11 +8060,11 @@ static dt_status call_module_requires_grad_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_478[] = {
+static const dtt_item items_501[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"requires_grad", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_module_requires_grad_ = {"requires_grad_", call_module_requires_grad_, items_478, NULL, cells_322, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_module_requires_grad_ = {"requires_grad_", call_module_requires_grad_, items_501, NULL, cells_322, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_module_children_len(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -7789,7 +8074,7 @@ static dt_status call_module_children_len(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_children_len = {"children_len", call_module_children_len, items_470, items_267, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_module_children_len = {"children_len", call_module_children_len, items_493, items_267, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_module_child(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -7799,11 +8084,11 @@ static dt_status call_module_child(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_479[] = {
+static const dtt_item items_502[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_child = {"child", call_module_child, items_479, items_10, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_module_child = {"child", call_module_child, items_502, items_10, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_module_new(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -7813,10 +8098,10 @@ static dt_status call_module_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_480[] = {
+static const dtt_item items_503[] = {
   {"kind", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_new = {"module_new", call_module_new, items_480, items_10, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_module_new = {"module_new", call_module_new, items_503, items_10, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_module_register_parameter(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7826,12 +8111,12 @@ static dt_status call_module_register_parameter(const dtt_cell *a, dtt_cell *r) 
   return status;
 }
 
-static const dtt_item items_481[] = {
+static const dtt_item items_504[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"name", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"param", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_register_parameter = {"register_parameter", call_module_register_parameter, items_481, NULL, cells_59, 3, 0, 3, 0, 0, NULL};
+static const dtt_function function_module_register_parameter = {"register_parameter", call_module_register_parameter, items_504, NULL, cells_59, 3, 0, 3, 0, 0, NULL};
 
 static dt_status call_module_register_buffer(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7841,12 +8126,12 @@ static dt_status call_module_register_buffer(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_482[] = {
+static const dtt_item items_505[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"name", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"buffer", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_register_buffer = {"register_buffer", call_module_register_buffer, items_482, NULL, cells_59, 3, 0, 3, 0, 0, NULL};
+static const dtt_function function_module_register_buffer = {"register_buffer", call_module_register_buffer, items_505, NULL, cells_59, 3, 0, 3, 0, 0, NULL};
 
 static dt_status call_module_register_module(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7856,12 +8141,12 @@ static dt_status call_module_register_module(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_483[] = {
+static const dtt_item items_506[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"name", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"child", &dtt_handle_module, DTT_HANDLE, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_register_module = {"register_module", call_module_register_module, items_483, NULL, cells_59, 3, 0, 3, 0, 0, NULL};
+static const dtt_function function_module_register_module = {"register_module", call_module_register_module, items_506, NULL, cells_59, 3, 0, 3, 0, 0, NULL};
 
 static dt_status call_nn_sequential(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -7881,11 +8166,11 @@ static dt_status call_module_append(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_484[] = {
+static const dtt_item items_507[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"child", &dtt_handle_module, DTT_HANDLE, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_append = {"append", call_module_append, items_484, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_module_append = {"append", call_module_append, items_507, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_linear(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7895,12 +8180,12 @@ static dt_status call_linear(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_485[] = {
+static const dtt_item items_508[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_linear = {"linear", call_linear, items_485, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_linear = {"linear", call_linear, items_508, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_linear_activation(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7911,13 +8196,13 @@ static dt_status call_linear_activation(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_486[] = {
+static const dtt_item items_509[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 1, 0},
   {"activation", &enum_activation, DTT_ENUM, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_linear_activation = {"linear_activation", call_linear_activation, items_486, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_linear_activation = {"linear_activation", call_linear_activation, items_509, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_batch_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7929,7 +8214,7 @@ static dt_status call_batch_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_487[] = {
+static const dtt_item items_510[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"running_mean", NULL, DTT_TENSOR, 1, 0, 1, 0, 1, 0},
   {"running_var", NULL, DTT_TENSOR, 2, 0, 1, 0, 1, 0},
@@ -7939,10 +8224,10 @@ static const dtt_item items_487[] = {
   {"momentum", NULL, DTT_F64, 6, 0, 0, 0, 0, 0},
   {"eps", NULL, DTT_F64, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_488[] = {
+static const dtt_cell cells_511[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {.f = 0.1}, {.f = 1e-05},
 };
-static const dtt_function function_batch_norm = {"batch_norm", call_batch_norm, items_487, items_187, cells_488, 8, 1, 8, 0, 0, NULL};
+static const dtt_function function_batch_norm = {"batch_norm", call_batch_norm, items_510, items_187, cells_511, 8, 1, 8, 0, 0, NULL};
 
 static dt_status call_layer_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7954,17 +8239,17 @@ static dt_status call_layer_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_489[] = {
+static const dtt_item items_512[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"normalized_shape", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"weight", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
   {"bias", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
   {"eps", NULL, DTT_F64, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_490[] = {
+static const dtt_cell cells_513[] = {
   {0}, {0}, {0}, {0}, {0}, {.f = 1e-05},
 };
-static const dtt_function function_layer_norm = {"layer_norm", call_layer_norm, items_489, items_187, cells_490, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_layer_norm = {"layer_norm", call_layer_norm, items_512, items_187, cells_513, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_rms_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7977,13 +8262,13 @@ static dt_status call_rms_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_491[] = {
+static const dtt_item items_514[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"normalized_shape", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"weight", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
   {"eps", NULL, DTT_F64, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_rms_norm = {"rms_norm", call_rms_norm, items_491, items_187, cells_105, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_rms_norm = {"rms_norm", call_rms_norm, items_514, items_187, cells_105, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_group_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7995,17 +8280,17 @@ static dt_status call_group_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_492[] = {
+static const dtt_item items_515[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"num_groups", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
   {"bias", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
   {"eps", NULL, DTT_F64, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_493[] = {
+static const dtt_cell cells_516[] = {
   {0}, {0}, {0}, {0}, {.f = 1e-05},
 };
-static const dtt_function function_group_norm = {"group_norm", call_group_norm, items_492, items_187, cells_493, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_group_norm = {"group_norm", call_group_norm, items_515, items_187, cells_516, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_instance_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8017,7 +8302,7 @@ static dt_status call_instance_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_494[] = {
+static const dtt_item items_517[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"running_mean", NULL, DTT_TENSOR, 1, 0, 1, 0, 0, 0},
   {"running_var", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -8027,10 +8312,10 @@ static const dtt_item items_494[] = {
   {"momentum", NULL, DTT_F64, 6, 0, 0, 0, 0, 0},
   {"eps", NULL, DTT_F64, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_495[] = {
+static const dtt_cell cells_518[] = {
   {0}, {0}, {0}, {0}, {0}, {1}, {.f = 0.1}, {.f = 1e-05},
 };
-static const dtt_function function_instance_norm = {"instance_norm", call_instance_norm, items_494, items_187, cells_495, 8, 1, 8, 0, 0, NULL};
+static const dtt_function function_instance_norm = {"instance_norm", call_instance_norm, items_517, items_187, cells_518, 8, 1, 8, 0, 0, NULL};
 
 static dt_status call_local_response_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8041,17 +8326,17 @@ static dt_status call_local_response_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_496[] = {
+static const dtt_item items_519[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"alpha", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"beta", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
   {"k", NULL, DTT_F64, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_497[] = {
+static const dtt_cell cells_520[] = {
   {0}, {0}, {.f = 0.0001}, {.f = 0.75}, {.f = 1.0},
 };
-static const dtt_function function_local_response_norm = {"local_response_norm", call_local_response_norm, items_496, items_187, cells_497, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_local_response_norm = {"local_response_norm", call_local_response_norm, items_519, items_187, cells_520, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_softmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8061,12 +8346,12 @@ static dt_status call_softmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_498[] = {
+static const dtt_item items_521[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_softmax = {"softmax", call_softmax, items_498, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_softmax = {"softmax", call_softmax, items_521, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_log_softmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8076,7 +8361,7 @@ static dt_status call_log_softmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log_softmax = {"log_softmax", call_log_softmax, items_498, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_log_softmax = {"log_softmax", call_log_softmax, items_521, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_dropout(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8086,15 +8371,15 @@ static dt_status call_dropout(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_499[] = {
+static const dtt_item items_522[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"training", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_500[] = {
+static const dtt_cell cells_523[] = {
   {0}, {.f = 0.5}, {1},
 };
-static const dtt_function function_dropout = {"dropout", call_dropout, items_499, items_187, cells_500, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_dropout = {"dropout", call_dropout, items_522, items_187, cells_523, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_dropout_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8103,7 +8388,7 @@ static dt_status call_dropout_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_dropout_ = {"dropout_", call_dropout_, items_499, NULL, cells_500, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_dropout_ = {"dropout_", call_dropout_, items_522, NULL, cells_523, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_dropout1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8113,7 +8398,7 @@ static dt_status call_dropout1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_dropout1d = {"dropout1d", call_dropout1d, items_499, items_187, cells_500, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_dropout1d = {"dropout1d", call_dropout1d, items_522, items_187, cells_523, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_dropout1d_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8122,7 +8407,7 @@ static dt_status call_dropout1d_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_dropout1d_ = {"dropout1d_", call_dropout1d_, items_499, NULL, cells_500, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_dropout1d_ = {"dropout1d_", call_dropout1d_, items_522, NULL, cells_523, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_dropout2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8132,7 +8417,7 @@ static dt_status call_dropout2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_dropout2d = {"dropout2d", call_dropout2d, items_499, items_187, cells_500, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_dropout2d = {"dropout2d", call_dropout2d, items_522, items_187, cells_523, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_dropout2d_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8141,7 +8426,7 @@ static dt_status call_dropout2d_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_dropout2d_ = {"dropout2d_", call_dropout2d_, items_499, NULL, cells_500, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_dropout2d_ = {"dropout2d_", call_dropout2d_, items_522, NULL, cells_523, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_dropout3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8151,7 +8436,7 @@ static dt_status call_dropout3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_dropout3d = {"dropout3d", call_dropout3d, items_499, items_187, cells_500, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_dropout3d = {"dropout3d", call_dropout3d, items_522, items_187, cells_523, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_dropout3d_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8160,7 +8445,7 @@ static dt_status call_dropout3d_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_dropout3d_ = {"dropout3d_", call_dropout3d_, items_499, NULL, cells_500, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_dropout3d_ = {"dropout3d_", call_dropout3d_, items_522, NULL, cells_523, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_alpha_dropout(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8170,10 +8455,10 @@ static dt_status call_alpha_dropout(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_cell cells_501[] = {
+static const dtt_cell cells_524[] = {
   {0}, {.f = 0.5}, {0},
 };
-static const dtt_function function_alpha_dropout = {"alpha_dropout", call_alpha_dropout, items_499, items_187, cells_501, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_alpha_dropout = {"alpha_dropout", call_alpha_dropout, items_522, items_187, cells_524, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_alpha_dropout_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8182,7 +8467,7 @@ static dt_status call_alpha_dropout_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_alpha_dropout_ = {"alpha_dropout_", call_alpha_dropout_, items_499, NULL, cells_501, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_alpha_dropout_ = {"alpha_dropout_", call_alpha_dropout_, items_522, NULL, cells_524, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_feature_alpha_dropout(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8192,7 +8477,7 @@ static dt_status call_feature_alpha_dropout(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_feature_alpha_dropout = {"feature_alpha_dropout", call_feature_alpha_dropout, items_499, items_187, cells_501, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_feature_alpha_dropout = {"feature_alpha_dropout", call_feature_alpha_dropout, items_522, items_187, cells_524, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_feature_alpha_dropout_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8201,7 +8486,7 @@ static dt_status call_feature_alpha_dropout_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_feature_alpha_dropout_ = {"feature_alpha_dropout_", call_feature_alpha_dropout_, items_499, NULL, cells_501, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_feature_alpha_dropout_ = {"feature_alpha_dropout_", call_feature_alpha_dropout_, items_522, NULL, cells_524, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_rrelu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8211,16 +8496,16 @@ static dt_status call_rrelu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_502[] = {
+static const dtt_item items_525[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"lower", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"upper", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"training", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_503[] = {
+static const dtt_cell cells_526[] = {
   {0}, {.f = 0.125}, {.f = 0.3333333333333333}, {0},
 };
-static const dtt_function function_rrelu = {"rrelu", call_rrelu, items_502, items_187, cells_503, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_rrelu = {"rrelu", call_rrelu, items_525, items_187, cells_526, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_rrelu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8229,7 +8514,7 @@ static dt_status call_rrelu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rrelu_ = {"rrelu_", call_rrelu_, items_502, NULL, cells_503, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_rrelu_ = {"rrelu_", call_rrelu_, items_525, NULL, cells_526, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_gumbel_softmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8240,17 +8525,17 @@ static dt_status call_gumbel_softmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_504[] = {
+static const dtt_item items_527[] = {
   {"logits", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"tau", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"hard", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"eps", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_505[] = {
+static const dtt_cell cells_528[] = {
   {0}, {.f = 1.0}, {0}, {.f = 1e-10}, {-1},
 };
-static const dtt_function function_gumbel_softmax = {"gumbel_softmax", call_gumbel_softmax, items_504, items_187, cells_505, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_gumbel_softmax = {"gumbel_softmax", call_gumbel_softmax, items_527, items_187, cells_528, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_embedding(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8264,7 +8549,7 @@ static dt_status call_embedding(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_506[] = {
+static const dtt_item items_529[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"padding_idx", NULL, DTT_I64, 2, 0, 1, 0, 0, 0},
@@ -8273,10 +8558,10 @@ static const dtt_item items_506[] = {
   {"scale_grad_by_freq", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"sparse", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_507[] = {
+static const dtt_cell cells_530[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {.f = 2.0}, {0}, {0},
 };
-static const dtt_function function_embedding = {"embedding", call_embedding, items_506, items_187, cells_507, 7, 1, 9, 0, 0, NULL};
+static const dtt_function function_embedding = {"embedding", call_embedding, items_529, items_187, cells_530, 7, 1, 9, 0, 0, NULL};
 
 static dt_status call_embedding_bag(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8291,7 +8576,7 @@ static dt_status call_embedding_bag(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_508[] = {
+static const dtt_item items_531[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"offsets", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -8304,10 +8589,10 @@ static const dtt_item items_508[] = {
   {"include_last_offset", NULL, DTT_BOOL, 10, 0, 0, 0, 0, 0},
   {"padding_idx", NULL, DTT_I64, 11, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_509[] = {
+static const dtt_cell cells_532[] = {
   {0}, {0}, {0}, {0}, {0}, {.f = 2.0}, {0}, {.p = (void *)"mean"}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_embedding_bag = {"embedding_bag", call_embedding_bag, items_508, items_187, cells_509, 11, 1, 13, 0, 0, NULL};
+static const dtt_function function_embedding_bag = {"embedding_bag", call_embedding_bag, items_531, items_187, cells_532, 11, 1, 13, 0, 0, NULL};
 
 static dt_status call_optimizer_step(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8316,10 +8601,28 @@ static dt_status call_optimizer_step(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_510[] = {
+static const dtt_item items_533[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_optimizer_step = {"step", call_optimizer_step, items_510, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_optimizer_step = {"step", call_optimizer_step, items_533, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+
+static dt_status call_optimizer_use_master_weights(const dtt_cell *a, dtt_cell *r) {
+  (void)r;
+  dt_status status;
+  status = dt_optimizer_use_master_weights((dt_optimizer *)a[0].p);
+  return status;
+}
+
+static const dtt_function function_optimizer_use_master_weights = {"use_master_weights", call_optimizer_use_master_weights, items_533, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+
+static dt_status call_optimizer_use_stochastic_rounding(const dtt_cell *a, dtt_cell *r) {
+  (void)r;
+  dt_status status;
+  status = dt_optimizer_use_stochastic_rounding((dt_optimizer *)a[0].p);
+  return status;
+}
+
+static const dtt_function function_optimizer_use_stochastic_rounding = {"use_stochastic_rounding", call_optimizer_use_stochastic_rounding, items_533, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_optimizer_zero_grad(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8328,11 +8631,11 @@ static dt_status call_optimizer_zero_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_511[] = {
+static const dtt_item items_534[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"set_to_none", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_optimizer_zero_grad = {"zero_grad", call_optimizer_zero_grad, items_511, NULL, cells_322, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_optimizer_zero_grad = {"zero_grad", call_optimizer_zero_grad, items_534, NULL, cells_322, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_optimizer_add_param_group(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8342,11 +8645,11 @@ static dt_status call_optimizer_add_param_group(const dtt_cell *a, dtt_cell *r) 
   return status;
 }
 
-static const dtt_item items_512[] = {
+static const dtt_item items_535[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"params", NULL, DTT_TENSOR, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_optimizer_add_param_group = {"add_param_group", call_optimizer_add_param_group, items_512, NULL, cells_59, 2, 0, 3, 0, 0, NULL};
+static const dtt_function function_optimizer_add_param_group = {"add_param_group", call_optimizer_add_param_group, items_535, NULL, cells_59, 2, 0, 3, 0, 0, NULL};
 
 static dt_status call_optimizer_group_count(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -8356,7 +8659,7 @@ static dt_status call_optimizer_group_count(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_optimizer_group_count = {"group_count", call_optimizer_group_count, items_510, items_267, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_optimizer_group_count = {"group_count", call_optimizer_group_count, items_533, items_267, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_optimizer_get(const dtt_cell *a, dtt_cell *r) {
   double r_out = 0;
@@ -8366,12 +8669,12 @@ static dt_status call_optimizer_get(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_513[] = {
+static const dtt_item items_536[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"name", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"group", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_optimizer_get = {"get", call_optimizer_get, items_513, items_312, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_optimizer_get = {"get", call_optimizer_get, items_536, items_312, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_optimizer_set(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8381,13 +8684,13 @@ static dt_status call_optimizer_set(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_514[] = {
+static const dtt_item items_537[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"name", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_F64, 2, 0, 0, 0, 1, 0},
   {"group", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_optimizer_set = {"set", call_optimizer_set, items_514, NULL, cells_125, 4, 0, 4, 0, 0, NULL};
+static const dtt_function function_optimizer_set = {"set", call_optimizer_set, items_537, NULL, cells_125, 4, 0, 4, 0, 0, NULL};
 
 static dt_status call_optimizer_state_dict(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -8399,7 +8702,7 @@ static dt_status call_optimizer_state_dict(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_optimizer_state_dict = {"state_dict", call_optimizer_state_dict, items_510, items_275, cells_45, 1, 2, 1, 0, 0, NULL};
+static const dtt_function function_optimizer_state_dict = {"state_dict", call_optimizer_state_dict, items_533, items_275, cells_45, 1, 2, 1, 0, 0, NULL};
 
 static dt_status call_optimizer_load_state_dict(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8410,12 +8713,12 @@ static dt_status call_optimizer_load_state_dict(const dtt_cell *a, dtt_cell *r) 
   return status;
 }
 
-static const dtt_item items_515[] = {
+static const dtt_item items_538[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"names", NULL, DTT_STR, 1, 1, 0, 0, 1, 0},
   {"tensors", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_optimizer_load_state_dict = {"load_state_dict", call_optimizer_load_state_dict, items_515, NULL, cells_259, 3, 0, 5, 0, 0, NULL};
+static const dtt_function function_optimizer_load_state_dict = {"load_state_dict", call_optimizer_load_state_dict, items_538, NULL, cells_259, 3, 0, 5, 0, 0, NULL};
 
 static dt_status call_lr_scheduler_step(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8424,10 +8727,10 @@ static dt_status call_lr_scheduler_step(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_516[] = {
+static const dtt_item items_539[] = {
   {"self", &dtt_handle_lr_scheduler, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_lr_scheduler_step = {"step", call_lr_scheduler_step, items_516, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_lr_scheduler_step = {"step", call_lr_scheduler_step, items_539, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_lr_scheduler_last_epoch(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -8437,7 +8740,7 @@ static dt_status call_lr_scheduler_last_epoch(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lr_scheduler_last_epoch = {"last_epoch", call_lr_scheduler_last_epoch, items_516, items_267, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_lr_scheduler_last_epoch = {"last_epoch", call_lr_scheduler_last_epoch, items_539, items_267, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_lr_scheduler_get_last_lr(const dtt_cell *a, dtt_cell *r) {
   dt_status status;
@@ -8446,7 +8749,7 @@ static dt_status call_lr_scheduler_get_last_lr(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lr_scheduler_get_last_lr = {"get_last_lr", call_lr_scheduler_get_last_lr, items_516, items_255, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_lr_scheduler_get_last_lr = {"get_last_lr", call_lr_scheduler_get_last_lr, items_539, items_255, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_clip_grad_norm_(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8458,16 +8761,16 @@ static dt_status call_clip_grad_norm_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_517[] = {
+static const dtt_item items_540[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"max_norm", NULL, DTT_F64, 2, 0, 0, 0, 1, 0},
   {"norm_type", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
   {"error_if_nonfinite", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_518[] = {
+static const dtt_cell cells_541[] = {
   {0}, {0}, {0}, {.f = 2.0}, {0},
 };
-static const dtt_function function_clip_grad_norm_ = {"clip_grad_norm_", call_clip_grad_norm_, items_517, items_187, cells_518, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_clip_grad_norm_ = {"clip_grad_norm_", call_clip_grad_norm_, items_540, items_187, cells_541, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_optimizer_check_not_capturing(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -8490,7 +8793,7 @@ static dt_status call_optimizer_update(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_519[] = {
+static const dtt_item items_542[] = {
   {"optimizer", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"params", NULL, DTT_TENSOR, 1, 1, 0, 0, 1, 0},
   {"grads", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
@@ -8499,10 +8802,36 @@ static const dtt_item items_519[] = {
   {"settings", NULL, DTT_F64, 11, 1, 0, 0, 1, 0},
   {"first", NULL, DTT_BOOL, 13, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_520[] = {
+static const dtt_cell cells_543[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_optimizer_update = {"optimizer_update", call_optimizer_update, items_519, NULL, cells_520, 7, 0, 14, 0, 0, NULL};
+static const dtt_function function_optimizer_update = {"optimizer_update", call_optimizer_update, items_542, NULL, cells_543, 7, 0, 14, 0, 0, NULL};
+
+static dt_status call_optimizer_update_unless(const dtt_cell *a, dtt_cell *r) {
+  (void)r;
+  dt_status status;
+  status = dt_optimizer_update_unless(
+    (const char *)a[0].p, (dt_tensor *const *)a[1].p, (int64_t)a[2].i, (dt_tensor *const *)a[3].p,
+    (int64_t)a[4].i, (dt_tensor *const *)a[5].p, (int64_t)a[6].i, (dt_tensor *)a[7].p,
+    (dt_scalar_kind)a[8].i, (int64_t)a[9].i, (double)a[10].f, (const double *)a[11].p,
+    (int64_t)a[12].i, (int32_t)a[13].i, (dt_tensor *)a[14].p);
+  return status;
+}
+
+static const dtt_item items_544[] = {
+  {"optimizer", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
+  {"params", NULL, DTT_TENSOR, 1, 1, 0, 0, 1, 0},
+  {"grads", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
+  {"states", NULL, DTT_TENSOR, 5, 1, 0, 1, 1, 0},
+  {"lr", NULL, DTT_OPERAND, 7, 0, 0, 0, 1, 0},
+  {"settings", NULL, DTT_F64, 11, 1, 0, 0, 1, 0},
+  {"first", NULL, DTT_BOOL, 13, 0, 0, 0, 1, 0},
+  {"found_inf", NULL, DTT_TENSOR, 14, 0, 0, 0, 1, 0},
+};
+static const dtt_cell cells_545[] = {
+  {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0},
+};
+static const dtt_function function_optimizer_update_unless = {"optimizer_update_unless", call_optimizer_update_unless, items_544, NULL, cells_545, 8, 0, 15, 0, 0, NULL};
 
 static dt_status call_neg(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8893,14 +9222,14 @@ static dt_status call_leaky_relu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_521[] = {
+static const dtt_item items_546[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"negative_slope", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_522[] = {
+static const dtt_cell cells_547[] = {
   {0}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 0.01},
 };
-static const dtt_function function_leaky_relu = {"leaky_relu", call_leaky_relu, items_521, items_187, cells_522, 2, 1, 4, 0, 0, NULL};
+static const dtt_function function_leaky_relu = {"leaky_relu", call_leaky_relu, items_546, items_187, cells_547, 2, 1, 4, 0, 0, NULL};
 
 static dt_status call_leaky_relu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8910,7 +9239,7 @@ static dt_status call_leaky_relu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_leaky_relu_ = {"leaky_relu_", call_leaky_relu_, items_521, NULL, cells_522, 2, 0, 4, 1, 0, NULL};
+static const dtt_function function_leaky_relu_ = {"leaky_relu_", call_leaky_relu_, items_546, NULL, cells_547, 2, 0, 4, 1, 0, NULL};
 
 static dt_status call_elu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8921,14 +9250,14 @@ static dt_status call_elu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_523[] = {
+static const dtt_item items_548[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"alpha", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_524[] = {
+static const dtt_cell cells_549[] = {
   {0}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 1.0},
 };
-static const dtt_function function_elu = {"elu", call_elu, items_523, items_187, cells_524, 2, 1, 4, 0, 0, NULL};
+static const dtt_function function_elu = {"elu", call_elu, items_548, items_187, cells_549, 2, 1, 4, 0, 0, NULL};
 
 static dt_status call_elu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8937,7 +9266,7 @@ static dt_status call_elu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_elu_ = {"elu_", call_elu_, items_523, NULL, cells_524, 2, 0, 4, 1, 0, NULL};
+static const dtt_function function_elu_ = {"elu_", call_elu_, items_548, NULL, cells_549, 2, 0, 4, 1, 0, NULL};
 
 static dt_status call_softplus(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8949,15 +9278,15 @@ static dt_status call_softplus(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_525[] = {
+static const dtt_item items_550[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"beta", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
   {"threshold", NULL, DTT_SCALAR, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_526[] = {
+static const dtt_cell cells_551[] = {
   {0}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 1.0}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 20.0},
 };
-static const dtt_function function_softplus = {"softplus", call_softplus, items_525, items_187, cells_526, 3, 1, 7, 0, 0, NULL};
+static const dtt_function function_softplus = {"softplus", call_softplus, items_550, items_187, cells_551, 3, 1, 7, 0, 0, NULL};
 
 static dt_status call_logsigmoid(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8996,14 +9325,14 @@ static dt_status call_gelu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_527[] = {
+static const dtt_item items_552[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"approximate", &enum_approximate, DTT_ENUM, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_528[] = {
+static const dtt_cell cells_553[] = {
   {0}, {DT_APPROXIMATE_NONE},
 };
-static const dtt_function function_gelu = {"gelu", call_gelu, items_527, items_187, cells_528, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_gelu = {"gelu", call_gelu, items_552, items_187, cells_553, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_clamp_min(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9015,11 +9344,11 @@ static dt_status call_clamp_min(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_529[] = {
+static const dtt_item items_554[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"min", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_clamp_min = {"clamp_min", call_clamp_min, items_529, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_clamp_min = {"clamp_min", call_clamp_min, items_554, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_clamp_min_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9030,7 +9359,7 @@ static dt_status call_clamp_min_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_clamp_min_ = {"clamp_min_", call_clamp_min_, items_529, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_clamp_min_ = {"clamp_min_", call_clamp_min_, items_554, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_clamp_max(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9042,11 +9371,11 @@ static dt_status call_clamp_max(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_530[] = {
+static const dtt_item items_555[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"max", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_clamp_max = {"clamp_max", call_clamp_max, items_530, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_clamp_max = {"clamp_max", call_clamp_max, items_555, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_clamp_max_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9057,7 +9386,7 @@ static dt_status call_clamp_max_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_clamp_max_ = {"clamp_max_", call_clamp_max_, items_530, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_clamp_max_ = {"clamp_max_", call_clamp_max_, items_555, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_clamp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9070,12 +9399,12 @@ static dt_status call_clamp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_531[] = {
+static const dtt_item items_556[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"min", NULL, DTT_OPERAND, 1, 0, 1, 0, 0, 0},
   {"max", NULL, DTT_OPERAND, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_clamp = {"clamp", call_clamp, items_531, items_187, cells_101, 3, 1, 9, 0, 0, NULL};
+static const dtt_function function_clamp = {"clamp", call_clamp, items_556, items_187, cells_101, 3, 1, 9, 0, 0, NULL};
 
 static dt_status call_clamp_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9086,7 +9415,7 @@ static dt_status call_clamp_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_clamp_ = {"clamp_", call_clamp_, items_531, NULL, cells_101, 3, 0, 9, 1, 0, NULL};
+static const dtt_function function_clamp_ = {"clamp_", call_clamp_, items_556, NULL, cells_101, 3, 0, 9, 1, 0, NULL};
 
 static dt_status call_add(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9098,15 +9427,15 @@ static dt_status call_add(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_532[] = {
+static const dtt_item items_557[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"alpha", NULL, DTT_SCALAR, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_533[] = {
+static const dtt_cell cells_558[] = {
   {0}, {0}, {0}, {0}, {0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0},
 };
-static const dtt_function function_add = {"add", call_add, items_532, items_187, cells_533, 3, 1, 8, 0, 0, NULL};
+static const dtt_function function_add = {"add", call_add, items_557, items_187, cells_558, 3, 1, 8, 0, 0, NULL};
 
 static dt_status call_add_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9117,7 +9446,7 @@ static dt_status call_add_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_add_ = {"add_", call_add_, items_532, NULL, cells_533, 3, 0, 8, 1, 0, NULL};
+static const dtt_function function_add_ = {"add_", call_add_, items_557, NULL, cells_558, 3, 0, 8, 1, 0, NULL};
 
 static dt_status call_sub(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9129,7 +9458,7 @@ static dt_status call_sub(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sub = {"sub", call_sub, items_532, items_187, cells_533, 3, 1, 8, 0, 0, NULL};
+static const dtt_function function_sub = {"sub", call_sub, items_557, items_187, cells_558, 3, 1, 8, 0, 0, NULL};
 
 static dt_status call_sub_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9140,7 +9469,7 @@ static dt_status call_sub_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sub_ = {"sub_", call_sub_, items_532, NULL, cells_533, 3, 0, 8, 1, 0, NULL};
+static const dtt_function function_sub_ = {"sub_", call_sub_, items_557, NULL, cells_558, 3, 0, 8, 1, 0, NULL};
 
 static dt_status call_rsub(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9152,7 +9481,7 @@ static dt_status call_rsub(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rsub = {"rsub", call_rsub, items_532, items_187, cells_533, 3, 1, 8, 0, 0, NULL};
+static const dtt_function function_rsub = {"rsub", call_rsub, items_557, items_187, cells_558, 3, 1, 8, 0, 0, NULL};
 
 static dt_status call_mul(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9164,11 +9493,11 @@ static dt_status call_mul(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_534[] = {
+static const dtt_item items_559[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_mul = {"mul", call_mul, items_534, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_mul = {"mul", call_mul, items_559, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_mul_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9179,7 +9508,7 @@ static dt_status call_mul_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_mul_ = {"mul_", call_mul_, items_534, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_mul_ = {"mul_", call_mul_, items_559, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_true_divide(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9191,7 +9520,7 @@ static dt_status call_true_divide(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_true_divide = {"true_divide", call_true_divide, items_534, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_true_divide = {"true_divide", call_true_divide, items_559, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_true_divide_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9202,7 +9531,7 @@ static dt_status call_true_divide_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_true_divide_ = {"true_divide_", call_true_divide_, items_534, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_true_divide_ = {"true_divide_", call_true_divide_, items_559, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_div(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9214,12 +9543,12 @@ static dt_status call_div(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_535[] = {
+static const dtt_item items_560[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"rounding_mode", &enum_rounding_mode, DTT_ENUM, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_div = {"div", call_div, items_535, items_187, cells_105, 3, 1, 6, 0, 0, NULL};
+static const dtt_function function_div = {"div", call_div, items_560, items_187, cells_105, 3, 1, 6, 0, 0, NULL};
 
 static dt_status call_div_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9230,7 +9559,7 @@ static dt_status call_div_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_div_ = {"div_", call_div_, items_535, NULL, cells_105, 3, 0, 6, 1, 0, NULL};
+static const dtt_function function_div_ = {"div_", call_div_, items_560, NULL, cells_105, 3, 0, 6, 1, 0, NULL};
 
 static dt_status call_floor_divide(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9242,7 +9571,7 @@ static dt_status call_floor_divide(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_floor_divide = {"floor_divide", call_floor_divide, items_534, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_floor_divide = {"floor_divide", call_floor_divide, items_559, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_floor_divide_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9253,7 +9582,7 @@ static dt_status call_floor_divide_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_floor_divide_ = {"floor_divide_", call_floor_divide_, items_534, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_floor_divide_ = {"floor_divide_", call_floor_divide_, items_559, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_remainder(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9265,7 +9594,7 @@ static dt_status call_remainder(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_remainder = {"remainder", call_remainder, items_534, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_remainder = {"remainder", call_remainder, items_559, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_remainder_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9276,7 +9605,7 @@ static dt_status call_remainder_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_remainder_ = {"remainder_", call_remainder_, items_534, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_remainder_ = {"remainder_", call_remainder_, items_559, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_pow(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9288,11 +9617,11 @@ static dt_status call_pow(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_536[] = {
+static const dtt_item items_561[] = {
   {"input", NULL, DTT_OPERAND, 0, 0, 0, 0, 1, 0},
   {"exponent", NULL, DTT_OPERAND, 4, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_pow = {"pow", call_pow, items_536, items_187, cells_139, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_pow = {"pow", call_pow, items_561, items_187, cells_139, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_pow_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9303,11 +9632,11 @@ static dt_status call_pow_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_537[] = {
+static const dtt_item items_562[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"exponent", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_pow_ = {"pow_", call_pow_, items_537, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_pow_ = {"pow_", call_pow_, items_562, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_maximum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9317,7 +9646,7 @@ static dt_status call_maximum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_maximum = {"maximum", call_maximum, items_392, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_maximum = {"maximum", call_maximum, items_415, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_minimum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9327,7 +9656,7 @@ static dt_status call_minimum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_minimum = {"minimum", call_minimum, items_392, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_minimum = {"minimum", call_minimum, items_415, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_hardtanh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9337,15 +9666,15 @@ static dt_status call_hardtanh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_538[] = {
+static const dtt_item items_563[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"min_val", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"max_val", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_539[] = {
+static const dtt_cell cells_564[] = {
   {0}, {.f = -1.0}, {.f = 1.0},
 };
-static const dtt_function function_hardtanh = {"hardtanh", call_hardtanh, items_538, items_187, cells_539, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_hardtanh = {"hardtanh", call_hardtanh, items_563, items_187, cells_564, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_hardtanh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9354,7 +9683,7 @@ static dt_status call_hardtanh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hardtanh_ = {"hardtanh_", call_hardtanh_, items_538, NULL, cells_539, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_hardtanh_ = {"hardtanh_", call_hardtanh_, items_563, NULL, cells_564, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_relu6(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9422,14 +9751,14 @@ static dt_status call_hardshrink(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_540[] = {
+static const dtt_item items_565[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"lambd", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_541[] = {
+static const dtt_cell cells_566[] = {
   {0}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 0.5},
 };
-static const dtt_function function_hardshrink = {"hardshrink", call_hardshrink, items_540, items_187, cells_541, 2, 1, 4, 0, 0, NULL};
+static const dtt_function function_hardshrink = {"hardshrink", call_hardshrink, items_565, items_187, cells_566, 2, 1, 4, 0, 0, NULL};
 
 static dt_status call_softshrink(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9439,14 +9768,14 @@ static dt_status call_softshrink(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_542[] = {
+static const dtt_item items_567[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"lambd", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_543[] = {
+static const dtt_cell cells_568[] = {
   {0}, {.f = 0.5},
 };
-static const dtt_function function_softshrink = {"softshrink", call_softshrink, items_542, items_187, cells_543, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_softshrink = {"softshrink", call_softshrink, items_567, items_187, cells_568, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tanhshrink(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9468,12 +9797,12 @@ static dt_status call_threshold(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_544[] = {
+static const dtt_item items_569[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"threshold", NULL, DTT_SCALAR, 1, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_SCALAR, 4, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_threshold = {"threshold", call_threshold, items_544, items_187, cells_201, 3, 1, 7, 0, 0, NULL};
+static const dtt_function function_threshold = {"threshold", call_threshold, items_569, items_187, cells_201, 3, 1, 7, 0, 0, NULL};
 
 static dt_status call_threshold_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9484,7 +9813,7 @@ static dt_status call_threshold_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_threshold_ = {"threshold_", call_threshold_, items_544, NULL, cells_201, 3, 0, 7, 1, 0, NULL};
+static const dtt_function function_threshold_ = {"threshold_", call_threshold_, items_569, NULL, cells_201, 3, 0, 7, 1, 0, NULL};
 
 static dt_status call_softsign(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9523,14 +9852,14 @@ static dt_status call_celu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_545[] = {
+static const dtt_item items_570[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"alpha", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_546[] = {
+static const dtt_cell cells_571[] = {
   {0}, {.f = 1.0},
 };
-static const dtt_function function_celu = {"celu", call_celu, items_545, items_187, cells_546, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_celu = {"celu", call_celu, items_570, items_187, cells_571, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_celu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9539,7 +9868,7 @@ static dt_status call_celu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_celu_ = {"celu_", call_celu_, items_545, NULL, cells_546, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_celu_ = {"celu_", call_celu_, items_570, NULL, cells_571, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_mish(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9568,11 +9897,11 @@ static dt_status call_glu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_547[] = {
+static const dtt_item items_572[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_glu = {"glu", call_glu, items_547, items_187, cells_388, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_glu = {"glu", call_glu, items_572, items_187, cells_411, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_prelu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9582,11 +9911,11 @@ static dt_status call_prelu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_548[] = {
+static const dtt_item items_573[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_prelu = {"prelu", call_prelu, items_548, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_prelu = {"prelu", call_prelu, items_573, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_softmin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9596,7 +9925,7 @@ static dt_status call_softmin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_softmin = {"softmin", call_softmin, items_498, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_softmin = {"softmin", call_softmin, items_521, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_eq(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9608,7 +9937,7 @@ static dt_status call_eq(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_eq = {"eq", call_eq, items_534, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_eq = {"eq", call_eq, items_559, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_eq_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9619,7 +9948,7 @@ static dt_status call_eq_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_eq_ = {"eq_", call_eq_, items_534, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_eq_ = {"eq_", call_eq_, items_559, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_ne(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9631,7 +9960,7 @@ static dt_status call_ne(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ne = {"ne", call_ne, items_534, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_ne = {"ne", call_ne, items_559, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_ne_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9642,7 +9971,7 @@ static dt_status call_ne_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ne_ = {"ne_", call_ne_, items_534, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_ne_ = {"ne_", call_ne_, items_559, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_lt(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9654,7 +9983,7 @@ static dt_status call_lt(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lt = {"lt", call_lt, items_534, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_lt = {"lt", call_lt, items_559, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_lt_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9665,7 +9994,7 @@ static dt_status call_lt_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lt_ = {"lt_", call_lt_, items_534, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_lt_ = {"lt_", call_lt_, items_559, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_le(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9677,7 +10006,7 @@ static dt_status call_le(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_le = {"le", call_le, items_534, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_le = {"le", call_le, items_559, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_le_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9688,7 +10017,7 @@ static dt_status call_le_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_le_ = {"le_", call_le_, items_534, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_le_ = {"le_", call_le_, items_559, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_gt(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9700,7 +10029,7 @@ static dt_status call_gt(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_gt = {"gt", call_gt, items_534, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_gt = {"gt", call_gt, items_559, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_gt_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9711,7 +10040,7 @@ static dt_status call_gt_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_gt_ = {"gt_", call_gt_, items_534, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_gt_ = {"gt_", call_gt_, items_559, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_ge(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9723,7 +10052,7 @@ static dt_status call_ge(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ge = {"ge", call_ge, items_534, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_ge = {"ge", call_ge, items_559, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_ge_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9734,7 +10063,7 @@ static dt_status call_ge_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ge_ = {"ge_", call_ge_, items_534, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_ge_ = {"ge_", call_ge_, items_559, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_isnan(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9793,7 +10122,7 @@ static dt_status call_logical_and(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_and = {"logical_and", call_logical_and, items_392, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_logical_and = {"logical_and", call_logical_and, items_415, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_logical_and_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9802,7 +10131,7 @@ static dt_status call_logical_and_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_and_ = {"logical_and_", call_logical_and_, items_392, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_logical_and_ = {"logical_and_", call_logical_and_, items_415, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_logical_or(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9812,7 +10141,7 @@ static dt_status call_logical_or(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_or = {"logical_or", call_logical_or, items_392, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_logical_or = {"logical_or", call_logical_or, items_415, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_logical_or_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9821,7 +10150,7 @@ static dt_status call_logical_or_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_or_ = {"logical_or_", call_logical_or_, items_392, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_logical_or_ = {"logical_or_", call_logical_or_, items_415, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_logical_xor(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9831,7 +10160,7 @@ static dt_status call_logical_xor(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_xor = {"logical_xor", call_logical_xor, items_392, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_logical_xor = {"logical_xor", call_logical_xor, items_415, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_logical_xor_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9840,7 +10169,7 @@ static dt_status call_logical_xor_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_xor_ = {"logical_xor_", call_logical_xor_, items_392, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_logical_xor_ = {"logical_xor_", call_logical_xor_, items_415, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_bitwise_and(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9852,7 +10181,7 @@ static dt_status call_bitwise_and(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_and = {"bitwise_and", call_bitwise_and, items_534, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_bitwise_and = {"bitwise_and", call_bitwise_and, items_559, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_bitwise_and_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9863,7 +10192,7 @@ static dt_status call_bitwise_and_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_and_ = {"bitwise_and_", call_bitwise_and_, items_534, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_bitwise_and_ = {"bitwise_and_", call_bitwise_and_, items_559, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_bitwise_or(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9875,7 +10204,7 @@ static dt_status call_bitwise_or(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_or = {"bitwise_or", call_bitwise_or, items_534, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_bitwise_or = {"bitwise_or", call_bitwise_or, items_559, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_bitwise_or_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9886,7 +10215,7 @@ static dt_status call_bitwise_or_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_or_ = {"bitwise_or_", call_bitwise_or_, items_534, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_bitwise_or_ = {"bitwise_or_", call_bitwise_or_, items_559, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_bitwise_xor(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9898,7 +10227,7 @@ static dt_status call_bitwise_xor(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_xor = {"bitwise_xor", call_bitwise_xor, items_534, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_bitwise_xor = {"bitwise_xor", call_bitwise_xor, items_559, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_bitwise_xor_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9909,7 +10238,7 @@ static dt_status call_bitwise_xor_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_xor_ = {"bitwise_xor_", call_bitwise_xor_, items_534, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_bitwise_xor_ = {"bitwise_xor_", call_bitwise_xor_, items_559, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_bitwise_left_shift(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9921,7 +10250,7 @@ static dt_status call_bitwise_left_shift(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_left_shift = {"bitwise_left_shift", call_bitwise_left_shift, items_534, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_bitwise_left_shift = {"bitwise_left_shift", call_bitwise_left_shift, items_559, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_bitwise_left_shift_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9932,7 +10261,7 @@ static dt_status call_bitwise_left_shift_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_left_shift_ = {"bitwise_left_shift_", call_bitwise_left_shift_, items_534, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_bitwise_left_shift_ = {"bitwise_left_shift_", call_bitwise_left_shift_, items_559, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_bitwise_right_shift(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9944,7 +10273,7 @@ static dt_status call_bitwise_right_shift(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_right_shift = {"bitwise_right_shift", call_bitwise_right_shift, items_534, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_bitwise_right_shift = {"bitwise_right_shift", call_bitwise_right_shift, items_559, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_bitwise_right_shift_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9955,7 +10284,7 @@ static dt_status call_bitwise_right_shift_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_right_shift_ = {"bitwise_right_shift_", call_bitwise_right_shift_, items_534, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_bitwise_right_shift_ = {"bitwise_right_shift_", call_bitwise_right_shift_, items_559, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_bitwise_not(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9978,12 +10307,12 @@ static dt_status call_where(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_549[] = {
+static const dtt_item items_574[] = {
   {"condition", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"input", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_OPERAND, 5, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_where = {"where", call_where, items_549, items_187, cells_101, 3, 1, 9, 0, 0, NULL};
+static const dtt_function function_where = {"where", call_where, items_574, items_187, cells_101, 3, 1, 9, 0, 0, NULL};
 
 static dt_status call_masked_fill(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9995,12 +10324,12 @@ static dt_status call_masked_fill(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_550[] = {
+static const dtt_item items_575[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mask", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_OPERAND, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_masked_fill = {"masked_fill", call_masked_fill, items_550, items_187, cells_105, 3, 1, 6, 0, 0, NULL};
+static const dtt_function function_masked_fill = {"masked_fill", call_masked_fill, items_575, items_187, cells_105, 3, 1, 6, 0, 0, NULL};
 
 static dt_status call_masked_fill_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10011,7 +10340,7 @@ static dt_status call_masked_fill_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_masked_fill_ = {"masked_fill_", call_masked_fill_, items_550, NULL, cells_105, 3, 0, 6, 1, 0, NULL};
+static const dtt_function function_masked_fill_ = {"masked_fill_", call_masked_fill_, items_575, NULL, cells_105, 3, 0, 6, 1, 0, NULL};
 
 static dt_status call_tan(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10192,7 +10521,7 @@ static dt_status call_atan2(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_atan2 = {"atan2", call_atan2, items_392, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_atan2 = {"atan2", call_atan2, items_415, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_atan2_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10201,7 +10530,7 @@ static dt_status call_atan2_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_atan2_ = {"atan2_", call_atan2_, items_392, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_atan2_ = {"atan2_", call_atan2_, items_415, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_hypot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10211,7 +10540,7 @@ static dt_status call_hypot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hypot = {"hypot", call_hypot, items_392, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_hypot = {"hypot", call_hypot, items_415, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_hypot_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10220,7 +10549,7 @@ static dt_status call_hypot_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hypot_ = {"hypot_", call_hypot_, items_392, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_hypot_ = {"hypot_", call_hypot_, items_415, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_sinc(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10364,11 +10693,11 @@ static dt_status call_logit(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_551[] = {
+static const dtt_item items_576[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"eps", NULL, DTT_F64, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_logit = {"logit", call_logit, items_551, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_logit = {"logit", call_logit, items_576, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_logit_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10378,7 +10707,7 @@ static dt_status call_logit_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logit_ = {"logit_", call_logit_, items_551, NULL, cells_59, 2, 0, 3, 1, 0, NULL};
+static const dtt_function function_logit_ = {"logit_", call_logit_, items_576, NULL, cells_59, 2, 0, 3, 1, 0, NULL};
 
 static dt_status call_xlogy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10390,11 +10719,11 @@ static dt_status call_xlogy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_552[] = {
+static const dtt_item items_577[] = {
   {"input", NULL, DTT_OPERAND, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_OPERAND, 4, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_xlogy = {"xlogy", call_xlogy, items_552, items_187, cells_139, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_xlogy = {"xlogy", call_xlogy, items_577, items_187, cells_139, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_xlogy_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10405,7 +10734,7 @@ static dt_status call_xlogy_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_xlogy_ = {"xlogy_", call_xlogy_, items_534, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_xlogy_ = {"xlogy_", call_xlogy_, items_559, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_logaddexp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10415,7 +10744,7 @@ static dt_status call_logaddexp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logaddexp = {"logaddexp", call_logaddexp, items_392, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_logaddexp = {"logaddexp", call_logaddexp, items_415, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_logaddexp2(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10425,7 +10754,7 @@ static dt_status call_logaddexp2(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logaddexp2 = {"logaddexp2", call_logaddexp2, items_392, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_logaddexp2 = {"logaddexp2", call_logaddexp2, items_415, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_float_power(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10437,7 +10766,7 @@ static dt_status call_float_power(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_float_power = {"float_power", call_float_power, items_536, items_187, cells_139, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_float_power = {"float_power", call_float_power, items_561, items_187, cells_139, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_float_power_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10448,7 +10777,7 @@ static dt_status call_float_power_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_float_power_ = {"float_power_", call_float_power_, items_537, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_float_power_ = {"float_power_", call_float_power_, items_562, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_ldexp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10458,7 +10787,7 @@ static dt_status call_ldexp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ldexp = {"ldexp", call_ldexp, items_392, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_ldexp = {"ldexp", call_ldexp, items_415, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_ldexp_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10467,7 +10796,7 @@ static dt_status call_ldexp_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ldexp_ = {"ldexp_", call_ldexp_, items_392, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_ldexp_ = {"ldexp_", call_ldexp_, items_415, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_frac(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10518,7 +10847,7 @@ static dt_status call_copysign(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_copysign = {"copysign", call_copysign, items_534, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_copysign = {"copysign", call_copysign, items_559, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_copysign_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10529,7 +10858,7 @@ static dt_status call_copysign_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_copysign_ = {"copysign_", call_copysign_, items_534, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_copysign_ = {"copysign_", call_copysign_, items_559, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_fmod(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10541,7 +10870,7 @@ static dt_status call_fmod(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_fmod = {"fmod", call_fmod, items_534, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_fmod = {"fmod", call_fmod, items_559, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_fmod_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10552,7 +10881,7 @@ static dt_status call_fmod_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_fmod_ = {"fmod_", call_fmod_, items_534, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_fmod_ = {"fmod_", call_fmod_, items_559, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_gcd(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10562,7 +10891,7 @@ static dt_status call_gcd(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_gcd = {"gcd", call_gcd, items_392, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_gcd = {"gcd", call_gcd, items_415, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_gcd_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10571,7 +10900,7 @@ static dt_status call_gcd_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_gcd_ = {"gcd_", call_gcd_, items_392, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_gcd_ = {"gcd_", call_gcd_, items_415, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_lcm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10581,7 +10910,7 @@ static dt_status call_lcm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lcm = {"lcm", call_lcm, items_392, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_lcm = {"lcm", call_lcm, items_415, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_lcm_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10590,7 +10919,7 @@ static dt_status call_lcm_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lcm_ = {"lcm_", call_lcm_, items_392, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_lcm_ = {"lcm_", call_lcm_, items_415, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_heaviside(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10600,11 +10929,11 @@ static dt_status call_heaviside(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_553[] = {
+static const dtt_item items_578[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"values", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_heaviside = {"heaviside", call_heaviside, items_553, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_heaviside = {"heaviside", call_heaviside, items_578, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_heaviside_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10613,7 +10942,7 @@ static dt_status call_heaviside_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_heaviside_ = {"heaviside_", call_heaviside_, items_553, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_heaviside_ = {"heaviside_", call_heaviside_, items_578, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_fmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10623,7 +10952,7 @@ static dt_status call_fmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_fmax = {"fmax", call_fmax, items_392, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_fmax = {"fmax", call_fmax, items_415, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_fmin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10633,7 +10962,7 @@ static dt_status call_fmin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_fmin = {"fmin", call_fmin, items_392, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_fmin = {"fmin", call_fmin, items_415, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nan_to_num(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10648,13 +10977,13 @@ static dt_status call_nan_to_num(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_554[] = {
+static const dtt_item items_579[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"nan", NULL, DTT_F64, 1, 0, 1, 0, 0, 0},
   {"posinf", NULL, DTT_F64, 3, 0, 1, 0, 0, 0},
   {"neginf", NULL, DTT_F64, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_nan_to_num = {"nan_to_num", call_nan_to_num, items_554, items_187, cells_201, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_nan_to_num = {"nan_to_num", call_nan_to_num, items_579, items_187, cells_201, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_nan_to_num_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10668,7 +10997,7 @@ static dt_status call_nan_to_num_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nan_to_num_ = {"nan_to_num_", call_nan_to_num_, items_554, NULL, cells_201, 4, 0, 7, 1, 0, NULL};
+static const dtt_function function_nan_to_num_ = {"nan_to_num_", call_nan_to_num_, items_579, NULL, cells_201, 4, 0, 7, 1, 0, NULL};
 
 static dt_status call_isposinf(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10710,12 +11039,12 @@ static dt_status call_lerp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_555[] = {
+static const dtt_item items_580[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"end", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_OPERAND, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_lerp = {"lerp", call_lerp, items_555, items_187, cells_105, 3, 1, 6, 0, 0, NULL};
+static const dtt_function function_lerp = {"lerp", call_lerp, items_580, items_187, cells_105, 3, 1, 6, 0, 0, NULL};
 
 static dt_status call_lerp_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10726,7 +11055,7 @@ static dt_status call_lerp_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lerp_ = {"lerp_", call_lerp_, items_555, NULL, cells_105, 3, 0, 6, 1, 0, NULL};
+static const dtt_function function_lerp_ = {"lerp_", call_lerp_, items_580, NULL, cells_105, 3, 0, 6, 1, 0, NULL};
 
 static dt_status call_addcmul(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10738,16 +11067,16 @@ static dt_status call_addcmul(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_556[] = {
+static const dtt_item items_581[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"tensor1", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"tensor2", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_SCALAR, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_557[] = {
+static const dtt_cell cells_582[] = {
   {0}, {0}, {0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0},
 };
-static const dtt_function function_addcmul = {"addcmul", call_addcmul, items_556, items_187, cells_557, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_addcmul = {"addcmul", call_addcmul, items_581, items_187, cells_582, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_addcmul_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10758,7 +11087,7 @@ static dt_status call_addcmul_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addcmul_ = {"addcmul_", call_addcmul_, items_556, NULL, cells_557, 4, 0, 6, 1, 0, NULL};
+static const dtt_function function_addcmul_ = {"addcmul_", call_addcmul_, items_581, NULL, cells_582, 4, 0, 6, 1, 0, NULL};
 
 static dt_status call_addcdiv(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10770,7 +11099,7 @@ static dt_status call_addcdiv(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addcdiv = {"addcdiv", call_addcdiv, items_556, items_187, cells_557, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_addcdiv = {"addcdiv", call_addcdiv, items_581, items_187, cells_582, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_addcdiv_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10781,7 +11110,7 @@ static dt_status call_addcdiv_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addcdiv_ = {"addcdiv_", call_addcdiv_, items_556, NULL, cells_557, 4, 0, 6, 1, 0, NULL};
+static const dtt_function function_addcdiv_ = {"addcdiv_", call_addcdiv_, items_581, NULL, cells_582, 4, 0, 6, 1, 0, NULL};
 
 static dt_status call_max_pool1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10794,7 +11123,7 @@ static dt_status call_max_pool1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_558[] = {
+static const dtt_item items_583[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 1},
@@ -10802,10 +11131,10 @@ static const dtt_item items_558[] = {
   {"dilation", NULL, DTT_I64, 7, 1, 0, 0, 0, 1},
   {"ceil_mode", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_559[] = {
+static const dtt_cell cells_584[] = {
   {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_211}, {1}, {.p = (void *)numbers_210}, {1}, {0},
 };
-static const dtt_function function_max_pool1d = {"max_pool1d", call_max_pool1d, items_558, items_187, cells_559, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_max_pool1d = {"max_pool1d", call_max_pool1d, items_583, items_187, cells_584, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_max_pool1d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -10820,11 +11149,11 @@ static dt_status call_max_pool1d_with_indices(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_560[] = {
+static const dtt_item items_585[] = {
   {"values", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"indices", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_max_pool1d_with_indices = {"max_pool1d_with_indices", call_max_pool1d_with_indices, items_558, items_560, cells_559, 6, 2, 10, 0, 0, NULL};
+static const dtt_function function_max_pool1d_with_indices = {"max_pool1d_with_indices", call_max_pool1d_with_indices, items_583, items_585, cells_584, 6, 2, 10, 0, 0, NULL};
 
 static dt_status call_avg_pool1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10837,7 +11166,7 @@ static dt_status call_avg_pool1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_561[] = {
+static const dtt_item items_586[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 1},
@@ -10845,10 +11174,10 @@ static const dtt_item items_561[] = {
   {"ceil_mode", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"count_include_pad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_562[] = {
+static const dtt_cell cells_587[] = {
   {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_211}, {1}, {0}, {1},
 };
-static const dtt_function function_avg_pool1d = {"avg_pool1d", call_avg_pool1d, items_561, items_187, cells_562, 6, 1, 9, 0, 0, NULL};
+static const dtt_function function_avg_pool1d = {"avg_pool1d", call_avg_pool1d, items_586, items_187, cells_587, 6, 1, 9, 0, 0, NULL};
 
 static dt_status call_max_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10861,7 +11190,7 @@ static dt_status call_max_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_563[] = {
+static const dtt_item items_588[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
   {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 2},
@@ -10869,10 +11198,10 @@ static const dtt_item items_563[] = {
   {"dilation", NULL, DTT_I64, 7, 1, 0, 0, 0, 2},
   {"ceil_mode", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_564[] = {
+static const dtt_cell cells_589[] = {
   {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_219}, {2}, {.p = (void *)numbers_218}, {2}, {0},
 };
-static const dtt_function function_max_pool2d = {"max_pool2d", call_max_pool2d, items_563, items_187, cells_564, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_max_pool2d = {"max_pool2d", call_max_pool2d, items_588, items_187, cells_589, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_max_pool2d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -10887,7 +11216,7 @@ static dt_status call_max_pool2d_with_indices(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_max_pool2d_with_indices = {"max_pool2d_with_indices", call_max_pool2d_with_indices, items_563, items_560, cells_564, 6, 2, 10, 0, 0, NULL};
+static const dtt_function function_max_pool2d_with_indices = {"max_pool2d_with_indices", call_max_pool2d_with_indices, items_588, items_585, cells_589, 6, 2, 10, 0, 0, NULL};
 
 static dt_status call_avg_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10901,7 +11230,7 @@ static dt_status call_avg_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_565[] = {
+static const dtt_item items_590[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
   {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 2},
@@ -10910,10 +11239,10 @@ static const dtt_item items_565[] = {
   {"count_include_pad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
   {"divisor_override", NULL, DTT_I64, 9, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_566[] = {
+static const dtt_cell cells_591[] = {
   {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_219}, {2}, {0}, {1}, {0}, {0},
 };
-static const dtt_function function_avg_pool2d = {"avg_pool2d", call_avg_pool2d, items_565, items_187, cells_566, 7, 1, 11, 0, 0, NULL};
+static const dtt_function function_avg_pool2d = {"avg_pool2d", call_avg_pool2d, items_590, items_187, cells_591, 7, 1, 11, 0, 0, NULL};
 
 static dt_status call_max_pool3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10926,7 +11255,7 @@ static dt_status call_max_pool3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_567[] = {
+static const dtt_item items_592[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 3},
   {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 3},
@@ -10934,10 +11263,10 @@ static const dtt_item items_567[] = {
   {"dilation", NULL, DTT_I64, 7, 1, 0, 0, 0, 3},
   {"ceil_mode", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_568[] = {
+static const dtt_cell cells_593[] = {
   {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_227}, {3}, {.p = (void *)numbers_226}, {3}, {0},
 };
-static const dtt_function function_max_pool3d = {"max_pool3d", call_max_pool3d, items_567, items_187, cells_568, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_max_pool3d = {"max_pool3d", call_max_pool3d, items_592, items_187, cells_593, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_max_pool3d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -10952,7 +11281,7 @@ static dt_status call_max_pool3d_with_indices(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_max_pool3d_with_indices = {"max_pool3d_with_indices", call_max_pool3d_with_indices, items_567, items_560, cells_568, 6, 2, 10, 0, 0, NULL};
+static const dtt_function function_max_pool3d_with_indices = {"max_pool3d_with_indices", call_max_pool3d_with_indices, items_592, items_585, cells_593, 6, 2, 10, 0, 0, NULL};
 
 static dt_status call_avg_pool3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10966,7 +11295,7 @@ static dt_status call_avg_pool3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_569[] = {
+static const dtt_item items_594[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 3},
   {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 3},
@@ -10975,10 +11304,10 @@ static const dtt_item items_569[] = {
   {"count_include_pad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
   {"divisor_override", NULL, DTT_I64, 9, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_570[] = {
+static const dtt_cell cells_595[] = {
   {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_227}, {3}, {0}, {1}, {0}, {0},
 };
-static const dtt_function function_avg_pool3d = {"avg_pool3d", call_avg_pool3d, items_569, items_187, cells_570, 7, 1, 11, 0, 0, NULL};
+static const dtt_function function_avg_pool3d = {"avg_pool3d", call_avg_pool3d, items_594, items_187, cells_595, 7, 1, 11, 0, 0, NULL};
 
 static dt_status call_adaptive_avg_pool1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10989,11 +11318,11 @@ static dt_status call_adaptive_avg_pool1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_571[] = {
+static const dtt_item items_596[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"output_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
 };
-static const dtt_function function_adaptive_avg_pool1d = {"adaptive_avg_pool1d", call_adaptive_avg_pool1d, items_571, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_avg_pool1d = {"adaptive_avg_pool1d", call_adaptive_avg_pool1d, items_596, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_adaptive_max_pool1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11004,7 +11333,7 @@ static dt_status call_adaptive_max_pool1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_adaptive_max_pool1d = {"adaptive_max_pool1d", call_adaptive_max_pool1d, items_571, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_max_pool1d = {"adaptive_max_pool1d", call_adaptive_max_pool1d, items_596, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_adaptive_max_pool1d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -11017,7 +11346,7 @@ static dt_status call_adaptive_max_pool1d_with_indices(const dtt_cell *a, dtt_ce
   return status;
 }
 
-static const dtt_function function_adaptive_max_pool1d_with_indices = {"adaptive_max_pool1d_with_indices", call_adaptive_max_pool1d_with_indices, items_571, items_560, cells_59, 2, 2, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_max_pool1d_with_indices = {"adaptive_max_pool1d_with_indices", call_adaptive_max_pool1d_with_indices, items_596, items_585, cells_59, 2, 2, 3, 0, 0, NULL};
 
 static dt_status call_lp_pool1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11029,14 +11358,14 @@ static dt_status call_lp_pool1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_572[] = {
+static const dtt_item items_597[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"norm_type", NULL, DTT_F64, 1, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 1},
   {"stride", NULL, DTT_I64, 4, 1, 1, 0, 0, 1},
   {"ceil_mode", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_lp_pool1d = {"lp_pool1d", call_lp_pool1d, items_572, items_187, cells_201, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_lp_pool1d = {"lp_pool1d", call_lp_pool1d, items_597, items_187, cells_201, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_max_unpool1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11049,7 +11378,7 @@ static dt_status call_max_unpool1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_573[] = {
+static const dtt_item items_598[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 1},
@@ -11057,10 +11386,10 @@ static const dtt_item items_573[] = {
   {"padding", NULL, DTT_I64, 6, 1, 0, 0, 0, 1},
   {"output_size", NULL, DTT_I64, 8, 1, 1, 0, 0, 0},
 };
-static const dtt_cell cells_574[] = {
+static const dtt_cell cells_599[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_211}, {1}, {0}, {0},
 };
-static const dtt_function function_max_unpool1d = {"max_unpool1d", call_max_unpool1d, items_573, items_187, cells_574, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_max_unpool1d = {"max_unpool1d", call_max_unpool1d, items_598, items_187, cells_599, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_adaptive_avg_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11071,11 +11400,11 @@ static dt_status call_adaptive_avg_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_575[] = {
+static const dtt_item items_600[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"output_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
 };
-static const dtt_function function_adaptive_avg_pool2d = {"adaptive_avg_pool2d", call_adaptive_avg_pool2d, items_575, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_avg_pool2d = {"adaptive_avg_pool2d", call_adaptive_avg_pool2d, items_600, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_adaptive_max_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11086,7 +11415,7 @@ static dt_status call_adaptive_max_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_adaptive_max_pool2d = {"adaptive_max_pool2d", call_adaptive_max_pool2d, items_575, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_max_pool2d = {"adaptive_max_pool2d", call_adaptive_max_pool2d, items_600, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_adaptive_max_pool2d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -11099,7 +11428,7 @@ static dt_status call_adaptive_max_pool2d_with_indices(const dtt_cell *a, dtt_ce
   return status;
 }
 
-static const dtt_function function_adaptive_max_pool2d_with_indices = {"adaptive_max_pool2d_with_indices", call_adaptive_max_pool2d_with_indices, items_575, items_560, cells_59, 2, 2, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_max_pool2d_with_indices = {"adaptive_max_pool2d_with_indices", call_adaptive_max_pool2d_with_indices, items_600, items_585, cells_59, 2, 2, 3, 0, 0, NULL};
 
 static dt_status call_lp_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11111,14 +11440,14 @@ static dt_status call_lp_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_576[] = {
+static const dtt_item items_601[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"norm_type", NULL, DTT_F64, 1, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 2},
   {"stride", NULL, DTT_I64, 4, 1, 1, 0, 0, 2},
   {"ceil_mode", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_lp_pool2d = {"lp_pool2d", call_lp_pool2d, items_576, items_187, cells_201, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_lp_pool2d = {"lp_pool2d", call_lp_pool2d, items_601, items_187, cells_201, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_max_unpool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11131,7 +11460,7 @@ static dt_status call_max_unpool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_577[] = {
+static const dtt_item items_602[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 2},
@@ -11139,10 +11468,10 @@ static const dtt_item items_577[] = {
   {"padding", NULL, DTT_I64, 6, 1, 0, 0, 0, 2},
   {"output_size", NULL, DTT_I64, 8, 1, 1, 0, 0, 0},
 };
-static const dtt_cell cells_578[] = {
+static const dtt_cell cells_603[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_219}, {2}, {0}, {0},
 };
-static const dtt_function function_max_unpool2d = {"max_unpool2d", call_max_unpool2d, items_577, items_187, cells_578, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_max_unpool2d = {"max_unpool2d", call_max_unpool2d, items_602, items_187, cells_603, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_adaptive_avg_pool3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11153,11 +11482,11 @@ static dt_status call_adaptive_avg_pool3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_579[] = {
+static const dtt_item items_604[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"output_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 3},
 };
-static const dtt_function function_adaptive_avg_pool3d = {"adaptive_avg_pool3d", call_adaptive_avg_pool3d, items_579, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_avg_pool3d = {"adaptive_avg_pool3d", call_adaptive_avg_pool3d, items_604, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_adaptive_max_pool3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11168,7 +11497,7 @@ static dt_status call_adaptive_max_pool3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_adaptive_max_pool3d = {"adaptive_max_pool3d", call_adaptive_max_pool3d, items_579, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_max_pool3d = {"adaptive_max_pool3d", call_adaptive_max_pool3d, items_604, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_adaptive_max_pool3d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -11181,7 +11510,7 @@ static dt_status call_adaptive_max_pool3d_with_indices(const dtt_cell *a, dtt_ce
   return status;
 }
 
-static const dtt_function function_adaptive_max_pool3d_with_indices = {"adaptive_max_pool3d_with_indices", call_adaptive_max_pool3d_with_indices, items_579, items_560, cells_59, 2, 2, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_max_pool3d_with_indices = {"adaptive_max_pool3d_with_indices", call_adaptive_max_pool3d_with_indices, items_604, items_585, cells_59, 2, 2, 3, 0, 0, NULL};
 
 static dt_status call_lp_pool3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11193,14 +11522,14 @@ static dt_status call_lp_pool3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_580[] = {
+static const dtt_item items_605[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"norm_type", NULL, DTT_F64, 1, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 3},
   {"stride", NULL, DTT_I64, 4, 1, 1, 0, 0, 3},
   {"ceil_mode", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_lp_pool3d = {"lp_pool3d", call_lp_pool3d, items_580, items_187, cells_201, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_lp_pool3d = {"lp_pool3d", call_lp_pool3d, items_605, items_187, cells_201, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_max_unpool3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11213,7 +11542,7 @@ static dt_status call_max_unpool3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_581[] = {
+static const dtt_item items_606[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 3},
@@ -11221,10 +11550,10 @@ static const dtt_item items_581[] = {
   {"padding", NULL, DTT_I64, 6, 1, 0, 0, 0, 3},
   {"output_size", NULL, DTT_I64, 8, 1, 1, 0, 0, 0},
 };
-static const dtt_cell cells_582[] = {
+static const dtt_cell cells_607[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_227}, {3}, {0}, {0},
 };
-static const dtt_function function_max_unpool3d = {"max_unpool3d", call_max_unpool3d, items_581, items_187, cells_582, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_max_unpool3d = {"max_unpool3d", call_max_unpool3d, items_606, items_187, cells_607, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_fractional_max_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11236,14 +11565,14 @@ static dt_status call_fractional_max_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_583[] = {
+static const dtt_item items_608[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
   {"output_size", NULL, DTT_I64, 3, 1, 1, 0, 0, 2},
   {"output_ratio", NULL, DTT_F64, 5, 1, 1, 0, 0, 1},
   {"random_samples", NULL, DTT_TENSOR, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_fractional_max_pool2d = {"fractional_max_pool2d", call_fractional_max_pool2d, items_583, items_187, cells_139, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_fractional_max_pool2d = {"fractional_max_pool2d", call_fractional_max_pool2d, items_608, items_187, cells_139, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_fractional_max_pool2d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -11258,7 +11587,7 @@ static dt_status call_fractional_max_pool2d_with_indices(const dtt_cell *a, dtt_
   return status;
 }
 
-static const dtt_function function_fractional_max_pool2d_with_indices = {"fractional_max_pool2d_with_indices", call_fractional_max_pool2d_with_indices, items_583, items_560, cells_139, 5, 2, 8, 0, 0, NULL};
+static const dtt_function function_fractional_max_pool2d_with_indices = {"fractional_max_pool2d_with_indices", call_fractional_max_pool2d_with_indices, items_608, items_585, cells_139, 5, 2, 8, 0, 0, NULL};
 
 static dt_status call_fractional_max_pool3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11270,14 +11599,14 @@ static dt_status call_fractional_max_pool3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_584[] = {
+static const dtt_item items_609[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 3},
   {"output_size", NULL, DTT_I64, 3, 1, 1, 0, 0, 3},
   {"output_ratio", NULL, DTT_F64, 5, 1, 1, 0, 0, 1},
   {"random_samples", NULL, DTT_TENSOR, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_fractional_max_pool3d = {"fractional_max_pool3d", call_fractional_max_pool3d, items_584, items_187, cells_139, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_fractional_max_pool3d = {"fractional_max_pool3d", call_fractional_max_pool3d, items_609, items_187, cells_139, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_fractional_max_pool3d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -11292,7 +11621,7 @@ static dt_status call_fractional_max_pool3d_with_indices(const dtt_cell *a, dtt_
   return status;
 }
 
-static const dtt_function function_fractional_max_pool3d_with_indices = {"fractional_max_pool3d_with_indices", call_fractional_max_pool3d_with_indices, items_584, items_560, cells_139, 5, 2, 8, 0, 0, NULL};
+static const dtt_function function_fractional_max_pool3d_with_indices = {"fractional_max_pool3d_with_indices", call_fractional_max_pool3d_with_indices, items_609, items_585, cells_139, 5, 2, 8, 0, 0, NULL};
 
 static dt_status call_profiler_start(const dtt_cell *a, dtt_cell *r) {
   dt_profiler *r_out = NULL;
@@ -11302,15 +11631,15 @@ static dt_status call_profiler_start(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_585[] = {
+static const dtt_item items_610[] = {
   {"record_shapes", NULL, DTT_BOOL, 0, 0, 0, 0, 0, 0},
   {"profile_memory", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
   {"device_times", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_586[] = {
+static const dtt_item items_611[] = {
   {"out", &dtt_handle_profiler, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_profiler_start = {"profiler_start", call_profiler_start, items_585, items_586, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_profiler_start = {"profiler_start", call_profiler_start, items_610, items_611, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_profiler_stop(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11319,10 +11648,10 @@ static dt_status call_profiler_stop(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_587[] = {
+static const dtt_item items_612[] = {
   {"self", &dtt_handle_profiler, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_profiler_stop = {"stop", call_profiler_stop, items_587, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_profiler_stop = {"stop", call_profiler_stop, items_612, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_profiler_range_begin(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11331,10 +11660,10 @@ static dt_status call_profiler_range_begin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_588[] = {
+static const dtt_item items_613[] = {
   {"name", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_profiler_range_begin = {"profiler_range_begin", call_profiler_range_begin, items_588, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_profiler_range_begin = {"profiler_range_begin", call_profiler_range_begin, items_613, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_profiler_range_end(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -11355,16 +11684,16 @@ static dt_status call_profiler_table(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_589[] = {
+static const dtt_item items_614[] = {
   {"self", &dtt_handle_profiler, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"sort_by", NULL, DTT_STR, 1, 0, 0, 0, 0, 0},
   {"row_limit", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"group_by_input_shape", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_590[] = {
+static const dtt_cell cells_615[] = {
   {0}, {.p = (void *)""}, {100}, {0},
 };
-static const dtt_function function_profiler_table = {"table", call_profiler_table, items_589, items_289, cells_590, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_profiler_table = {"table", call_profiler_table, items_614, items_289, cells_615, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_profiler_memory_summary(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -11374,14 +11703,14 @@ static dt_status call_profiler_memory_summary(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_591[] = {
+static const dtt_item items_616[] = {
   {"self", &dtt_handle_profiler, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"row_limit", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_592[] = {
+static const dtt_cell cells_617[] = {
   {0}, {10},
 };
-static const dtt_function function_profiler_memory_summary = {"memory_summary", call_profiler_memory_summary, items_591, items_289, cells_592, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_profiler_memory_summary = {"memory_summary", call_profiler_memory_summary, items_616, items_289, cells_617, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_profiler_activities(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -11395,12 +11724,12 @@ static dt_status call_profiler_activities(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_593[] = {
+static const dtt_item items_618[] = {
   {"names", &dtt_handle_string_list, DTT_STR, 0, 1, 0, 0, 0, 0},
   {"shapes", &dtt_handle_string_list, DTT_STR, 2, 1, 0, 0, 0, 0},
   {"numbers", &dtt_handle_tensor, DTT_TENSOR, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_profiler_activities = {"activities", call_profiler_activities, items_587, items_593, cells_45, 1, 3, 1, 0, 0, NULL};
+static const dtt_function function_profiler_activities = {"activities", call_profiler_activities, items_612, items_618, cells_45, 1, 3, 1, 0, 0, NULL};
 
 static dt_status call_profiler_export_chrome_trace(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11409,11 +11738,11 @@ static dt_status call_profiler_export_chrome_trace(const dtt_cell *a, dtt_cell *
   return status;
 }
 
-static const dtt_item items_594[] = {
+static const dtt_item items_619[] = {
   {"self", &dtt_handle_profiler, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"path", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_profiler_export_chrome_trace = {"export_chrome_trace", call_profiler_export_chrome_trace, items_594, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_profiler_export_chrome_trace = {"export_chrome_trace", call_profiler_export_chrome_trace, items_619, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_rand(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11425,14 +11754,14 @@ static dt_status call_rand(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_595[] = {
+static const dtt_item items_620[] = {
   {"size", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_rand = {"rand", call_rand, items_595, items_187, cells_201, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_rand = {"rand", call_rand, items_620, items_187, cells_201, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_randn(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11444,7 +11773,7 @@ static dt_status call_randn(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_randn = {"randn", call_randn, items_595, items_187, cells_201, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_randn = {"randn", call_randn, items_620, items_187, cells_201, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_randint(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11457,7 +11786,7 @@ static dt_status call_randint(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_596[] = {
+static const dtt_item items_621[] = {
   {"low", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"high", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 1, 0, 0, 1, 0},
@@ -11466,7 +11795,7 @@ static const dtt_item items_596[] = {
   {"device", NULL, DTT_DEVICE, 6, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_randint = {"randint", call_randint, items_596, items_187, cells_101, 7, 1, 9, 0, 0, NULL};
+static const dtt_function function_randint = {"randint", call_randint, items_621, items_187, cells_101, 7, 1, 9, 0, 0, NULL};
 
 static dt_status call_randperm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11478,14 +11807,14 @@ static dt_status call_randperm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_597[] = {
+static const dtt_item items_622[] = {
   {"n", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 1, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 3, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_randperm = {"randperm", call_randperm, items_597, items_187, cells_105, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_randperm = {"randperm", call_randperm, items_622, items_187, cells_105, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_rand_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11497,7 +11826,7 @@ static dt_status call_rand_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_598[] = {
+static const dtt_item items_623[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 1, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
@@ -11505,7 +11834,7 @@ static const dtt_item items_598[] = {
   {"requires_grad", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 6, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_rand_like = {"rand_like", call_rand_like, items_598, items_187, cells_201, 6, 1, 7, 0, 0, NULL};
+static const dtt_function function_rand_like = {"rand_like", call_rand_like, items_623, items_187, cells_201, 6, 1, 7, 0, 0, NULL};
 
 static dt_status call_randn_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11517,7 +11846,7 @@ static dt_status call_randn_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_randn_like = {"randn_like", call_randn_like, items_598, items_187, cells_201, 6, 1, 7, 0, 0, NULL};
+static const dtt_function function_randn_like = {"randn_like", call_randn_like, items_623, items_187, cells_201, 6, 1, 7, 0, 0, NULL};
 
 static dt_status call_randint_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11529,7 +11858,7 @@ static dt_status call_randint_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_599[] = {
+static const dtt_item items_624[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"low", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"high", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
@@ -11539,7 +11868,7 @@ static const dtt_item items_599[] = {
   {"requires_grad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 8, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_randint_like = {"randint_like", call_randint_like, items_599, items_187, cells_101, 8, 1, 9, 0, 0, NULL};
+static const dtt_function function_randint_like = {"randint_like", call_randint_like, items_624, items_187, cells_101, 8, 1, 9, 0, 0, NULL};
 
 static dt_status call_bernoulli(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11549,11 +11878,11 @@ static dt_status call_bernoulli(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_600[] = {
+static const dtt_item items_625[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_bernoulli = {"bernoulli", call_bernoulli, items_600, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_bernoulli = {"bernoulli", call_bernoulli, items_625, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_multinomial(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11564,13 +11893,13 @@ static dt_status call_multinomial(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_601[] = {
+static const dtt_item items_626[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"num_samples", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"replacement", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_multinomial = {"multinomial", call_multinomial, items_601, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_multinomial = {"multinomial", call_multinomial, items_626, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_poisson(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11580,7 +11909,7 @@ static dt_status call_poisson(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_poisson = {"poisson", call_poisson, items_600, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_poisson = {"poisson", call_poisson, items_625, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_binomial(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11590,12 +11919,12 @@ static dt_status call_binomial(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_602[] = {
+static const dtt_item items_627[] = {
   {"count", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"prob", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_binomial = {"binomial", call_binomial, items_602, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_binomial = {"binomial", call_binomial, items_627, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_exponential_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11604,15 +11933,15 @@ static dt_status call_exponential_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_603[] = {
+static const dtt_item items_628[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"lambd", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_604[] = {
+static const dtt_cell cells_629[] = {
   {0}, {.f = 1.0}, {0},
 };
-static const dtt_function function_exponential_ = {"exponential_", call_exponential_, items_603, NULL, cells_604, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_exponential_ = {"exponential_", call_exponential_, items_628, NULL, cells_629, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_geometric_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11621,12 +11950,12 @@ static dt_status call_geometric_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_605[] = {
+static const dtt_item items_630[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_F64, 1, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_geometric_ = {"geometric_", call_geometric_, items_605, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_geometric_ = {"geometric_", call_geometric_, items_630, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_cauchy_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11635,16 +11964,16 @@ static dt_status call_cauchy_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_606[] = {
+static const dtt_item items_631[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"median", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"sigma", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_607[] = {
+static const dtt_cell cells_632[] = {
   {0}, {.f = 0.0}, {.f = 1.0}, {0},
 };
-static const dtt_function function_cauchy_ = {"cauchy_", call_cauchy_, items_606, NULL, cells_607, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_cauchy_ = {"cauchy_", call_cauchy_, items_631, NULL, cells_632, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_log_normal_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11654,16 +11983,16 @@ static dt_status call_log_normal_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_608[] = {
+static const dtt_item items_633[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mean", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"std", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_609[] = {
+static const dtt_cell cells_634[] = {
   {0}, {.f = 1.0}, {.f = 2.0}, {0},
 };
-static const dtt_function function_log_normal_ = {"log_normal_", call_log_normal_, items_608, NULL, cells_609, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_log_normal_ = {"log_normal_", call_log_normal_, items_633, NULL, cells_634, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_uniform_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11672,13 +12001,13 @@ static dt_status call_uniform_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_610[] = {
+static const dtt_item items_635[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"low", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"high", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_uniform_ = {"uniform_", call_uniform_, items_610, NULL, cells_607, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_uniform_ = {"uniform_", call_uniform_, items_635, NULL, cells_632, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_normal_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11687,7 +12016,7 @@ static dt_status call_normal_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_normal_ = {"normal_", call_normal_, items_608, NULL, cells_607, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_normal_ = {"normal_", call_normal_, items_633, NULL, cells_632, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_bernoulli_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11696,12 +12025,28 @@ static dt_status call_bernoulli_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_611[] = {
+static const dtt_item items_636[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_bernoulli_ = {"bernoulli_", call_bernoulli_, items_611, NULL, cells_501, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_bernoulli_ = {"bernoulli_", call_bernoulli_, items_636, NULL, cells_524, 3, 0, 3, 1, 0, NULL};
+
+static dt_status call_stochastic_round(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_stochastic_round(
+    (dt_tensor *)a[0].p, (dt_dtype)a[1].i, (dt_generator *)a[2].p, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_637[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 1, 0, 0, 0, 1, 0},
+  {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
+};
+static const dtt_function function_stochastic_round = {"stochastic_round", call_stochastic_round, items_637, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_random_from_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11710,12 +12055,12 @@ static dt_status call_random_from_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_612[] = {
+static const dtt_item items_638[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"low", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_random_from_ = {"random_", call_random_from_, items_612, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_random_from_ = {"random_", call_random_from_, items_638, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_manual_seed(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11724,10 +12069,10 @@ static dt_status call_manual_seed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_613[] = {
+static const dtt_item items_639[] = {
   {"seed", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_manual_seed = {"manual_seed", call_manual_seed, items_613, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_manual_seed = {"manual_seed", call_manual_seed, items_639, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_default_generator(const dtt_cell *a, dtt_cell *r) {
   dt_generator *r_out = NULL;
@@ -11737,10 +12082,10 @@ static dt_status call_default_generator(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_614[] = {
+static const dtt_item items_640[] = {
   {"out", &dtt_handle_generator, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_default_generator = {"default_generator", call_default_generator, items_297, items_614, cells_116, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_default_generator = {"default_generator", call_default_generator, items_297, items_640, cells_116, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_set_own_generators(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11749,10 +12094,10 @@ static dt_status call_set_own_generators(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_615[] = {
+static const dtt_item items_641[] = {
   {"mode", NULL, DTT_BOOL, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_own_generators = {"set_own_generators", call_set_own_generators, items_615, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_own_generators = {"set_own_generators", call_set_own_generators, items_641, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_has_own_generators(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -11773,7 +12118,7 @@ static dt_status call_generator_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_generator_new = {"generator_new", call_generator_new, items_297, items_614, cells_116, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_generator_new = {"generator_new", call_generator_new, items_297, items_640, cells_116, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_generator_device(const dtt_cell *a, dtt_cell *r) {
   dt_device_type r_out_type = 0;
@@ -11785,10 +12130,10 @@ static dt_status call_generator_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_616[] = {
+static const dtt_item items_642[] = {
   {"self", &dtt_handle_generator, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_generator_device = {"device", call_generator_device, items_616, items_292, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_generator_device = {"device", call_generator_device, items_642, items_292, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_generator_manual_seed(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11797,11 +12142,11 @@ static dt_status call_generator_manual_seed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_617[] = {
+static const dtt_item items_643[] = {
   {"self", &dtt_handle_generator, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"seed", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_generator_manual_seed = {"manual_seed", call_generator_manual_seed, items_617, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_generator_manual_seed = {"manual_seed", call_generator_manual_seed, items_643, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_generator_initial_seed(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -11811,7 +12156,7 @@ static dt_status call_generator_initial_seed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_generator_initial_seed = {"initial_seed", call_generator_initial_seed, items_616, items_267, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_generator_initial_seed = {"initial_seed", call_generator_initial_seed, items_642, items_267, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_generator_get_state(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11821,7 +12166,7 @@ static dt_status call_generator_get_state(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_generator_get_state = {"get_state", call_generator_get_state, items_616, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_generator_get_state = {"get_state", call_generator_get_state, items_642, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_generator_set_state(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11830,11 +12175,11 @@ static dt_status call_generator_set_state(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_618[] = {
+static const dtt_item items_644[] = {
   {"self", &dtt_handle_generator, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"state", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_generator_set_state = {"set_state", call_generator_set_state, items_618, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_generator_set_state = {"set_state", call_generator_set_state, items_644, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_lstm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -11851,7 +12196,7 @@ static dt_status call_lstm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_619[] = {
+static const dtt_item items_645[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"hx", NULL, DTT_TENSOR, 1, 1, 1, 0, 1, 0},
   {"params", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
@@ -11862,12 +12207,12 @@ static const dtt_item items_619[] = {
   {"bidirectional", NULL, DTT_BOOL, 9, 0, 0, 0, 1, 0},
   {"batch_first", NULL, DTT_BOOL, 10, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_620[] = {
+static const dtt_item items_646[] = {
   {"output", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"h_n", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
   {"c_n", &dtt_handle_tensor, DTT_TENSOR, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_lstm = {"lstm", call_lstm, items_619, items_620, cells_241, 9, 3, 11, 0, 0, NULL};
+static const dtt_function function_lstm = {"lstm", call_lstm, items_645, items_646, cells_241, 9, 3, 11, 0, 0, NULL};
 
 static dt_status call_lstm_packed(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -11884,7 +12229,7 @@ static dt_status call_lstm_packed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_621[] = {
+static const dtt_item items_647[] = {
   {"data", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"batch_sizes", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"hx", NULL, DTT_TENSOR, 2, 1, 1, 0, 1, 0},
@@ -11895,7 +12240,7 @@ static const dtt_item items_621[] = {
   {"train", NULL, DTT_BOOL, 9, 0, 0, 0, 1, 0},
   {"bidirectional", NULL, DTT_BOOL, 10, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_lstm_packed = {"lstm_packed", call_lstm_packed, items_621, items_620, cells_241, 9, 3, 11, 0, 0, NULL};
+static const dtt_function function_lstm_packed = {"lstm_packed", call_lstm_packed, items_647, items_646, cells_241, 9, 3, 11, 0, 0, NULL};
 
 static dt_status call_gru(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -11910,7 +12255,7 @@ static dt_status call_gru(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_622[] = {
+static const dtt_item items_648[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"hx", NULL, DTT_TENSOR, 1, 0, 1, 0, 1, 0},
   {"params", NULL, DTT_TENSOR, 2, 1, 0, 0, 1, 0},
@@ -11921,11 +12266,11 @@ static const dtt_item items_622[] = {
   {"bidirectional", NULL, DTT_BOOL, 8, 0, 0, 0, 1, 0},
   {"batch_first", NULL, DTT_BOOL, 9, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_623[] = {
+static const dtt_item items_649[] = {
   {"output", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"h_n", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_gru = {"gru", call_gru, items_622, items_623, cells_137, 9, 2, 10, 0, 0, NULL};
+static const dtt_function function_gru = {"gru", call_gru, items_648, items_649, cells_137, 9, 2, 10, 0, 0, NULL};
 
 static dt_status call_gru_packed(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -11940,7 +12285,7 @@ static dt_status call_gru_packed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_624[] = {
+static const dtt_item items_650[] = {
   {"data", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"batch_sizes", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"hx", NULL, DTT_TENSOR, 2, 0, 1, 0, 1, 0},
@@ -11951,7 +12296,7 @@ static const dtt_item items_624[] = {
   {"train", NULL, DTT_BOOL, 8, 0, 0, 0, 1, 0},
   {"bidirectional", NULL, DTT_BOOL, 9, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_gru_packed = {"gru_packed", call_gru_packed, items_624, items_623, cells_137, 9, 2, 10, 0, 0, NULL};
+static const dtt_function function_gru_packed = {"gru_packed", call_gru_packed, items_650, items_649, cells_137, 9, 2, 10, 0, 0, NULL};
 
 static dt_status call_rnn_tanh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -11966,7 +12311,7 @@ static dt_status call_rnn_tanh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rnn_tanh = {"rnn_tanh", call_rnn_tanh, items_622, items_623, cells_137, 9, 2, 10, 0, 0, NULL};
+static const dtt_function function_rnn_tanh = {"rnn_tanh", call_rnn_tanh, items_648, items_649, cells_137, 9, 2, 10, 0, 0, NULL};
 
 static dt_status call_rnn_tanh_packed(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -11981,7 +12326,7 @@ static dt_status call_rnn_tanh_packed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rnn_tanh_packed = {"rnn_tanh_packed", call_rnn_tanh_packed, items_624, items_623, cells_137, 9, 2, 10, 0, 0, NULL};
+static const dtt_function function_rnn_tanh_packed = {"rnn_tanh_packed", call_rnn_tanh_packed, items_650, items_649, cells_137, 9, 2, 10, 0, 0, NULL};
 
 static dt_status call_rnn_relu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -11996,7 +12341,7 @@ static dt_status call_rnn_relu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rnn_relu = {"rnn_relu", call_rnn_relu, items_622, items_623, cells_137, 9, 2, 10, 0, 0, NULL};
+static const dtt_function function_rnn_relu = {"rnn_relu", call_rnn_relu, items_648, items_649, cells_137, 9, 2, 10, 0, 0, NULL};
 
 static dt_status call_rnn_relu_packed(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -12011,7 +12356,7 @@ static dt_status call_rnn_relu_packed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rnn_relu_packed = {"rnn_relu_packed", call_rnn_relu_packed, items_624, items_623, cells_137, 9, 2, 10, 0, 0, NULL};
+static const dtt_function function_rnn_relu_packed = {"rnn_relu_packed", call_rnn_relu_packed, items_650, items_649, cells_137, 9, 2, 10, 0, 0, NULL};
 
 static dt_status call_lstm_cell(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_h = NULL;
@@ -12025,7 +12370,7 @@ static dt_status call_lstm_cell(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_625[] = {
+static const dtt_item items_651[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"hx", NULL, DTT_TENSOR, 1, 1, 1, 0, 1, 0},
   {"w_ih", NULL, DTT_TENSOR, 3, 0, 0, 0, 1, 0},
@@ -12033,11 +12378,11 @@ static const dtt_item items_625[] = {
   {"b_ih", NULL, DTT_TENSOR, 5, 0, 1, 0, 0, 0},
   {"b_hh", NULL, DTT_TENSOR, 6, 0, 1, 0, 0, 0},
 };
-static const dtt_item items_626[] = {
+static const dtt_item items_652[] = {
   {"h", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"c", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_lstm_cell = {"lstm_cell", call_lstm_cell, items_625, items_626, cells_201, 6, 2, 7, 0, 0, NULL};
+static const dtt_function function_lstm_cell = {"lstm_cell", call_lstm_cell, items_651, items_652, cells_201, 6, 2, 7, 0, 0, NULL};
 
 static dt_status call_gru_cell(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12049,7 +12394,7 @@ static dt_status call_gru_cell(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_627[] = {
+static const dtt_item items_653[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"hx", NULL, DTT_TENSOR, 1, 0, 1, 0, 1, 0},
   {"w_ih", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
@@ -12057,7 +12402,7 @@ static const dtt_item items_627[] = {
   {"b_ih", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
   {"b_hh", NULL, DTT_TENSOR, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_gru_cell = {"gru_cell", call_gru_cell, items_627, items_187, cells_105, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_gru_cell = {"gru_cell", call_gru_cell, items_653, items_187, cells_105, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_rnn_tanh_cell(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12069,7 +12414,7 @@ static dt_status call_rnn_tanh_cell(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rnn_tanh_cell = {"rnn_tanh_cell", call_rnn_tanh_cell, items_627, items_187, cells_105, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_rnn_tanh_cell = {"rnn_tanh_cell", call_rnn_tanh_cell, items_653, items_187, cells_105, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_rnn_relu_cell(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12081,7 +12426,7 @@ static dt_status call_rnn_relu_cell(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rnn_relu_cell = {"rnn_relu_cell", call_rnn_relu_cell, items_627, items_187, cells_105, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_rnn_relu_cell = {"rnn_relu_cell", call_rnn_relu_cell, items_653, items_187, cells_105, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_sum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12093,13 +12438,13 @@ static dt_status call_sum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_628[] = {
+static const dtt_item items_654[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_sum = {"sum", call_sum, items_628, items_187, cells_259, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_sum = {"sum", call_sum, items_654, items_187, cells_259, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_mean(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12111,7 +12456,7 @@ static dt_status call_mean(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_mean = {"mean", call_mean, items_628, items_187, cells_259, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_mean = {"mean", call_mean, items_654, items_187, cells_259, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_nansum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12123,7 +12468,7 @@ static dt_status call_nansum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nansum = {"nansum", call_nansum, items_628, items_187, cells_259, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_nansum = {"nansum", call_nansum, items_654, items_187, cells_259, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_nanmean(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12135,7 +12480,7 @@ static dt_status call_nanmean(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nanmean = {"nanmean", call_nanmean, items_628, items_187, cells_259, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_nanmean = {"nanmean", call_nanmean, items_654, items_187, cells_259, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_count_nonzero(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12145,11 +12490,11 @@ static dt_status call_count_nonzero(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_629[] = {
+static const dtt_item items_655[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
 };
-static const dtt_function function_count_nonzero = {"count_nonzero", call_count_nonzero, items_629, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_count_nonzero = {"count_nonzero", call_count_nonzero, items_655, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_prod(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12161,13 +12506,13 @@ static dt_status call_prod(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_630[] = {
+static const dtt_item items_656[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 1, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_prod = {"prod", call_prod, items_630, items_187, cells_259, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_prod = {"prod", call_prod, items_656, items_187, cells_259, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_max(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12198,12 +12543,12 @@ static dt_status call_amax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_631[] = {
+static const dtt_item items_657[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_amax = {"amax", call_amax, items_631, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_amax = {"amax", call_amax, items_657, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_amin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12214,7 +12559,7 @@ static dt_status call_amin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_amin = {"amin", call_amin, items_631, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_amin = {"amin", call_amin, items_657, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_aminmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_min = NULL;
@@ -12227,16 +12572,16 @@ static dt_status call_aminmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_632[] = {
+static const dtt_item items_658[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 1, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_633[] = {
+static const dtt_item items_659[] = {
   {"min", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"max", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_aminmax = {"aminmax", call_aminmax, items_632, items_633, cells_125, 3, 2, 4, 0, 0, NULL};
+static const dtt_function function_aminmax = {"aminmax", call_aminmax, items_658, items_659, cells_125, 3, 2, 4, 0, 0, NULL};
 
 static dt_status call_argmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12247,7 +12592,7 @@ static dt_status call_argmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_argmax = {"argmax", call_argmax, items_632, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_argmax = {"argmax", call_argmax, items_658, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_argmin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12258,7 +12603,7 @@ static dt_status call_argmin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_argmin = {"argmin", call_argmin, items_632, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_argmin = {"argmin", call_argmin, items_658, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_var(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12270,13 +12615,13 @@ static dt_status call_var(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_634[] = {
+static const dtt_item items_660[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"correction", NULL, DTT_SCALAR, 3, 0, 1, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_var = {"var", call_var, items_634, items_187, cells_201, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_var = {"var", call_var, items_660, items_187, cells_201, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_std(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12288,7 +12633,7 @@ static dt_status call_std(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_std = {"std", call_std, items_634, items_187, cells_201, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_std = {"std", call_std, items_660, items_187, cells_201, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_var_mean(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_var = NULL;
@@ -12302,11 +12647,11 @@ static dt_status call_var_mean(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_635[] = {
+static const dtt_item items_661[] = {
   {"var", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"mean", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_var_mean = {"var_mean", call_var_mean, items_634, items_635, cells_201, 4, 2, 7, 0, 0, NULL};
+static const dtt_function function_var_mean = {"var_mean", call_var_mean, items_660, items_661, cells_201, 4, 2, 7, 0, 0, NULL};
 
 static dt_status call_std_mean(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_std = NULL;
@@ -12320,11 +12665,11 @@ static dt_status call_std_mean(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_636[] = {
+static const dtt_item items_662[] = {
   {"std", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"mean", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_std_mean = {"std_mean", call_std_mean, items_634, items_636, cells_201, 4, 2, 7, 0, 0, NULL};
+static const dtt_function function_std_mean = {"std_mean", call_std_mean, items_660, items_662, cells_201, 4, 2, 7, 0, 0, NULL};
 
 static dt_status call_cov(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12335,16 +12680,16 @@ static dt_status call_cov(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_637[] = {
+static const dtt_item items_663[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"correction", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"fweights", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
   {"aweights", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_638[] = {
+static const dtt_cell cells_664[] = {
   {0}, {1}, {0}, {0},
 };
-static const dtt_function function_cov = {"cov", call_cov, items_637, items_187, cells_638, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_cov = {"cov", call_cov, items_663, items_187, cells_664, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_corrcoef(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12366,14 +12711,14 @@ static dt_status call_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_639[] = {
+static const dtt_item items_665[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_norm = {"norm", call_norm, items_639, items_187, cells_414, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_norm = {"norm", call_norm, items_665, items_187, cells_437, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_any(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12384,7 +12729,7 @@ static dt_status call_any(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_any = {"any", call_any, items_631, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_any = {"any", call_any, items_657, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_all(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12395,7 +12740,7 @@ static dt_status call_all(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_all = {"all", call_all, items_631, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_all = {"all", call_all, items_657, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_logsumexp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12406,12 +12751,12 @@ static dt_status call_logsumexp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_640[] = {
+static const dtt_item items_666[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_logsumexp = {"logsumexp", call_logsumexp, items_640, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_logsumexp = {"logsumexp", call_logsumexp, items_666, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_cumsum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12421,7 +12766,7 @@ static dt_status call_cumsum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cumsum = {"cumsum", call_cumsum, items_498, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_cumsum = {"cumsum", call_cumsum, items_521, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_cumsum_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12430,7 +12775,7 @@ static dt_status call_cumsum_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cumsum_ = {"cumsum_", call_cumsum_, items_498, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_cumsum_ = {"cumsum_", call_cumsum_, items_521, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_cumprod(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12440,7 +12785,7 @@ static dt_status call_cumprod(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cumprod = {"cumprod", call_cumprod, items_498, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_cumprod = {"cumprod", call_cumprod, items_521, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_cumprod_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12449,7 +12794,7 @@ static dt_status call_cumprod_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cumprod_ = {"cumprod_", call_cumprod_, items_498, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_cumprod_ = {"cumprod_", call_cumprod_, items_521, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_logcumsumexp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12459,11 +12804,11 @@ static dt_status call_logcumsumexp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_641[] = {
+static const dtt_item items_667[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_logcumsumexp = {"logcumsumexp", call_logcumsumexp, items_641, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_logcumsumexp = {"logcumsumexp", call_logcumsumexp, items_667, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_diff(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12475,17 +12820,17 @@ static dt_status call_diff(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_642[] = {
+static const dtt_item items_668[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"n", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"prepend", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
   {"append", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_643[] = {
+static const dtt_cell cells_669[] = {
   {0}, {1}, {-1}, {0}, {0},
 };
-static const dtt_function function_diff = {"diff", call_diff, items_642, items_187, cells_643, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_diff = {"diff", call_diff, items_668, items_187, cells_669, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_gradient(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -12497,13 +12842,13 @@ static dt_status call_gradient(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_644[] = {
+static const dtt_item items_670[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"spacing", NULL, DTT_F64, 1, 1, 1, 0, 0, 0},
   {"dim", NULL, DTT_I64, 3, 1, 1, 0, 0, 1},
   {"edge_order", NULL, DTT_I64, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_gradient = {"gradient", call_gradient, items_644, items_204, cells_376, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_gradient = {"gradient", call_gradient, items_670, items_204, cells_399, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_trapezoid(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12515,16 +12860,16 @@ static dt_status call_trapezoid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_645[] = {
+static const dtt_item items_671[] = {
   {"y", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"x", NULL, DTT_TENSOR, 1, 0, 1, 0, 0, 0},
   {"dx", NULL, DTT_SCALAR, 2, 0, 1, 0, 0, 0},
   {"dim", NULL, DTT_I64, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_646[] = {
+static const dtt_cell cells_672[] = {
   {0}, {0}, {0}, {0}, {0}, {-1},
 };
-static const dtt_function function_trapezoid = {"trapezoid", call_trapezoid, items_645, items_187, cells_646, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_trapezoid = {"trapezoid", call_trapezoid, items_671, items_187, cells_672, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_cumulative_trapezoid(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12536,7 +12881,7 @@ static dt_status call_cumulative_trapezoid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cumulative_trapezoid = {"cumulative_trapezoid", call_cumulative_trapezoid, items_645, items_187, cells_646, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_cumulative_trapezoid = {"cumulative_trapezoid", call_cumulative_trapezoid, items_671, items_187, cells_672, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_equal(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -12546,7 +12891,7 @@ static dt_status call_equal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_equal = {"equal", call_equal, items_392, items_195, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_equal = {"equal", call_equal, items_415, items_195, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_isclose(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12558,17 +12903,17 @@ static dt_status call_isclose(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_647[] = {
+static const dtt_item items_673[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"rtol", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"atol", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
   {"equal_nan", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_648[] = {
+static const dtt_cell cells_674[] = {
   {0}, {0}, {.f = 1e-05}, {.f = 1e-08}, {0},
 };
-static const dtt_function function_isclose = {"isclose", call_isclose, items_647, items_187, cells_648, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_isclose = {"isclose", call_isclose, items_673, items_187, cells_674, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_allclose(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -12580,7 +12925,7 @@ static dt_status call_allclose(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_allclose = {"allclose", call_allclose, items_647, items_195, cells_648, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_allclose = {"allclose", call_allclose, items_673, items_195, cells_674, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_pad(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12592,16 +12937,16 @@ static dt_status call_pad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_649[] = {
+static const dtt_item items_675[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"pad", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"mode", &enum_padding_mode, DTT_ENUM, 3, 0, 0, 0, 0, 0},
   {"value", NULL, DTT_SCALAR, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_650[] = {
+static const dtt_cell cells_676[] = {
   {0}, {0}, {0}, {DT_PADDING_MODE_CONSTANT}, {0}, {0}, {0},
 };
-static const dtt_function function_pad = {"pad", call_pad, items_649, items_187, cells_650, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_pad = {"pad", call_pad, items_675, items_187, cells_676, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_roll(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12613,12 +12958,12 @@ static dt_status call_roll(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_651[] = {
+static const dtt_item items_677[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"shifts", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"dims", NULL, DTT_I64, 3, 1, 0, 0, 0, 1},
 };
-static const dtt_function function_roll = {"roll", call_roll, items_651, items_187, cells_259, 3, 1, 5, 0, 0, NULL};
+static const dtt_function function_roll = {"roll", call_roll, items_677, items_187, cells_259, 3, 1, 5, 0, 0, NULL};
 
 static dt_status call_rot90(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12629,18 +12974,18 @@ static dt_status call_rot90(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_652[] = {
+static const dtt_item items_678[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"k", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"dims", NULL, DTT_I64, 2, 1, 0, 0, 0, 0},
 };
-static const int64_t numbers_653[] = {
+static const int64_t numbers_679[] = {
   0, 1
 };
-static const dtt_cell cells_654[] = {
-  {0}, {1}, {.p = (void *)numbers_653}, {2},
+static const dtt_cell cells_680[] = {
+  {0}, {1}, {.p = (void *)numbers_679}, {2},
 };
-static const dtt_function function_rot90 = {"rot90", call_rot90, items_652, items_187, cells_654, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_rot90 = {"rot90", call_rot90, items_678, items_187, cells_680, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_fliplr(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12670,11 +13015,11 @@ static dt_status call_tile(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_655[] = {
+static const dtt_item items_681[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dims", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_tile = {"tile", call_tile, items_655, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_tile = {"tile", call_tile, items_681, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_repeat_interleave(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12688,13 +13033,13 @@ static dt_status call_repeat_interleave(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_656[] = {
+static const dtt_item items_682[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"repeats", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 5, 0, 1, 0, 0, 0},
   {"output_size", NULL, DTT_I64, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_repeat_interleave = {"repeat_interleave", call_repeat_interleave, items_656, items_187, cells_101, 4, 1, 9, 0, 0, NULL};
+static const dtt_function function_repeat_interleave = {"repeat_interleave", call_repeat_interleave, items_682, items_187, cells_101, 4, 1, 9, 0, 0, NULL};
 
 static dt_status call_diag(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12704,7 +13049,7 @@ static dt_status call_diag(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_diag = {"diag", call_diag, items_389, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_diag = {"diag", call_diag, items_412, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_diag_embed(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12715,7 +13060,7 @@ static dt_status call_diag_embed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_diag_embed = {"diag_embed", call_diag_embed, items_409, items_187, cells_410, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_diag_embed = {"diag_embed", call_diag_embed, items_432, items_187, cells_433, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_diagflat(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12725,11 +13070,11 @@ static dt_status call_diagflat(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_657[] = {
+static const dtt_item items_683[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"offset", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_diagflat = {"diagflat", call_diagflat, items_657, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_diagflat = {"diagflat", call_diagflat, items_683, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_block_diag(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12789,11 +13134,11 @@ static dt_status call_unravel_index(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_658[] = {
+static const dtt_item items_684[] = {
   {"indices", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"shape", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
 };
-static const dtt_function function_unravel_index = {"unravel_index", call_unravel_index, items_658, items_204, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_unravel_index = {"unravel_index", call_unravel_index, items_684, items_204, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_cartesian_prod(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12813,15 +13158,15 @@ static dt_status call_combinations(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_659[] = {
+static const dtt_item items_685[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"r", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"with_replacement", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_660[] = {
+static const dtt_cell cells_686[] = {
   {0}, {2}, {0},
 };
-static const dtt_function function_combinations = {"combinations", call_combinations, items_659, items_187, cells_660, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_combinations = {"combinations", call_combinations, items_685, items_187, cells_686, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_tril_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12833,14 +13178,14 @@ static dt_status call_tril_indices(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_661[] = {
+static const dtt_item items_687[] = {
   {"row", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"col", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"offset", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_tril_indices = {"tril_indices", call_tril_indices, items_661, items_187, cells_105, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_tril_indices = {"tril_indices", call_tril_indices, items_687, items_187, cells_105, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_triu_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12852,7 +13197,7 @@ static dt_status call_triu_indices(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_triu_indices = {"triu_indices", call_triu_indices, items_661, items_187, cells_105, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_triu_indices = {"triu_indices", call_triu_indices, items_687, items_187, cells_105, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_select_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12863,13 +13208,13 @@ static dt_status call_select_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_662[] = {
+static const dtt_item items_688[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_select_scatter = {"select_scatter", call_select_scatter, items_662, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_select_scatter = {"select_scatter", call_select_scatter, items_688, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_slice_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12883,7 +13228,7 @@ static dt_status call_slice_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_663[] = {
+static const dtt_item items_689[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
@@ -12891,7 +13236,7 @@ static const dtt_item items_663[] = {
   {"end", NULL, DTT_I64, 5, 0, 1, 0, 0, 0},
   {"step", NULL, DTT_I64, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_slice_scatter = {"slice_scatter", call_slice_scatter, items_663, items_187, cells_111, 6, 1, 8, 0, 0, NULL};
+static const dtt_function function_slice_scatter = {"slice_scatter", call_slice_scatter, items_689, items_187, cells_111, 6, 1, 8, 0, 0, NULL};
 
 static dt_status call_diagonal_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12903,17 +13248,17 @@ static dt_status call_diagonal_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_664[] = {
+static const dtt_item items_690[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"offset", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"dim1", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
   {"dim2", NULL, DTT_I64, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_665[] = {
+static const dtt_cell cells_691[] = {
   {0}, {0}, {0}, {0}, {1},
 };
-static const dtt_function function_diagonal_scatter = {"diagonal_scatter", call_diagonal_scatter, items_664, items_187, cells_665, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_diagonal_scatter = {"diagonal_scatter", call_diagonal_scatter, items_690, items_187, cells_691, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_as_strided_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12926,14 +13271,14 @@ static dt_status call_as_strided_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_666[] = {
+static const dtt_item items_692[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 1, 0, 0, 1, 0},
   {"stride", NULL, DTT_I64, 4, 1, 0, 0, 1, 0},
   {"storage_offset", NULL, DTT_I64, 6, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_as_strided_scatter = {"as_strided_scatter", call_as_strided_scatter, items_666, items_187, cells_139, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_as_strided_scatter = {"as_strided_scatter", call_as_strided_scatter, items_692, items_187, cells_139, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_im2col(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12946,17 +13291,17 @@ static dt_status call_im2col(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_667[] = {
+static const dtt_item items_693[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
   {"dilation", NULL, DTT_I64, 3, 1, 0, 0, 0, 2},
   {"padding", NULL, DTT_I64, 5, 1, 0, 0, 0, 2},
   {"stride", NULL, DTT_I64, 7, 1, 0, 0, 0, 2},
 };
-static const dtt_cell cells_668[] = {
+static const dtt_cell cells_694[] = {
   {0}, {0}, {0}, {.p = (void *)numbers_218}, {2}, {.p = (void *)numbers_219}, {2}, {.p = (void *)numbers_218}, {2},
 };
-static const dtt_function function_im2col = {"unfold", call_im2col, items_667, items_187, cells_668, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_im2col = {"unfold", call_im2col, items_693, items_187, cells_694, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_fold(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12969,7 +13314,7 @@ static dt_status call_fold(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_669[] = {
+static const dtt_item items_695[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"output_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
   {"kernel_size", NULL, DTT_I64, 3, 1, 0, 0, 1, 2},
@@ -12977,10 +13322,10 @@ static const dtt_item items_669[] = {
   {"padding", NULL, DTT_I64, 7, 1, 0, 0, 0, 2},
   {"stride", NULL, DTT_I64, 9, 1, 0, 0, 0, 2},
 };
-static const dtt_cell cells_670[] = {
+static const dtt_cell cells_696[] = {
   {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_218}, {2}, {.p = (void *)numbers_219}, {2}, {.p = (void *)numbers_218}, {2},
 };
-static const dtt_function function_fold = {"fold", call_fold, items_669, items_187, cells_670, 6, 1, 11, 0, 0, NULL};
+static const dtt_function function_fold = {"fold", call_fold, items_695, items_187, cells_696, 6, 1, 11, 0, 0, NULL};
 
 static dt_status call_pixel_shuffle(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12990,11 +13335,11 @@ static dt_status call_pixel_shuffle(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_671[] = {
+static const dtt_item items_697[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"upscale_factor", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_pixel_shuffle = {"pixel_shuffle", call_pixel_shuffle, items_671, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_pixel_shuffle = {"pixel_shuffle", call_pixel_shuffle, items_697, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_pixel_unshuffle(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13004,11 +13349,11 @@ static dt_status call_pixel_unshuffle(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_672[] = {
+static const dtt_item items_698[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"downscale_factor", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_pixel_unshuffle = {"pixel_unshuffle", call_pixel_unshuffle, items_672, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_pixel_unshuffle = {"pixel_unshuffle", call_pixel_unshuffle, items_698, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_channel_shuffle(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13018,11 +13363,11 @@ static dt_status call_channel_shuffle(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_673[] = {
+static const dtt_item items_699[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"groups", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_channel_shuffle = {"channel_shuffle", call_channel_shuffle, items_673, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_channel_shuffle = {"channel_shuffle", call_channel_shuffle, items_699, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_sort(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -13035,16 +13380,16 @@ static dt_status call_sort(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_674[] = {
+static const dtt_item items_700[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"descending", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"stable", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_675[] = {
+static const dtt_cell cells_701[] = {
   {0}, {-1}, {0}, {0},
 };
-static const dtt_function function_sort = {"sort", call_sort, items_674, items_560, cells_675, 4, 2, 4, 0, 0, NULL};
+static const dtt_function function_sort = {"sort", call_sort, items_700, items_585, cells_701, 4, 2, 4, 0, 0, NULL};
 
 static dt_status call_argsort(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13055,7 +13400,7 @@ static dt_status call_argsort(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_argsort = {"argsort", call_argsort, items_674, items_187, cells_675, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_argsort = {"argsort", call_argsort, items_700, items_187, cells_701, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_msort(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13079,17 +13424,17 @@ static dt_status call_topk(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_676[] = {
+static const dtt_item items_702[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"k", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"largest", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"sorted", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_677[] = {
+static const dtt_cell cells_703[] = {
   {0}, {0}, {-1}, {1}, {1},
 };
-static const dtt_function function_topk = {"topk", call_topk, items_676, items_560, cells_677, 5, 2, 5, 0, 0, NULL};
+static const dtt_function function_topk = {"topk", call_topk, items_702, items_585, cells_703, 5, 2, 5, 0, 0, NULL};
 
 static dt_status call_kthvalue(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -13102,16 +13447,16 @@ static dt_status call_kthvalue(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_678[] = {
+static const dtt_item items_704[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"k", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_679[] = {
+static const dtt_cell cells_705[] = {
   {0}, {0}, {-1}, {0},
 };
-static const dtt_function function_kthvalue = {"kthvalue", call_kthvalue, items_678, items_560, cells_679, 4, 2, 4, 0, 0, NULL};
+static const dtt_function function_kthvalue = {"kthvalue", call_kthvalue, items_704, items_585, cells_705, 4, 2, 4, 0, 0, NULL};
 
 static dt_status call_median(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13143,15 +13488,15 @@ static dt_status call_mode(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_680[] = {
+static const dtt_item items_706[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_681[] = {
+static const dtt_cell cells_707[] = {
   {0}, {-1}, {0},
 };
-static const dtt_function function_mode = {"mode", call_mode, items_680, items_560, cells_681, 3, 2, 3, 0, 0, NULL};
+static const dtt_function function_mode = {"mode", call_mode, items_706, items_585, cells_707, 3, 2, 3, 0, 0, NULL};
 
 static dt_status call_quantile(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13164,17 +13509,17 @@ static dt_status call_quantile(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_682[] = {
+static const dtt_item items_708[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"q", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 5, 0, 1, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"interpolation", NULL, DTT_STR, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_683[] = {
+static const dtt_cell cells_709[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {.p = (void *)"linear"},
 };
-static const dtt_function function_quantile = {"quantile", call_quantile, items_682, items_187, cells_683, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_quantile = {"quantile", call_quantile, items_708, items_187, cells_709, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_nanquantile(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13187,7 +13532,7 @@ static dt_status call_nanquantile(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nanquantile = {"nanquantile", call_nanquantile, items_682, items_187, cells_683, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_nanquantile = {"nanquantile", call_nanquantile, items_708, items_187, cells_709, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_cummax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -13199,7 +13544,7 @@ static dt_status call_cummax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cummax = {"cummax", call_cummax, items_641, items_560, cells_116, 2, 2, 2, 0, 0, NULL};
+static const dtt_function function_cummax = {"cummax", call_cummax, items_667, items_585, cells_116, 2, 2, 2, 0, 0, NULL};
 
 static dt_status call_cummin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -13211,7 +13556,7 @@ static dt_status call_cummin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cummin = {"cummin", call_cummin, items_641, items_560, cells_116, 2, 2, 2, 0, 0, NULL};
+static const dtt_function function_cummin = {"cummin", call_cummin, items_667, items_585, cells_116, 2, 2, 2, 0, 0, NULL};
 
 static dt_status call_unique(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -13228,22 +13573,22 @@ static dt_status call_unique(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_684[] = {
+static const dtt_item items_710[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"sorted", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
   {"return_inverse", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"return_counts", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_item items_685[] = {
+static const dtt_item items_711[] = {
   {"output", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"inverse_indices", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
   {"counts", &dtt_handle_tensor, DTT_TENSOR, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_686[] = {
+static const dtt_cell cells_712[] = {
   {0}, {1}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_unique = {"unique", call_unique, items_684, items_685, cells_686, 5, 3, 6, 0, 0, NULL};
+static const dtt_function function_unique = {"unique", call_unique, items_710, items_711, cells_712, 5, 3, 6, 0, 0, NULL};
 
 static dt_status call_unique_consecutive(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -13260,13 +13605,13 @@ static dt_status call_unique_consecutive(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_687[] = {
+static const dtt_item items_713[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"return_inverse", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
   {"return_counts", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_unique_consecutive = {"unique_consecutive", call_unique_consecutive, items_687, items_685, cells_259, 4, 3, 5, 0, 0, NULL};
+static const dtt_function function_unique_consecutive = {"unique_consecutive", call_unique_consecutive, items_713, items_711, cells_259, 4, 3, 5, 0, 0, NULL};
 
 static dt_status call_searchsorted(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13279,7 +13624,7 @@ static dt_status call_searchsorted(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_688[] = {
+static const dtt_item items_714[] = {
   {"sorted_sequence", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"input", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"out_int32", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
@@ -13287,7 +13632,7 @@ static const dtt_item items_688[] = {
   {"side", NULL, DTT_STR, 7, 0, 1, 0, 0, 0},
   {"sorter", NULL, DTT_TENSOR, 8, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_searchsorted = {"searchsorted", call_searchsorted, items_688, items_187, cells_101, 6, 1, 9, 0, 0, NULL};
+static const dtt_function function_searchsorted = {"searchsorted", call_searchsorted, items_714, items_187, cells_101, 6, 1, 9, 0, 0, NULL};
 
 static dt_status call_bucketize(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13299,13 +13644,13 @@ static dt_status call_bucketize(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_689[] = {
+static const dtt_item items_715[] = {
   {"input", NULL, DTT_OPERAND, 0, 0, 0, 0, 1, 0},
   {"boundaries", NULL, DTT_TENSOR, 4, 0, 0, 0, 1, 0},
   {"out_int32", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
   {"right", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_bucketize = {"bucketize", call_bucketize, items_689, items_187, cells_201, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_bucketize = {"bucketize", call_bucketize, items_715, items_187, cells_201, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_isin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13318,13 +13663,13 @@ static dt_status call_isin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_690[] = {
+static const dtt_item items_716[] = {
   {"elements", NULL, DTT_OPERAND, 0, 0, 0, 0, 1, 0},
   {"test_elements", NULL, DTT_OPERAND, 4, 0, 0, 0, 1, 0},
   {"assume_unique", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
   {"invert", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_isin = {"isin", call_isin, items_690, items_187, cells_137, 4, 1, 10, 0, 0, NULL};
+static const dtt_function function_isin = {"isin", call_isin, items_716, items_187, cells_137, 4, 1, 10, 0, 0, NULL};
 
 static dt_status call_bincount(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13334,12 +13679,12 @@ static dt_status call_bincount(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_691[] = {
+static const dtt_item items_717[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weights", NULL, DTT_TENSOR, 1, 0, 1, 0, 0, 0},
   {"minlength", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_bincount = {"bincount", call_bincount, items_691, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_bincount = {"bincount", call_bincount, items_717, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_histc(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13351,16 +13696,16 @@ static dt_status call_histc(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_692[] = {
+static const dtt_item items_718[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"bins", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"min", NULL, DTT_SCALAR, 2, 0, 0, 0, 0, 0},
   {"max", NULL, DTT_SCALAR, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_693[] = {
+static const dtt_cell cells_719[] = {
   {0}, {100}, {DT_SCALAR_KIND_INT}, {0}, {.f = 0}, {DT_SCALAR_KIND_INT}, {0}, {.f = 0},
 };
-static const dtt_function function_histc = {"histc", call_histc, items_692, items_187, cells_693, 4, 1, 8, 0, 0, NULL};
+static const dtt_function function_histc = {"histc", call_histc, items_718, items_187, cells_719, 4, 1, 8, 0, 0, NULL};
 
 static dt_status call_histogram(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_hist = NULL;
@@ -13375,21 +13720,21 @@ static dt_status call_histogram(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_694[] = {
+static const dtt_item items_720[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"bins", NULL, DTT_OPERAND, 1, 0, 0, 0, 0, 0},
   {"range", NULL, DTT_F64, 5, 1, 1, 0, 0, 0},
   {"weight", NULL, DTT_TENSOR, 7, 0, 1, 0, 0, 0},
   {"density", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_695[] = {
+static const dtt_item items_721[] = {
   {"hist", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"bin_edges", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_696[] = {
+static const dtt_cell cells_722[] = {
   {0}, {0}, {DT_SCALAR_KIND_INT}, {100}, {.f = 0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_histogram = {"histogram", call_histogram, items_694, items_695, cells_696, 5, 2, 9, 0, 0, NULL};
+static const dtt_function function_histogram = {"histogram", call_histogram, items_720, items_721, cells_722, 5, 2, 9, 0, 0, NULL};
 
 static dt_status call_erfc(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13517,7 +13862,7 @@ static dt_status call_zeta(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_zeta = {"zeta", call_zeta, items_552, items_187, cells_139, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_zeta = {"zeta", call_zeta, items_577, items_187, cells_139, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_polygamma(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13527,11 +13872,11 @@ static dt_status call_polygamma(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_697[] = {
+static const dtt_item items_723[] = {
   {"n", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"input", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_polygamma = {"polygamma", call_polygamma, items_697, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_polygamma = {"polygamma", call_polygamma, items_723, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_polygamma_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -13540,7 +13885,7 @@ static dt_status call_polygamma_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_polygamma_ = {"polygamma_", call_polygamma_, items_407, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_polygamma_ = {"polygamma_", call_polygamma_, items_430, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_mvlgamma(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13550,11 +13895,11 @@ static dt_status call_mvlgamma(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_698[] = {
+static const dtt_item items_724[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_mvlgamma = {"mvlgamma", call_mvlgamma, items_698, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_mvlgamma = {"mvlgamma", call_mvlgamma, items_724, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_mvlgamma_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -13563,7 +13908,7 @@ static dt_status call_mvlgamma_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_mvlgamma_ = {"mvlgamma_", call_mvlgamma_, items_698, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_mvlgamma_ = {"mvlgamma_", call_mvlgamma_, items_724, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_i0(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13634,7 +13979,7 @@ static dt_status call_xlog1py(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_xlog1py = {"xlog1py", call_xlog1py, items_552, items_187, cells_139, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_xlog1py = {"xlog1py", call_xlog1py, items_577, items_187, cells_139, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_frexp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_mantissa = NULL;
@@ -13646,11 +13991,11 @@ static dt_status call_frexp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_699[] = {
+static const dtt_item items_725[] = {
   {"mantissa", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"exponent", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_frexp = {"frexp", call_frexp, items_253, items_699, cells_45, 1, 2, 1, 0, 0, NULL};
+static const dtt_function function_frexp = {"frexp", call_frexp, items_253, items_725, cells_45, 1, 2, 1, 0, 0, NULL};
 
 static dt_status call_nextafter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13660,7 +14005,7 @@ static dt_status call_nextafter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nextafter = {"nextafter", call_nextafter, items_392, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_nextafter = {"nextafter", call_nextafter, items_415, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nextafter_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -13669,7 +14014,7 @@ static dt_status call_nextafter_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nextafter_ = {"nextafter_", call_nextafter_, items_392, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_nextafter_ = {"nextafter_", call_nextafter_, items_415, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_tensor_alias(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13699,7 +14044,7 @@ static dt_status call_tensor_size(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_size = {"size", call_tensor_size, items_641, items_267, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_size = {"size", call_tensor_size, items_667, items_267, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_shape(const dtt_cell *a, dtt_cell *r) {
   dt_status status;
@@ -13797,10 +14142,10 @@ static dt_status call_tensor_data_ptr(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_700[] = {
+static const dtt_item items_726[] = {
   {"out", NULL, DTT_POINTER, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_data_ptr = {"data_ptr", call_tensor_data_ptr, items_253, items_700, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_data_ptr = {"data_ptr", call_tensor_data_ptr, items_253, items_726, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_is_set_to(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -13810,7 +14155,7 @@ static dt_status call_tensor_is_set_to(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_is_set_to = {"is_set_to", call_tensor_is_set_to, items_392, items_195, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_is_set_to = {"is_set_to", call_tensor_is_set_to, items_415, items_195, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_is_same(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -13820,7 +14165,7 @@ static dt_status call_tensor_is_same(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_is_same = {"is_same", call_tensor_is_same, items_392, items_195, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_is_same = {"is_same", call_tensor_is_same, items_415, items_195, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_base(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13830,10 +14175,10 @@ static dt_status call_tensor_base(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_701[] = {
+static const dtt_item items_727[] = {
   {"out", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_tensor_base = {"base", call_tensor_base, items_253, items_701, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_base = {"base", call_tensor_base, items_253, items_727, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_version(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -13857,10 +14202,10 @@ static dt_status call_tensor_item(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_702[] = {
+static const dtt_item items_728[] = {
   {"out", NULL, DTT_SCALAR, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_item = {"item", call_tensor_item, items_253, items_702, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_item = {"item", call_tensor_item, items_253, items_728, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_to_string(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -13882,17 +14227,17 @@ static dt_status call_set_print_options(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_703[] = {
+static const dtt_item items_729[] = {
   {"precision", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
   {"threshold", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"edge_items", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"line_width", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
   {"sci_mode", NULL, DTT_BOOL, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_704[] = {
+static const dtt_cell cells_730[] = {
   {4}, {1000}, {3}, {80}, {0}, {0},
 };
-static const dtt_function function_set_print_options = {"set_print_options", call_set_print_options, items_703, NULL, cells_704, 5, 0, 6, 0, 0, NULL};
+static const dtt_function function_set_print_options = {"set_print_options", call_set_print_options, items_729, NULL, cells_730, 5, 0, 6, 0, 0, NULL};
 
 static dt_status call_tensor_requires_grad(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -13911,11 +14256,11 @@ static dt_status call_tensor_requires_grad_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_705[] = {
+static const dtt_item items_731[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"requires_grad", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_requires_grad_ = {"requires_grad_", call_tensor_requires_grad_, items_705, NULL, cells_322, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_tensor_requires_grad_ = {"requires_grad_", call_tensor_requires_grad_, items_731, NULL, cells_322, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_tensor_is_leaf(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -13935,7 +14280,7 @@ static dt_status call_tensor_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_grad = {"grad", call_tensor_grad, items_253, items_701, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_grad = {"grad", call_tensor_grad, items_253, items_727, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_set_grad(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -13944,11 +14289,11 @@ static dt_status call_tensor_set_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_706[] = {
+static const dtt_item items_732[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"grad", NULL, DTT_TENSOR, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_tensor_set_grad = {"set_grad", call_tensor_set_grad, items_706, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_tensor_set_grad = {"set_grad", call_tensor_set_grad, items_732, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_tensor_retain_grad(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -13977,10 +14322,10 @@ static dt_status call_tensor_node(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_707[] = {
+static const dtt_item items_733[] = {
   {"out", &dtt_handle_node, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_node = {"node", call_tensor_node, items_253, items_707, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_node = {"node", call_tensor_node, items_253, items_733, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_output_nr(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -14000,10 +14345,10 @@ static dt_status call_node_name(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_708[] = {
+static const dtt_item items_734[] = {
   {"self", &dtt_handle_node, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_node_name = {"name", call_node_name, items_708, items_289, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_node_name = {"name", call_node_name, items_734, items_289, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_node_address(const dtt_cell *a, dtt_cell *r) {
   void *r_out = NULL;
@@ -14013,7 +14358,7 @@ static dt_status call_node_address(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_node_address = {"address", call_node_address, items_708, items_700, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_node_address = {"address", call_node_address, items_734, items_726, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_node_next_count(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -14023,7 +14368,7 @@ static dt_status call_node_next_count(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_node_next_count = {"next_count", call_node_next_count, items_708, items_267, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_node_next_count = {"next_count", call_node_next_count, items_734, items_267, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_node_next_output(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -14033,11 +14378,11 @@ static dt_status call_node_next_output(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_709[] = {
+static const dtt_item items_735[] = {
   {"self", &dtt_handle_node, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_node_next_output = {"next_output", call_node_next_output, items_709, items_267, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_node_next_output = {"next_output", call_node_next_output, items_735, items_267, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_node_next(const dtt_cell *a, dtt_cell *r) {
   dt_node *r_out = NULL;
@@ -14047,7 +14392,7 @@ static dt_status call_node_next(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_node_next = {"next", call_node_next, items_709, items_707, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_node_next = {"next", call_node_next, items_735, items_733, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_grad_fn_name(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -14076,11 +14421,11 @@ static dt_status call_tensor_set_data(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_710[] = {
+static const dtt_item items_736[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"data", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_tensor_set_data = {"set_data", call_tensor_set_data, items_710, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_tensor_set_data = {"set_data", call_tensor_set_data, items_736, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_build_info(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -14101,10 +14446,10 @@ static dt_status call_string_list_len(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_711[] = {
+static const dtt_item items_737[] = {
   {"self", &dtt_handle_string_list, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_string_list_len = {"len", call_string_list_len, items_711, items_267, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_string_list_len = {"len", call_string_list_len, items_737, items_267, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_list_new(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -14114,13 +14459,13 @@ static dt_status call_tensor_list_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_712[] = {
+static const dtt_item items_738[] = {
   {"tensors", NULL, DTT_TENSOR, 0, 1, 0, 1, 1, 0},
 };
-static const dtt_item items_713[] = {
+static const dtt_item items_739[] = {
   {"out", &dtt_handle_tensor_list, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_list_new = {"tensor_list_new", call_tensor_list_new, items_712, items_713, cells_116, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_list_new = {"tensor_list_new", call_tensor_list_new, items_738, items_739, cells_116, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_list_len(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -14130,10 +14475,10 @@ static dt_status call_tensor_list_len(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_714[] = {
+static const dtt_item items_740[] = {
   {"self", &dtt_handle_tensor_list, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_tensor_list_len = {"len", call_tensor_list_len, items_714, items_267, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_list_len = {"len", call_tensor_list_len, items_740, items_267, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_list_get(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14143,11 +14488,11 @@ static dt_status call_tensor_list_get(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_715[] = {
+static const dtt_item items_741[] = {
   {"self", &dtt_handle_tensor_list, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_tensor_list_get = {"get", call_tensor_list_get, items_715, items_701, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_list_get = {"get", call_tensor_list_get, items_741, items_727, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_is_grad_enabled(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -14167,7 +14512,7 @@ static dt_status call_set_grad_enabled(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_set_grad_enabled = {"set_grad_enabled", call_set_grad_enabled, items_615, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_grad_enabled = {"set_grad_enabled", call_set_grad_enabled, items_641, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_is_anomaly_enabled(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -14187,7 +14532,7 @@ static dt_status call_set_detect_anomaly(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_set_detect_anomaly = {"set_detect_anomaly", call_set_detect_anomaly, items_615, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_detect_anomaly = {"set_detect_anomaly", call_set_detect_anomaly, items_641, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_get_default_dtype(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -14207,10 +14552,10 @@ static dt_status call_set_default_dtype(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_716[] = {
+static const dtt_item items_742[] = {
   {"d", &dtt_dtypes, DTT_ENUM, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_default_dtype = {"set_default_dtype", call_set_default_dtype, items_716, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_default_dtype = {"set_default_dtype", call_set_default_dtype, items_742, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_get_default_device(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -14262,10 +14607,10 @@ static dt_status call_set_num_threads(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_717[] = {
+static const dtt_item items_743[] = {
   {"n", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_num_threads = {"set_num_threads", call_set_num_threads, items_717, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_num_threads = {"set_num_threads", call_set_num_threads, items_743, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_memory_stats(const dtt_cell *a, dtt_cell *r) {
   int64_t r_allocated = 0;
@@ -14280,12 +14625,12 @@ static dt_status call_memory_stats(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_718[] = {
+static const dtt_item items_744[] = {
   {"allocated", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
   {"reserved", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"peak", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_memory_stats = {"memory_stats", call_memory_stats, items_297, items_718, cells_116, 1, 3, 2, 0, 0, NULL};
+static const dtt_function function_memory_stats = {"memory_stats", call_memory_stats, items_297, items_744, cells_116, 1, 3, 2, 0, 0, NULL};
 
 static dt_status call_set_log(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -14294,10 +14639,10 @@ static dt_status call_set_log(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_719[] = {
+static const dtt_item items_745[] = {
   {"log", &callback_log_hook, DTT_CALLBACK, 0, 0, 1, 0, 1, 0},
 };
-static const dtt_function function_set_log = {"set_log", call_set_log, items_719, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_log = {"set_log", call_set_log, items_745, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_set_memory_hook(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -14306,10 +14651,10 @@ static dt_status call_set_memory_hook(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_720[] = {
+static const dtt_item items_746[] = {
   {"hook", &callback_memory_hook, DTT_CALLBACK, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_memory_hook = {"set_memory_hook", call_set_memory_hook, items_720, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_memory_hook = {"set_memory_hook", call_set_memory_hook, items_746, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_remove_memory_hook(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -14347,11 +14692,11 @@ static dt_status call_view(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_721[] = {
+static const dtt_item items_747[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_view = {"view", call_view, items_721, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_view = {"view", call_view, items_747, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_detach(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14380,7 +14725,7 @@ static dt_status call_view_as(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_view_as = {"view_as", call_view_as, items_392, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_view_as = {"view_as", call_view_as, items_415, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_reshape(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14390,11 +14735,11 @@ static dt_status call_reshape(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_722[] = {
+static const dtt_item items_748[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"shape", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_reshape = {"reshape", call_reshape, items_722, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_reshape = {"reshape", call_reshape, items_748, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_reshape_as(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14404,7 +14749,7 @@ static dt_status call_reshape_as(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_reshape_as = {"reshape_as", call_reshape_as, items_392, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_reshape_as = {"reshape_as", call_reshape_as, items_415, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_flatten(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14414,12 +14759,12 @@ static dt_status call_flatten(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_723[] = {
+static const dtt_item items_749[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"start_dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"end_dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_flatten = {"flatten", call_flatten, items_723, items_187, cells_385, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_flatten = {"flatten", call_flatten, items_749, items_187, cells_408, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_unflatten(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14430,12 +14775,12 @@ static dt_status call_unflatten(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_724[] = {
+static const dtt_item items_750[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"sizes", NULL, DTT_I64, 2, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_unflatten = {"unflatten", call_unflatten, items_724, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_unflatten = {"unflatten", call_unflatten, items_750, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_transpose(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14445,12 +14790,12 @@ static dt_status call_transpose(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_725[] = {
+static const dtt_item items_751[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim0", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim1", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_transpose = {"transpose", call_transpose, items_725, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_transpose = {"transpose", call_transpose, items_751, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_transpose_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -14459,7 +14804,7 @@ static dt_status call_transpose_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_transpose_ = {"transpose_", call_transpose_, items_725, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_transpose_ = {"transpose_", call_transpose_, items_751, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_swapaxes(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14469,12 +14814,12 @@ static dt_status call_swapaxes(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_726[] = {
+static const dtt_item items_752[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"axis0", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"axis1", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_swapaxes = {"swapaxes", call_swapaxes, items_726, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_swapaxes = {"swapaxes", call_swapaxes, items_752, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_swapaxes_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -14483,7 +14828,7 @@ static dt_status call_swapaxes_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_swapaxes_ = {"swapaxes_", call_swapaxes_, items_726, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_swapaxes_ = {"swapaxes_", call_swapaxes_, items_752, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_permute(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14493,7 +14838,7 @@ static dt_status call_permute(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_permute = {"permute", call_permute, items_655, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_permute = {"permute", call_permute, items_681, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_movedim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14505,12 +14850,12 @@ static dt_status call_movedim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_727[] = {
+static const dtt_item items_753[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"source", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"destination", NULL, DTT_I64, 3, 1, 0, 0, 1, 1},
 };
-static const dtt_function function_movedim = {"movedim", call_movedim, items_727, items_187, cells_259, 3, 1, 5, 0, 0, NULL};
+static const dtt_function function_movedim = {"movedim", call_movedim, items_753, items_187, cells_259, 3, 1, 5, 0, 0, NULL};
 
 static dt_status call_t(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14539,7 +14884,7 @@ static dt_status call_squeeze(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_squeeze = {"squeeze", call_squeeze, items_629, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_squeeze = {"squeeze", call_squeeze, items_655, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_squeeze_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -14548,7 +14893,7 @@ static dt_status call_squeeze_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_squeeze_ = {"squeeze_", call_squeeze_, items_629, NULL, cells_59, 2, 0, 3, 1, 0, NULL};
+static const dtt_function function_squeeze_ = {"squeeze_", call_squeeze_, items_655, NULL, cells_59, 2, 0, 3, 1, 0, NULL};
 
 static dt_status call_unsqueeze(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14558,7 +14903,7 @@ static dt_status call_unsqueeze(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_unsqueeze = {"unsqueeze", call_unsqueeze, items_641, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_unsqueeze = {"unsqueeze", call_unsqueeze, items_667, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_unsqueeze_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -14567,7 +14912,7 @@ static dt_status call_unsqueeze_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_unsqueeze_ = {"unsqueeze_", call_unsqueeze_, items_641, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_unsqueeze_ = {"unsqueeze_", call_unsqueeze_, items_667, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_expand(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14577,7 +14922,7 @@ static dt_status call_expand(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_expand = {"expand", call_expand, items_721, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_expand = {"expand", call_expand, items_747, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_expand_as(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14587,7 +14932,7 @@ static dt_status call_expand_as(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_expand_as = {"expand_as", call_expand_as, items_392, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_expand_as = {"expand_as", call_expand_as, items_415, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_broadcast_to(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14597,7 +14942,7 @@ static dt_status call_broadcast_to(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_broadcast_to = {"broadcast_to", call_broadcast_to, items_721, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_broadcast_to = {"broadcast_to", call_broadcast_to, items_747, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_select(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14607,12 +14952,12 @@ static dt_status call_select(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_728[] = {
+static const dtt_item items_754[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_select = {"select", call_select, items_728, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_select = {"select", call_select, items_754, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_narrow(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14623,13 +14968,13 @@ static dt_status call_narrow(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_729[] = {
+static const dtt_item items_755[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"start", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
   {"length", NULL, DTT_I64, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_narrow = {"narrow", call_narrow, items_729, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_narrow = {"narrow", call_narrow, items_755, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_slice(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14643,17 +14988,17 @@ static dt_status call_slice(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_730[] = {
+static const dtt_item items_756[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"start", NULL, DTT_I64, 2, 0, 1, 0, 0, 0},
   {"end", NULL, DTT_I64, 4, 0, 1, 0, 0, 0},
   {"step", NULL, DTT_I64, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_731[] = {
+static const dtt_cell cells_757[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {1},
 };
-static const dtt_function function_slice = {"slice", call_slice, items_730, items_187, cells_731, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_slice = {"slice", call_slice, items_756, items_187, cells_757, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_as_strided(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14666,13 +15011,13 @@ static dt_status call_as_strided(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_732[] = {
+static const dtt_item items_758[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"stride", NULL, DTT_I64, 3, 1, 0, 0, 1, 0},
   {"storage_offset", NULL, DTT_I64, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_as_strided = {"as_strided", call_as_strided, items_732, items_187, cells_201, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_as_strided = {"as_strided", call_as_strided, items_758, items_187, cells_201, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_as_strided_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -14684,7 +15029,7 @@ static dt_status call_as_strided_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_as_strided_ = {"as_strided_", call_as_strided_, items_732, NULL, cells_201, 4, 0, 7, 1, 0, NULL};
+static const dtt_function function_as_strided_ = {"as_strided_", call_as_strided_, items_758, NULL, cells_201, 4, 0, 7, 1, 0, NULL};
 
 static dt_status call_resize_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -14693,7 +15038,7 @@ static dt_status call_resize_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_resize_ = {"resize_", call_resize_, items_721, NULL, cells_59, 2, 0, 3, 1, 0, NULL};
+static const dtt_function function_resize_ = {"resize_", call_resize_, items_747, NULL, cells_59, 2, 0, 3, 1, 0, NULL};
 
 static dt_status call_resize_as_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -14702,11 +15047,11 @@ static dt_status call_resize_as_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_733[] = {
+static const dtt_item items_759[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"the_template", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_resize_as_ = {"resize_as_", call_resize_as_, items_733, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_resize_as_ = {"resize_as_", call_resize_as_, items_759, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_view_dtype(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14716,11 +15061,11 @@ static dt_status call_view_dtype(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_734[] = {
+static const dtt_item items_760[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_view_dtype = {"view_dtype", call_view_dtype, items_734, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_view_dtype = {"view_dtype", call_view_dtype, items_760, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_unfold(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14731,13 +15076,13 @@ static dt_status call_unfold(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_735[] = {
+static const dtt_item items_761[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dimension", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
   {"step", NULL, DTT_I64, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_unfold = {"unfold", call_unfold, items_735, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_unfold = {"unfold", call_unfold, items_761, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_diagonal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14748,10 +15093,10 @@ static dt_status call_diagonal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_cell cells_736[] = {
+static const dtt_cell cells_762[] = {
   {0}, {0}, {0}, {1},
 };
-static const dtt_function function_diagonal = {"diagonal", call_diagonal, items_409, items_187, cells_736, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_diagonal = {"diagonal", call_diagonal, items_432, items_187, cells_762, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_chunk(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -14761,12 +15106,12 @@ static dt_status call_chunk(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_737[] = {
+static const dtt_item items_763[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"chunks", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_chunk = {"chunk", call_chunk, items_737, items_204, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_chunk = {"chunk", call_chunk, items_763, items_204, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_split(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -14776,12 +15121,12 @@ static dt_status call_split(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_738[] = {
+static const dtt_item items_764[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"split_size", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_split = {"split", call_split, items_738, items_204, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_split = {"split", call_split, items_764, items_204, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_split_with_sizes(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -14792,12 +15137,12 @@ static dt_status call_split_with_sizes(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_739[] = {
+static const dtt_item items_765[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"split_sizes", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_split_with_sizes = {"split_with_sizes", call_split_with_sizes, items_739, items_204, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_split_with_sizes = {"split_with_sizes", call_split_with_sizes, items_765, items_204, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_split_sections(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -14807,12 +15152,12 @@ static dt_status call_split_sections(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_740[] = {
+static const dtt_item items_766[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"sections", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_split_sections = {"tensor_split", call_split_sections, items_740, items_204, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_split_sections = {"tensor_split", call_split_sections, items_766, items_204, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_split_at(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -14823,12 +15168,12 @@ static dt_status call_split_at(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_741[] = {
+static const dtt_item items_767[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_split_at = {"split_at", call_split_at, items_741, items_204, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_split_at = {"split_at", call_split_at, items_767, items_204, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_hsplit(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -14838,11 +15183,11 @@ static dt_status call_hsplit(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_742[] = {
+static const dtt_item items_768[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"sections", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_hsplit = {"hsplit", call_hsplit, items_742, items_204, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_hsplit = {"hsplit", call_hsplit, items_768, items_204, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_vsplit(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -14852,7 +15197,7 @@ static dt_status call_vsplit(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_vsplit = {"vsplit", call_vsplit, items_742, items_204, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_vsplit = {"vsplit", call_vsplit, items_768, items_204, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_dsplit(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -14862,7 +15207,7 @@ static dt_status call_dsplit(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_dsplit = {"dsplit", call_dsplit, items_742, items_204, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_dsplit = {"dsplit", call_dsplit, items_768, items_204, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_atleast_1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14922,14 +15267,14 @@ static dt_status call_meshgrid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_743[] = {
+static const dtt_item items_769[] = {
   {"tensors", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"indexing", NULL, DTT_STR, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_744[] = {
+static const dtt_cell cells_770[] = {
   {0}, {0}, {.p = (void *)"ij"},
 };
-static const dtt_function function_meshgrid = {"meshgrid", call_meshgrid, items_743, items_204, cells_744, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_meshgrid = {"meshgrid", call_meshgrid, items_769, items_204, cells_770, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_unbind(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -14939,7 +15284,7 @@ static dt_status call_unbind(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_unbind = {"unbind", call_unbind, items_547, items_204, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_unbind = {"unbind", call_unbind, items_572, items_204, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_cat(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14949,11 +15294,11 @@ static dt_status call_cat(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_745[] = {
+static const dtt_item items_771[] = {
   {"tensors", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_cat = {"cat", call_cat, items_745, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_cat = {"cat", call_cat, items_771, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_stack(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14963,7 +15308,7 @@ static dt_status call_stack(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_stack = {"stack", call_stack, items_745, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_stack = {"stack", call_stack, items_771, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_repeat(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14973,11 +15318,11 @@ static dt_status call_repeat(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_746[] = {
+static const dtt_item items_772[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"repeats", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_repeat = {"repeat", call_repeat, items_746, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_repeat = {"repeat", call_repeat, items_772, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_narrow_copy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14988,7 +15333,7 @@ static dt_status call_narrow_copy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_narrow_copy = {"narrow_copy", call_narrow_copy, items_729, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_narrow_copy = {"narrow_copy", call_narrow_copy, items_755, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_sum_to_size(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14998,7 +15343,7 @@ static dt_status call_sum_to_size(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sum_to_size = {"sum_to_size", call_sum_to_size, items_721, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_sum_to_size = {"sum_to_size", call_sum_to_size, items_747, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_flip(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15008,11 +15353,11 @@ static dt_status call_flip(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_747[] = {
+static const dtt_item items_773[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dims", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
 };
-static const dtt_function function_flip = {"flip", call_flip, items_747, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_flip = {"flip", call_flip, items_773, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_interpolate(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15024,16 +15369,16 @@ static dt_status call_interpolate(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_748[] = {
+static const dtt_item items_774[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"scale_factor", NULL, DTT_F64, 3, 1, 1, 0, 0, 1},
   {"mode", &enum_interpolation, DTT_ENUM, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_749[] = {
+static const dtt_cell cells_775[] = {
   {0}, {0}, {0}, {0}, {0}, {DT_INTERPOLATION_NEAREST},
 };
-static const dtt_function function_interpolate = {"interpolate", call_interpolate, items_748, items_187, cells_749, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_interpolate = {"interpolate", call_interpolate, items_774, items_187, cells_775, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_interpolate_aligned(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15048,7 +15393,7 @@ static dt_status call_interpolate_aligned(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_750[] = {
+static const dtt_item items_776[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"scale_factor", NULL, DTT_F64, 3, 1, 1, 0, 0, 1},
@@ -15057,10 +15402,10 @@ static const dtt_item items_750[] = {
   {"recompute_scale_factor", NULL, DTT_BOOL, 8, 0, 1, 0, 0, 0},
   {"antialias", NULL, DTT_BOOL, 10, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_751[] = {
+static const dtt_cell cells_777[] = {
   {0}, {0}, {0}, {0}, {0}, {DT_INTERPOLATION_BILINEAR}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_interpolate_aligned = {"interpolate_aligned", call_interpolate_aligned, items_750, items_187, cells_751, 7, 1, 11, 0, 0, NULL};
+static const dtt_function function_interpolate_aligned = {"interpolate_aligned", call_interpolate_aligned, items_776, items_187, cells_777, 7, 1, 11, 0, 0, NULL};
 
 static dt_status call_grid_sample(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15073,17 +15418,17 @@ static dt_status call_grid_sample(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_752[] = {
+static const dtt_item items_778[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"grid", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"mode", NULL, DTT_STR, 2, 0, 0, 0, 0, 0},
   {"padding_mode", NULL, DTT_STR, 3, 0, 0, 0, 0, 0},
   {"align_corners", NULL, DTT_BOOL, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_753[] = {
+static const dtt_cell cells_779[] = {
   {0}, {0}, {.p = (void *)"bilinear"}, {.p = (void *)"zeros"}, {0}, {0},
 };
-static const dtt_function function_grid_sample = {"grid_sample", call_grid_sample, items_752, items_187, cells_753, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_grid_sample = {"grid_sample", call_grid_sample, items_778, items_187, cells_779, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_affine_grid(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15096,12 +15441,12 @@ static dt_status call_affine_grid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_754[] = {
+static const dtt_item items_780[] = {
   {"theta", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"align_corners", NULL, DTT_BOOL, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_affine_grid = {"affine_grid", call_affine_grid, items_754, items_187, cells_259, 3, 1, 5, 0, 0, NULL};
+static const dtt_function function_affine_grid = {"affine_grid", call_affine_grid, items_780, items_187, cells_259, 3, 1, 5, 0, 0, NULL};
 
 static dt_status call_ger(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15111,7 +15456,7 @@ static dt_status call_ger(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ger = {"ger", call_ger, items_400, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_ger = {"ger", call_ger, items_423, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_absolute(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15254,7 +15599,7 @@ static dt_status call_arctan2(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arctan2 = {"arctan2", call_arctan2, items_392, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_arctan2 = {"arctan2", call_arctan2, items_415, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_arctan2_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15263,7 +15608,7 @@ static dt_status call_arctan2_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arctan2_ = {"arctan2_", call_arctan2_, items_392, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_arctan2_ = {"arctan2_", call_arctan2_, items_415, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_arcsinh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15332,7 +15677,7 @@ static dt_status call_subtract(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_subtract = {"subtract", call_subtract, items_532, items_187, cells_533, 3, 1, 8, 0, 0, NULL};
+static const dtt_function function_subtract = {"subtract", call_subtract, items_557, items_187, cells_558, 3, 1, 8, 0, 0, NULL};
 
 static dt_status call_subtract_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15343,7 +15688,7 @@ static dt_status call_subtract_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_subtract_ = {"subtract_", call_subtract_, items_532, NULL, cells_533, 3, 0, 8, 1, 0, NULL};
+static const dtt_function function_subtract_ = {"subtract_", call_subtract_, items_557, NULL, cells_558, 3, 0, 8, 1, 0, NULL};
 
 static dt_status call_multiply(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15355,7 +15700,7 @@ static dt_status call_multiply(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_multiply = {"multiply", call_multiply, items_534, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_multiply = {"multiply", call_multiply, items_559, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_multiply_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15366,7 +15711,7 @@ static dt_status call_multiply_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_multiply_ = {"multiply_", call_multiply_, items_534, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_multiply_ = {"multiply_", call_multiply_, items_559, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_divide(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15378,7 +15723,7 @@ static dt_status call_divide(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_divide = {"divide", call_divide, items_535, items_187, cells_105, 3, 1, 6, 0, 0, NULL};
+static const dtt_function function_divide = {"divide", call_divide, items_560, items_187, cells_105, 3, 1, 6, 0, 0, NULL};
 
 static dt_status call_divide_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15389,7 +15734,7 @@ static dt_status call_divide_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_divide_ = {"divide_", call_divide_, items_535, NULL, cells_105, 3, 0, 6, 1, 0, NULL};
+static const dtt_function function_divide_ = {"divide_", call_divide_, items_560, NULL, cells_105, 3, 0, 6, 1, 0, NULL};
 
 static dt_status call_clip(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15402,7 +15747,7 @@ static dt_status call_clip(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_clip = {"clip", call_clip, items_531, items_187, cells_101, 3, 1, 9, 0, 0, NULL};
+static const dtt_function function_clip = {"clip", call_clip, items_556, items_187, cells_101, 3, 1, 9, 0, 0, NULL};
 
 static dt_status call_clip_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15413,7 +15758,7 @@ static dt_status call_clip_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_clip_ = {"clip_", call_clip_, items_531, NULL, cells_101, 3, 0, 9, 1, 0, NULL};
+static const dtt_function function_clip_ = {"clip_", call_clip_, items_556, NULL, cells_101, 3, 0, 9, 1, 0, NULL};
 
 static dt_status call_greater(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15425,7 +15770,7 @@ static dt_status call_greater(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_greater = {"greater", call_greater, items_534, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_greater = {"greater", call_greater, items_559, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_greater_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15436,7 +15781,7 @@ static dt_status call_greater_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_greater_ = {"greater_", call_greater_, items_534, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_greater_ = {"greater_", call_greater_, items_559, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_greater_equal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15448,7 +15793,7 @@ static dt_status call_greater_equal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_greater_equal = {"greater_equal", call_greater_equal, items_534, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_greater_equal = {"greater_equal", call_greater_equal, items_559, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_greater_equal_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15459,7 +15804,7 @@ static dt_status call_greater_equal_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_greater_equal_ = {"greater_equal_", call_greater_equal_, items_534, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_greater_equal_ = {"greater_equal_", call_greater_equal_, items_559, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_less(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15471,7 +15816,7 @@ static dt_status call_less(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_less = {"less", call_less, items_534, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_less = {"less", call_less, items_559, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_less_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15482,7 +15827,7 @@ static dt_status call_less_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_less_ = {"less_", call_less_, items_534, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_less_ = {"less_", call_less_, items_559, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_less_equal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15494,7 +15839,7 @@ static dt_status call_less_equal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_less_equal = {"less_equal", call_less_equal, items_534, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_less_equal = {"less_equal", call_less_equal, items_559, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_less_equal_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15505,7 +15850,7 @@ static dt_status call_less_equal_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_less_equal_ = {"less_equal_", call_less_equal_, items_534, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_less_equal_ = {"less_equal_", call_less_equal_, items_559, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_not_equal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15517,7 +15862,7 @@ static dt_status call_not_equal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_not_equal = {"not_equal", call_not_equal, items_534, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_not_equal = {"not_equal", call_not_equal, items_559, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_not_equal_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15528,7 +15873,7 @@ static dt_status call_not_equal_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_not_equal_ = {"not_equal_", call_not_equal_, items_534, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_not_equal_ = {"not_equal_", call_not_equal_, items_559, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_trapz(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15540,7 +15885,7 @@ static dt_status call_trapz(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_trapz = {"trapz", call_trapz, items_645, items_187, cells_646, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_trapz = {"trapz", call_trapz, items_671, items_187, cells_672, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_concat(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15550,7 +15895,7 @@ static dt_status call_concat(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_concat = {"concat", call_concat, items_745, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_concat = {"concat", call_concat, items_771, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_concatenate(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15560,7 +15905,7 @@ static dt_status call_concatenate(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_concatenate = {"concatenate", call_concatenate, items_745, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_concatenate = {"concatenate", call_concatenate, items_771, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_swapdims(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15570,7 +15915,7 @@ static dt_status call_swapdims(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_swapdims = {"swapdims", call_swapdims, items_725, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_swapdims = {"swapdims", call_swapdims, items_751, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_swapdims_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15579,7 +15924,7 @@ static dt_status call_swapdims_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_swapdims_ = {"swapdims_", call_swapdims_, items_725, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_swapdims_ = {"swapdims_", call_swapdims_, items_751, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_moveaxis(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15591,7 +15936,7 @@ static dt_status call_moveaxis(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_moveaxis = {"moveaxis", call_moveaxis, items_727, items_187, cells_259, 3, 1, 5, 0, 0, NULL};
+static const dtt_function function_moveaxis = {"moveaxis", call_moveaxis, items_753, items_187, cells_259, 3, 1, 5, 0, 0, NULL};
 
 static dt_status call_row_stack(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15623,13 +15968,13 @@ static dt_status call_tensordot_dims(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_755[] = {
+static const dtt_item items_781[] = {
   {"a", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"b", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dims_a", NULL, DTT_I64, 2, 1, 0, 0, 1, 0},
   {"dims_b", NULL, DTT_I64, 4, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_tensordot_dims = {"tensordot", call_tensordot_dims, items_755, items_187, cells_105, 4, 1, 6, 0, 3, &function_tensordot};
+static const dtt_function function_tensordot_dims = {"tensordot", call_tensordot_dims, items_781, items_187, cells_105, 4, 1, 6, 0, 3, &function_tensordot};
 
 static dt_status call_round_decimals(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15639,11 +15984,11 @@ static dt_status call_round_decimals(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_756[] = {
+static const dtt_item items_782[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"decimals", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_round_decimals = {"round", call_round_decimals, items_756, items_187, cells_116, 2, 1, 2, 0, 1, &function_round};
+static const dtt_function function_round_decimals = {"round", call_round_decimals, items_782, items_187, cells_116, 2, 1, 2, 0, 1, &function_round};
 
 static dt_status call_round_decimals_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15652,7 +15997,7 @@ static dt_status call_round_decimals_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_round_decimals_ = {"round_", call_round_decimals_, items_756, NULL, cells_116, 2, 0, 2, 1, 1, &function_round_};
+static const dtt_function function_round_decimals_ = {"round_", call_round_decimals_, items_782, NULL, cells_116, 2, 0, 2, 1, 1, &function_round_};
 
 static dt_status call_bernoulli_p(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15662,7 +16007,7 @@ static dt_status call_bernoulli_p(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bernoulli_p = {"bernoulli", call_bernoulli_p, items_605, items_187, cells_59, 3, 1, 3, 0, 1, &function_bernoulli};
+static const dtt_function function_bernoulli_p = {"bernoulli", call_bernoulli_p, items_630, items_187, cells_59, 3, 1, 3, 0, 1, &function_bernoulli};
 
 static dt_status call_bernoulli_tensor_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15671,12 +16016,12 @@ static dt_status call_bernoulli_tensor_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_757[] = {
+static const dtt_item items_783[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"probabilities", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_bernoulli_tensor_ = {"bernoulli_", call_bernoulli_tensor_, items_757, NULL, cells_59, 3, 0, 3, 1, 1, &function_bernoulli_};
+static const dtt_function function_bernoulli_tensor_ = {"bernoulli_", call_bernoulli_tensor_, items_783, NULL, cells_59, 3, 0, 3, 1, 1, &function_bernoulli_};
 
 static dt_status call_random_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15686,13 +16031,13 @@ static dt_status call_random_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_758[] = {
+static const dtt_item items_784[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"low", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"high", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_random_ = {"random_", call_random_, items_758, NULL, cells_125, 4, 0, 4, 1, 2, &function_random_from_};
+static const dtt_function function_random_ = {"random_", call_random_, items_784, NULL, cells_125, 4, 0, 4, 1, 2, &function_random_from_};
 
 static dt_status call_max_dim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -15704,12 +16049,12 @@ static dt_status call_max_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_759[] = {
+static const dtt_item items_785[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"keepdim", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_max_dim = {"max", call_max_dim, items_759, items_560, cells_59, 3, 2, 3, 0, 1, &function_max};
+static const dtt_function function_max_dim = {"max", call_max_dim, items_785, items_585, cells_59, 3, 2, 3, 0, 1, &function_max};
 
 static dt_status call_min_dim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -15721,7 +16066,7 @@ static dt_status call_min_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_min_dim = {"min", call_min_dim, items_759, items_560, cells_59, 3, 2, 3, 0, 1, &function_min};
+static const dtt_function function_min_dim = {"min", call_min_dim, items_785, items_585, cells_59, 3, 2, 3, 0, 1, &function_min};
 
 static dt_status call_gradient_at(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -15733,13 +16078,13 @@ static dt_status call_gradient_at(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_760[] = {
+static const dtt_item items_786[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"coordinates", NULL, DTT_TENSOR, 1, 1, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 3, 1, 1, 0, 0, 1},
   {"edge_order", NULL, DTT_I64, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_gradient_at = {"gradient", call_gradient_at, items_760, items_204, cells_376, 4, 1, 6, 0, 1, &function_gradient};
+static const dtt_function function_gradient_at = {"gradient", call_gradient_at, items_786, items_204, cells_399, 4, 1, 6, 0, 1, &function_gradient};
 
 static dt_status call_median_dim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -15752,7 +16097,7 @@ static dt_status call_median_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_median_dim = {"median", call_median_dim, items_759, items_560, cells_59, 3, 2, 3, 0, 1, &function_median};
+static const dtt_function function_median_dim = {"median", call_median_dim, items_785, items_585, cells_59, 3, 2, 3, 0, 1, &function_median};
 
 static dt_status call_nanmedian_dim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -15765,7 +16110,7 @@ static dt_status call_nanmedian_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nanmedian_dim = {"nanmedian", call_nanmedian_dim, items_759, items_560, cells_59, 3, 2, 3, 0, 1, &function_nanmedian};
+static const dtt_function function_nanmedian_dim = {"nanmedian", call_nanmedian_dim, items_785, items_585, cells_59, 3, 2, 3, 0, 1, &function_nanmedian};
 
 static const dtt_entry methods_dataset[] = {
   {"len", &function_dataset_len},
@@ -15815,6 +16160,27 @@ static const dtt_entry properties_graph[] = {
   {NULL, NULL}};
 static const dtt_entry operators_graph[] = {
   {NULL, NULL}};
+static const dtt_entry methods_kv_cache[] = {
+  {"update", &function_kv_cache_update},
+  {"truncate", &function_kv_cache_truncate},
+  {NULL, NULL}};
+static const dtt_entry properties_kv_cache[] = {
+  {"length", &function_kv_cache_length},
+  {NULL, NULL}};
+static const dtt_entry operators_kv_cache[] = {
+  {NULL, NULL}};
+static const dtt_entry methods_grad_scaler[] = {
+  {"scale", &function_grad_scaler_scale},
+  {"unscale_", &function_grad_scaler_unscale_},
+  {"step", &function_grad_scaler_step},
+  {"update", &function_grad_scaler_update},
+  {"get_state", &function_grad_scaler_get_state},
+  {"set_state", &function_grad_scaler_set_state},
+  {NULL, NULL}};
+static const dtt_entry properties_grad_scaler[] = {
+  {NULL, NULL}};
+static const dtt_entry operators_grad_scaler[] = {
+  {NULL, NULL}};
 static const dtt_entry methods_module[] = {
   {"forward", &function_module_forward},
   {"forward_inputs", &function_module_forward_inputs},
@@ -15848,6 +16214,8 @@ static const dtt_entry operators_module[] = {
   {NULL, NULL}};
 static const dtt_entry methods_optimizer[] = {
   {"step", &function_optimizer_step},
+  {"use_master_weights", &function_optimizer_use_master_weights},
+  {"use_stochastic_rounding", &function_optimizer_use_stochastic_rounding},
   {"zero_grad", &function_optimizer_zero_grad},
   {"add_param_group", &function_optimizer_add_param_group},
   {"group_count", &function_optimizer_group_count},
@@ -16449,6 +16817,8 @@ const dtt_class dtt_classes[] = {
   {&dtt_handle_stream, methods_stream, properties_stream, operators_stream},
   {&dtt_handle_event, methods_event, properties_event, operators_event},
   {&dtt_handle_graph, methods_graph, properties_graph, operators_graph},
+  {&dtt_handle_kv_cache, methods_kv_cache, properties_kv_cache, operators_kv_cache},
+  {&dtt_handle_grad_scaler, methods_grad_scaler, properties_grad_scaler, operators_grad_scaler},
   {&dtt_handle_module, methods_module, properties_module, operators_module},
   {&dtt_handle_optimizer, methods_optimizer, properties_optimizer, operators_optimizer},
   {&dtt_handle_lr_scheduler, methods_lr_scheduler, properties_lr_scheduler, operators_lr_scheduler},
@@ -16631,6 +17001,10 @@ static const dtt_entry functions_functional[] = {
   {"conv3d", &function_conv3d},
   {"conv3d_padding", &function_conv3d_padding},
   {"conv_transpose3d", &function_conv_transpose3d},
+  {"rotary_embedding", &function_rotary_embedding},
+  {"sinusoidal_embedding", &function_sinusoidal_embedding},
+  {"top_k_top_p_filtering", &function_top_k_top_p_filtering},
+  {"sample_logits", &function_sample_logits},
   {"one_hot", &function_one_hot},
   {"bilinear", &function_bilinear},
   {"cosine_similarity", &function_cosine_similarity},
@@ -16730,6 +17104,7 @@ static const dtt_entry functions_functional[] = {
   {"fractional_max_pool2d_with_indices", &function_fractional_max_pool2d_with_indices},
   {"fractional_max_pool3d", &function_fractional_max_pool3d},
   {"fractional_max_pool3d_with_indices", &function_fractional_max_pool3d_with_indices},
+  {"stochastic_round", &function_stochastic_round},
   {"pad", &function_pad},
   {"unfold", &function_im2col},
   {"fold", &function_fold},
@@ -16823,6 +17198,10 @@ static const dtt_entry functions_torch[] = {
   {"ormqr", &function_ormqr},
   {"svd", &function_svd},
   {"matrix_exp", &function_matrix_exp},
+  {"kv_cache_new", &function_kv_cache_new},
+  {"amp_unscale_", &function_amp_unscale_},
+  {"amp_update_scale_", &function_amp_update_scale_},
+  {"grad_scaler_new", &function_grad_scaler_new},
   {"index_put", &function_index_put},
   {"index_select", &function_index_select},
   {"index_add", &function_index_add},
@@ -16888,6 +17267,7 @@ static const dtt_entry functions_torch[] = {
   {"rrelu_", &function_rrelu_},
   {"optimizer_check_not_capturing", &function_optimizer_check_not_capturing},
   {"optimizer_update", &function_optimizer_update},
+  {"optimizer_update_unless", &function_optimizer_update_unless},
   {"neg", &function_neg},
   {"abs", &function_abs},
   {"sign", &function_sign},
@@ -17617,6 +17997,23 @@ const dtt_function* const dtt_functions[] = {
   &function_matrix_exp,
   &function_linalg_tensorinv,
   &function_linalg_tensorsolve,
+  &function_rotary_embedding,
+  &function_sinusoidal_embedding,
+  &function_top_k_top_p_filtering,
+  &function_sample_logits,
+  &function_kv_cache_new,
+  &function_kv_cache_update,
+  &function_kv_cache_length,
+  &function_kv_cache_truncate,
+  &function_amp_unscale_,
+  &function_amp_update_scale_,
+  &function_grad_scaler_new,
+  &function_grad_scaler_scale,
+  &function_grad_scaler_unscale_,
+  &function_grad_scaler_step,
+  &function_grad_scaler_update,
+  &function_grad_scaler_get_state,
+  &function_grad_scaler_set_state,
   &function_index,
   &function_index_put,
   &function_index_put_,
@@ -17772,6 +18169,8 @@ const dtt_function* const dtt_functions[] = {
   &function_embedding,
   &function_embedding_bag,
   &function_optimizer_step,
+  &function_optimizer_use_master_weights,
+  &function_optimizer_use_stochastic_rounding,
   &function_optimizer_zero_grad,
   &function_optimizer_add_param_group,
   &function_optimizer_group_count,
@@ -17785,6 +18184,7 @@ const dtt_function* const dtt_functions[] = {
   &function_clip_grad_norm_,
   &function_optimizer_check_not_capturing,
   &function_optimizer_update,
+  &function_optimizer_update_unless,
   &function_neg,
   &function_neg_,
   &function_abs,
@@ -18049,6 +18449,7 @@ const dtt_function* const dtt_functions[] = {
   &function_uniform_,
   &function_normal_,
   &function_bernoulli_,
+  &function_stochastic_round,
   &function_bernoulli_tensor_,
   &function_random_from_,
   &function_random_,

@@ -3,6 +3,7 @@
 from rows_arrange import ROWS as ARRANGE_ROWS
 from rows_attention import ROWS as ATTENTION_ROWS
 from rows_factor import ROWS as FACTOR_ROWS
+from rows_generation import ROWS as GENERATION_ROWS
 from rows_linalg import ROWS as LINALG_ROWS
 from rows_loss import ROWS as LOSS_ROWS
 from rows_nn import ROWS as NN_ROWS
@@ -21,6 +22,7 @@ ROWS = [
     *VISION_ROWS,
     *RECURRENT_ROWS,
     *ATTENTION_ROWS,
+    *GENERATION_ROWS,
     *LOSS_ROWS,
     *LINALG_ROWS,
     *FACTOR_ROWS,

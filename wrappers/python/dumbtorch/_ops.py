@@ -5682,6 +5682,164 @@ def linalg_tensorsolve(A, B, dims=None, *, out=None):
     return wrap(out)
 
 
+def rotary_embedding(input, positions=None, base=10000.0, interleaved=False):
+    """Rotary positions (RoFormer, arXiv 2104.09864): each pair (a, b) of features is turned by
+    its angle t, (a cos t - b sin t, b cos t + a sin t), so that products of queries and
+    keys depend on how far they are apart.
+
+    Args:
+        positions: The place of each vector in the sequence, of a shape that broadcasts to
+            [..., time]; absent means 0 to time - 1.
+        base: How slowly the slowest wave turns: pair i of n features turns by position /
+            base^(2i / n).
+        interleaved: Whether a pair is (2i, 2i + 1), as in the paper, and not (i, i +
+            features / 2), as in Llama and GPT-NeoX.
+
+    Returns:
+        Of the input's shape and dtype.
+    """
+    try:
+        out = lib.py_rotary_embedding(input._h, 0 if positions is None else positions._h, base, interleaved)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "rotary_embedding", "input:tensor positions:tensor? base:f64 interleaved:bool", input, positions, base, interleaved) from None
+    return wrap(out)
+
+
+def sinusoidal_embedding(positions, embedding_dim, base=10000.0):
+    """Sinusoidal positions (arXiv 1706.03762): features 2i and 2i + 1 of position p are sin
+    and cos of p / base^(2i / embedding_dim).
+
+    Args:
+        positions: Places in a sequence, of any shape.
+        embedding_dim: How many features a position becomes, an even number.
+        base: How slowly the slowest wave turns: pair i of n features turns by position /
+            base^(2i / n).
+
+    Returns:
+        [..., embedding_dim] of the default dtype.
+    """
+    try:
+        out = lib.py_sinusoidal_embedding(positions._h, embedding_dim, base)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "sinusoidal_embedding", "positions:tensor embedding_dim:i64 base:f64", positions, embedding_dim, base) from None
+    return wrap(out)
+
+
+def top_k_top_p_filtering(logits, top_k=None, top_p=None):
+    """Leaves all but the likeliest tokens out of a distribution.
+
+    Args:
+        logits: [..., vocabulary]: the scores of each token.
+        top_k: Keep the k tokens of the highest scores (arXiv 1805.04833), and those as high
+            as the last of them.
+        top_p: Of these, keep the fewest tokens, the likeliest first, of equal ones the
+            first, whose probabilities add up to top_p (nucleus sampling, arXiv 1904.09751).
+
+    Returns:
+        The scores, -inf for tokens that are left out.
+    """
+    try:
+        out = lib.py_top_k_top_p_filtering(logits._h, top_k is not None, 0 if top_k is None else top_k, top_p is not None, 0.0 if top_p is None else top_p)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "top_k_top_p_filtering", "logits:tensor top_k:i64? top_p:f64?", logits, top_k, top_p) from None
+    return wrap(out)
+
+
+def sample_logits(logits, temperature=1.0, top_k=None, top_p=None, *, generator=None):
+    """Draws a token from each distribution softmax(top_k_top_p_filtering(logits / temperature,
+    top_k, top_p)).
+
+    Args:
+        logits: [..., vocabulary]: the scores of each token.
+        temperature: What scores are divided by: below 1 likely tokens become likelier; 0
+            takes the likeliest.
+        top_k: Draw among the k likeliest tokens alone.
+        top_p: Draw among the fewest tokens whose probabilities add up to top_p.
+        generator: Where the random numbers come from; absent means the device's default
+            one.
+
+    Returns:
+        int64 [...].
+    """
+    try:
+        out = lib.py_sample_logits(logits._h, temperature, top_k is not None, 0 if top_k is None else top_k, top_p is not None, 0.0 if top_p is None else top_p, 0 if generator is None else generator._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "sample_logits", "logits:tensor temperature:f64 top_k:i64? top_p:f64? generator:handle?", logits, temperature, top_k, top_p, generator) from None
+    return wrap(out)
+
+
+def kv_cache_new(capacity=0):
+    """An empty cache. Dtype, device and all sizes but the number of tokens are those of what
+    comes first.
+
+    Args:
+        capacity: How many tokens there is room for from the beginning; it grows where more
+            come.
+    """
+    try:
+        out = lib.py_kv_cache_new(capacity)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "kv_cache_new", "capacity:i64", capacity) from None
+    return KvCache.own(out)
+
+
+def amp_unscale_(grads, scale):
+    """Divides gradients by the scale of the loss, and looks whether all of them are finite,
+    without waiting for a device.
+
+    Args:
+        grads: Gradients of a scaled loss, of any devices, in place.
+        scale: What the loss was multiplied by: one number.
+
+    Returns:
+        0-d float32 on the first gradient's device: 1 where a gradient was infinite or NaN,
+        else 0.
+    """
+    try:
+        grads_c = handle_list(grads)
+        out = lib.py_amp_unscale_(grads_c, len(grads_c), scale._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "amp_unscale_", "grads:tensor[] scale:tensor", grads, scale) from None
+    return wrap(out)
+
+
+def amp_update_scale_(scale, growth_tracker, found_inf, growth_factor, backoff_factor, growth_interval):
+    """The scale for the next step, as torch.amp.GradScaler finds it, without waiting for a
+    device.
+
+    Args:
+        scale: One float32 number, in place.
+        growth_tracker: How many steps in a row were finite, one int32 number, in place.
+        found_inf: One number, which is not 0 if the last step was not finite.
+        growth_factor: What the scale is multiplied by after growth_interval finite steps,
+            if it stays finite.
+        backoff_factor: What it is multiplied by after a step that was not.
+        growth_interval: How many steps in a row.
+    """
+    try:
+        status = lib.py_amp_update_scale_(scale._h, growth_tracker._h, found_inf._h, growth_factor, backoff_factor, growth_interval)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "amp_update_scale_", "scale:tensor growth_tracker:tensor found_inf:tensor growth_factor:f64 backoff_factor:f64 growth_interval:i64", scale, growth_tracker, found_inf, growth_factor, backoff_factor, growth_interval) from None
+    if status:
+        raise fail()
+
+
+def grad_scaler_new(init_scale=65536.0, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000):
+    """A scaler for a training loop: backward(scale(loss)), step(optimizer), update().
+
+    Args:
+        init_scale: The first scale.
+        growth_factor: What the scale is multiplied by after growth_interval finite steps.
+        backoff_factor: What it is multiplied by after a step that was left out.
+        growth_interval: How many finite steps in a row let it grow.
+    """
+    try:
+        out = lib.py_grad_scaler_new(init_scale, growth_factor, backoff_factor, growth_interval)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "grad_scaler_new", "init_scale:f64 growth_factor:f64 backoff_factor:f64 growth_interval:i64", init_scale, growth_factor, backoff_factor, growth_interval) from None
+    return GradScaler.own(out)
+
+
 def index(input, indices):
     """Advanced indexing, as in input[indices]: index tensors broadcast, masks stand for their
     nonzero positions.
@@ -8058,6 +8216,33 @@ def optimizer_update(optimizer, params, grads, states, lr, settings, first=False
         status = lib.py_optimizer_update(c_string(optimizer), params_c, len(params_c), grads_c, len(grads_c), states_c, len(states_c), lr_h, lr_kind, lr_i, lr_f, settings, len(settings), first)
     except BAD_ARGUMENTS as error:
         raise complain(error, "optimizer_update", "optimizer:str params:tensor[] grads:tensor[] states:tensor?[] lr:operand settings:f64[] first:bool", optimizer, params, grads, states, lr, settings, first) from None
+    if status:
+        raise fail()
+
+
+def optimizer_update_unless(optimizer, params, grads, states, lr, settings, first, found_inf):
+    """optimizer_update of gradients that are finite, as amp_unscale_ has found.
+
+    Args:
+        optimizer: The optimizer's name in lower case: sgd, adam, ...
+        params: Leaf tensors: what is optimized.
+        grads: The gradient of each parameter.
+        states: What the optimizer keeps, as optimizer_update takes it.
+        lr: Learning rate: a number, or a tensor of one element that is read at each run.
+        settings: All settings in the order of the row, lr among them, truth values as 0 and
+            1.
+        first: These parameters have not stepped before.
+        found_inf: One floating point number, read at each run as the learning rate is:
+            nothing is done where it is not 0.
+    """
+    try:
+        params_c = handle_list(params)
+        grads_c = handle_list(grads)
+        states_c = optional_handle_list(states)
+        lr_h, lr_kind, lr_i, lr_f = read_operand(lr)
+        status = lib.py_optimizer_update_unless(c_string(optimizer), params_c, len(params_c), grads_c, len(grads_c), states_c, len(states_c), lr_h, lr_kind, lr_i, lr_f, settings, len(settings), first, found_inf._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "optimizer_update_unless", "optimizer:str params:tensor[] grads:tensor[] states:tensor?[] lr:operand settings:f64[] first:bool found_inf:tensor", optimizer, params, grads, states, lr, settings, first, found_inf) from None
     if status:
         raise fail()
 
@@ -11878,6 +12063,21 @@ def bernoulli_(input, p=0.5, *, generator=None):
     if status:
         raise fail()
     return input
+
+
+def stochastic_round(input, dtype, *, generator=None):
+    """Rounds up or down at random, with probabilities that make the mean the number itself
+    (arXiv 1502.02551). Infinities and NaN stay.
+
+    Args:
+        dtype: bfloat16.
+        generator: The source; absent means the default one.
+    """
+    try:
+        out = lib.py_stochastic_round(input._h, DTYPE[dtype], 0 if generator is None else generator._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "stochastic_round", "input:tensor dtype:enum generator:handle?", input, dtype, generator) from None
+    return wrap(out)
 
 
 def bernoulli_tensor_(input, probabilities, *, generator=None):
@@ -17041,6 +17241,141 @@ class Graph(Handle):
             raise fail()
 
 
+class KvCache(Handle):
+    """The keys and values of the tokens that an attention layer has seen, so that generating the next token computes those of that token alone."""
+
+    __slots__ = ()
+    _release = lib.py_kv_cache_release
+
+    def update(self, key, value):
+        """Appends the keys and values of new tokens and gives those of all. A single new token may
+        look at all of them; of several after others, query i of n looks at all but the last n -
+        1 - i.
+
+        Args:
+            key: The keys of new tokens, [..., time, features].
+            value: Their values, [..., time, features of the values].
+
+        Returns:
+            The keys and the values of all tokens, as views of the cache.
+        """
+        try:
+            out = ffi_new("int64_t[2]")
+            status = lib.py_kv_cache_update(self._h, key._h, value._h, out)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "update", "self:handle key:tensor value:tensor", self, key, value) from None
+        if status:
+            raise fail()
+        return kv_cache_update_result((wrap(out[0]), wrap(out[1])))
+
+    @property
+    def length(self):
+        """How many tokens it holds."""
+        try:
+            out = lib.py_kv_cache_length(self._h)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "length", "self:handle", self) from None
+        return int_or_fail(out)
+
+    def truncate(self, length):
+        """Forgets the last tokens and keeps the memory. What update gave before is overwritten by
+        what comes.
+
+        Args:
+            length: How many of the first tokens stay; 0 for another text.
+        """
+        try:
+            status = lib.py_kv_cache_truncate(self._h, length)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "truncate", "self:handle length:i64", self, length) from None
+        if status:
+            raise fail()
+
+
+class GradScaler(Handle):
+    """torch.amp.GradScaler: scales a loss so that small gradients of float16 do not vanish, leaves out steps whose gradients are infinite, and looks for a scale that just fits. The scale lies on the device of the loss."""
+
+    __slots__ = ()
+    _release = lib.py_grad_scaler_release
+
+    def scale(self, outputs):
+        """The loss times the scale.
+
+        Args:
+            outputs: The loss.
+        """
+        try:
+            out = lib.py_grad_scaler_scale(self._h, outputs._h)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "scale", "self:handle outputs:tensor", self, outputs) from None
+        return wrap(out)
+
+    def unscale_(self, optimizer):
+        """Takes the scale from the gradients before the step, so that they may be clipped.
+
+        Args:
+            optimizer: Whose parameters' gradients are meant.
+        """
+        try:
+            status = lib.py_grad_scaler_unscale_(self._h, optimizer._h)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "unscale_", "self:handle optimizer:handle", self, optimizer) from None
+        if status:
+            raise fail()
+
+    def step(self, optimizer):
+        """A step of the optimizer, which does nothing if a gradient is infinite or NaN. A GPU
+        decides that by itself, so that a step can be captured.
+
+        Args:
+            optimizer: What steps.
+        """
+        try:
+            status = lib.py_grad_scaler_step(self._h, optimizer._h)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "step", "self:handle optimizer:handle", self, optimizer) from None
+        if status:
+            raise fail()
+
+    def update(self, new_scale=None):
+        """A smaller scale after a step that was left out, a larger one after many that were not.
+
+        Args:
+            new_scale: The scale from now on.
+        """
+        try:
+            status = lib.py_grad_scaler_update(self._h, new_scale is not None, 0.0 if new_scale is None else new_scale)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "update", "self:handle new_scale:f64?", self, new_scale) from None
+        if status:
+            raise fail()
+
+    def get_state(self):
+        """What grad_scaler_set_state needs to go on. It waits for a GPU.
+
+        Returns:
+            float64 [2] on the CPU: the scale, and how many steps in a row were finite.
+        """
+        try:
+            out = lib.py_grad_scaler_get_state(self._h)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "get_state", "self:handle", self) from None
+        return wrap(out)
+
+    def set_state(self, state):
+        """Goes on with a scale and a count of finite steps.
+
+        Args:
+            state: What grad_scaler_get_state gave.
+        """
+        try:
+            status = lib.py_grad_scaler_set_state(self._h, state._h)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "set_state", "self:handle state:tensor", self, state) from None
+        if status:
+            raise fail()
+
+
 class Module(Handle):
     """A module: parameters, buffers, children and a forward. Several handles may hold one module."""
 
@@ -17370,6 +17705,30 @@ class Optimizer(Handle):
             status = lib.py_optimizer_step(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "step", "self:handle", self) from None
+        if status:
+            raise fail()
+
+    def use_master_weights(self):
+        """Steps of parameters in bfloat16 and float16 compute in float32, with float32 masters of
+        them (arXiv 1710.03740) that keep what rounding would lose; states are float32 too. The
+        masters are part of the state dict.
+        """
+        try:
+            status = lib.py_optimizer_use_master_weights(self._h)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "use_master_weights", "self:handle", self) from None
+        if status:
+            raise fail()
+
+    def use_stochastic_rounding(self):
+        """Steps of parameters in bfloat16 compute in float32 without masters: the result is
+        rounded by stochastic_round, so that small steps are not lost on the mean (arXiv
+        2010.06192). States are float32.
+        """
+        try:
+            status = lib.py_optimizer_use_stochastic_rounding(self._h)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "use_stochastic_rounding", "self:handle", self) from None
         if status:
             raise fail()
 
@@ -17768,6 +18127,7 @@ linalg_eigh_result = result_type("eigh", "eigenvalues eigenvectors")
 linalg_svd_result = result_type("svd", "U S Vh")
 svd_result = result_type("svd", "U S V")
 linalg_lstsq_result = result_type("lstsq", "solution residuals rank singular_values")
+kv_cache_update_result = result_type("kv_cache_update", "keys values")
 module_named_parameters_result = result_type("module_named_parameters", "names tensors")
 module_named_buffers_result = result_type("module_named_buffers", "names tensors")
 module_state_dict_result = result_type("module_state_dict", "names tensors")
@@ -18309,6 +18669,10 @@ NAMESPACES = {
         "conv3d": conv3d,
         "conv3d_padding": conv3d_padding,
         "conv_transpose3d": conv_transpose3d,
+        "rotary_embedding": rotary_embedding,
+        "sinusoidal_embedding": sinusoidal_embedding,
+        "top_k_top_p_filtering": top_k_top_p_filtering,
+        "sample_logits": sample_logits,
         "one_hot": one_hot,
         "bilinear": bilinear,
         "cosine_similarity": cosine_similarity,
@@ -18426,6 +18790,7 @@ NAMESPACES = {
         "fractional_max_pool2d_with_indices": fractional_max_pool2d_with_indices,
         "fractional_max_pool3d": fractional_max_pool3d,
         "fractional_max_pool3d_with_indices": fractional_max_pool3d_with_indices,
+        "stochastic_round": stochastic_round,
         "pad": pad,
         "unfold": im2col,
         "fold": fold,

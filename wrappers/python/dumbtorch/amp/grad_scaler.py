@@ -6,6 +6,7 @@ import functools
 import warnings
 
 from .. import _ops
+from .._types import float16, float32, int32
 from ..autograd.grad_mode import no_grad
 
 __all__ = ["GradScaler"]
@@ -35,15 +36,22 @@ class GradScaler:
             raise AssertionError("The growth factor must be > 1.0.")
         if self._enabled and not backoff_factor < 1.0:
             raise AssertionError("The backoff factor must be < 1.0.")
-        self._scale, self._growth_tracker = float(init_scale), 0
+        self._init_scale, self._init_growth_tracker = float(init_scale), 0
+        # Numbers on the device of the first loss; None before it.
+        self._scale = self._growth_tracker = None
         self._growth_factor, self._backoff_factor = growth_factor, backoff_factor
         self._growth_interval = growth_interval
-        self._found: dict[int, bool] = {}  # by id of the optimizer: whether a gradient is infinite
+        self._found: dict = {}  # by id of the optimizer: 1 on the device if a gradient is infinite
         self._stepped: set[int] = set()
-        self._used = False
+
+    def _place_on(self, device) -> None:
+        if self._scale is None:
+            self._scale = _ops.full((), self._init_scale, dtype=float32, device=device)
+            start = self._init_growth_tracker
+            self._growth_tracker = _ops.full((), start, dtype=int32, device=device)
 
     def _check_used(self, what: str) -> None:
-        if not self._used:
+        if self._scale is None:
             raise AssertionError(
                 f"Attempted {what} but _scale is None.  This may indicate your script did not use "
                 "scaler.scale(loss or outputs) earlier in the iteration."
@@ -53,10 +61,10 @@ class GradScaler:
         """A tensor, or the tensors of a list or a tuple, times the scale."""
         if not self._enabled:
             return outputs
-        self._used = True
         if isinstance(outputs, (list, tuple)):
             return type(outputs)(map(self.scale, outputs))
-        return outputs * self._scale
+        self._place_on(outputs.device)
+        return outputs * self._scale.to(outputs.device)
 
     @no_grad()
     def unscale_(self, optimizer) -> None:
@@ -74,10 +82,9 @@ class GradScaler:
         grads = [grad for grad in grads if grad is not None]
         if not grads:
             raise AssertionError("No inf checks were recorded for this optimizer.")
-        for grad in grads:
-            _ops.mul_(grad, 1 / self._scale)
-        finite = [_ops.all(_ops.isfinite(grad)) for grad in grads]
-        self._found[id(optimizer)] = not functools.reduce(_ops.logical_and, finite).item()
+        if any(grad.dtype is float16 for grad in grads):
+            raise ValueError("Attempting to unscale FP16 gradients.")
+        self._found[id(optimizer)] = _ops.amp_unscale_(grads, self._scale)
 
     def step(self, optimizer, *args, **kwargs):
         """optimizer.step(), unless a gradient is infinite or NaN."""
@@ -91,7 +98,15 @@ class GradScaler:
         if id(optimizer) not in self._found:
             self.unscale_(optimizer)
         self._stepped.add(id(optimizer))
-        return None if self._found[id(optimizer)] else optimizer.step(*args, **kwargs)
+        found = self._found[id(optimizer)]
+        row = getattr(optimizer, "_row", None)
+        if row is None or row.reads_first or found.device.type == "cpu":
+            return None if found.item() else optimizer.step(*args, **kwargs)
+        optimizer._found_inf = found  # the GPU decides; nobody waits for it
+        try:
+            return optimizer.step(*args, **kwargs)
+        finally:
+            optimizer._found_inf = None
 
     def update(self, new_scale=None) -> None:
         """A smaller scale after a step that was left out, a larger one after many that were not."""
@@ -99,20 +114,31 @@ class GradScaler:
             return
         self._check_used("update")
         if new_scale is not None:
-            self._scale = float(new_scale)
+            _ops.fill_(self._scale, float(new_scale))
         elif not self._found:
             raise AssertionError("No inf checks were recorded prior to update.")
-        elif any(self._found.values()):
-            self._scale, self._growth_tracker = self._scale * self._backoff_factor, 0
         else:
-            self._growth_tracker += 1
-            if self._growth_tracker == self._growth_interval:
-                self._scale, self._growth_tracker = self._scale * self._growth_factor, 0
+            found = [f.to(self._scale.device) for f in self._found.values()]
+            _ops.amp_update_scale_(
+                self._scale,
+                self._growth_tracker,
+                functools.reduce(_ops.maximum, found),
+                self._growth_factor,
+                self._backoff_factor,
+                self._growth_interval,
+            )
         self._found, self._stepped = {}, set()
 
     def get_scale(self) -> float:
-        """The scale; 1 if there is none."""
-        return self._scale if self._enabled else 1.0
+        """The scale; 1 if there is none. It waits for a GPU."""
+        if not self._enabled:
+            return 1.0
+        return self._init_scale if self._scale is None else self._scale.item()
+
+    def _get_growth_tracker(self) -> int:
+        if self._growth_tracker is None:
+            return self._init_growth_tracker
+        return self._growth_tracker.item()
 
     def is_enabled(self) -> bool:
         return self._enabled
@@ -140,11 +166,11 @@ class GradScaler:
         if not self._enabled:
             return {}
         return {
-            "scale": self._scale,
+            "scale": self.get_scale(),
             "growth_factor": self._growth_factor,
             "backoff_factor": self._backoff_factor,
             "growth_interval": self._growth_interval,
-            "_growth_tracker": self._growth_tracker,
+            "_growth_tracker": self._get_growth_tracker(),
         }
 
     def load_state_dict(self, state_dict: dict) -> None:
@@ -156,5 +182,10 @@ class GradScaler:
                 "The source state dict is empty, possibly because it was saved from a disabled instance "
                 "of GradScaler."
             )
-        for name, value in state_dict.items():
-            setattr(self, name if name[0] == "_" else "_" + name, value)
+        self._init_scale = state_dict["scale"]
+        self._init_growth_tracker = state_dict["_growth_tracker"]
+        if self._scale is not None:
+            _ops.fill_(self._scale, self._init_scale)
+            _ops.fill_(self._growth_tracker, self._init_growth_tracker)
+        for name in ("growth_factor", "backoff_factor", "growth_interval"):
+            setattr(self, "_" + name, state_dict[name])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import arange, cat, empty, nn, no_grad, zeros
+from .. import arange, bool, cat, empty, nn, no_grad, ones, zeros
 
 
 class Conv1D(nn.Module):
@@ -25,13 +25,20 @@ class Attention(nn.Module):
         self.c_proj = Conv1D(width, width, out_std)
         self.resid_dropout = nn.Dropout(dropout)
 
-    def forward(self, x):
+    def forward(self, x, cache: nn.KVCache | None = None):
         batch, time, width = x.shape
         parts = self.c_attn(x).reshape(batch, time, 3, self.heads, width // self.heads)
         query, key, value = parts.permute(2, 0, 3, 1, 4).unbind(0)
         dropout = self.dropout if self.training else 0.0
+        past = 0
+        if cache is not None:
+            past = len(cache)
+            key, value = cache.update(key, value)
+        mask = None  # of several queries after others, each sees what was there before it
+        if past and time > 1:
+            mask = ones(time, past + time, dtype=bool, device=x.device).tril(past)
         y = nn.functional.scaled_dot_product_attention(
-            query, key, value, dropout_p=dropout, is_causal=True
+            query, key, value, mask, dropout, is_causal=past == 0
         )
         return self.resid_dropout(self.c_proj(y.transpose(1, 2).reshape(batch, time, width)))
 
@@ -56,8 +63,8 @@ class Block(nn.Module):
         self.ln_2 = nn.LayerNorm(width)
         self.mlp = MLP(width, dropout, out_std)
 
-    def forward(self, x):
-        x = x + self.attn(self.ln_1(x))
+    def forward(self, x, cache: nn.KVCache | None = None):
+        x = x + self.attn(self.ln_1(x), cache)
         return x + self.mlp(self.ln_2(x))
 
 
@@ -85,13 +92,15 @@ class GPT2(nn.Module):
         for embedding in (self.wte, self.wpe):
             nn.init.normal_(embedding.weight, std=0.02)
 
-    def forward(self, tokens):
-        time = tokens.shape[1]
+    def forward(self, tokens, caches: list[nn.KVCache] | None = None):
+        """With `caches`, one for each block, the tokens come after those that were given before."""
+        past = len(caches[0]) if caches else 0
+        time = past + tokens.shape[1]
         if time > self.context:
             raise ValueError(f"{time} tokens are more than the context of {self.context}")
-        x = self.drop(self.wte(tokens) + self.wpe(arange(time, device=tokens.device)))
-        for block in self.h:
-            x = block(x)
+        x = self.drop(self.wte(tokens) + self.wpe(arange(past, time, device=tokens.device)))
+        for block, cache in zip(self.h, caches or [None] * len(self.h), strict=True):
+            x = block(x, cache)
         return nn.functional.linear(self.ln_f(x), self.wte.weight)
 
     def load_state_dict(self, state_dict, strict: bool = True, assign: bool = False):
@@ -103,19 +112,20 @@ class GPT2(nn.Module):
         return super().load_state_dict(state, strict, assign)
 
     @no_grad()
-    def generate(self, tokens, count: int, temperature: float = 1.0, top_k: int | None = None):
-        """`tokens` [N, time] and `count` more, drawn one by one; the most likely with temperature 0."""
+    def generate(
+        self, tokens, count: int, temperature: float = 1.0, top_k: int | None = None,
+        top_p: float | None = None,
+    ):  # fmt: skip
+        """`tokens` [N, time] and `count` more, drawn one by one as functional.sample_logits does."""
+        caches = [nn.KVCache(self.context) for _ in self.h]
         for _ in range(count):
-            scores = self(tokens[:, -self.context :])[:, -1]
-            if temperature == 0:
-                following = scores.argmax(-1, keepdim=True)
-            else:
-                scores = scores / temperature
-                if top_k is not None:
-                    least = scores.topk(top_k)[0][:, -1:]
-                    scores = scores.masked_fill(scores < least, float("-inf"))
-                following = nn.functional.softmax(scores, dim=-1).multinomial(1)
-            tokens = cat([tokens, following], 1)
+            if tokens.shape[1] > self.context:  # each token has another place than before
+                for cache in caches:
+                    cache.truncate(0)
+            new = tokens[:, -self.context :][:, len(caches[0]) :]
+            scores = self(new, caches)[:, -1]
+            following = nn.functional.sample_logits(scores, temperature, top_k, top_p)
+            tokens = cat([tokens, following.unsqueeze(1)], 1)
         return tokens
 
 

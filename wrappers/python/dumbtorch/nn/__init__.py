@@ -2,6 +2,7 @@
 
 from .. import _missing
 from . import functional, init, modules, parallel, utils
+from .kv_cache import KVCache
 from .modules import *  # noqa: F403
 from .parallel import DataParallel
 from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
@@ -11,6 +12,7 @@ __getattr__ = _missing.getattr_of(__name__)
 __all__ = [
     "Buffer",
     "DataParallel",
+    "KVCache",
     "Parameter",
     "UninitializedBuffer",
     "UninitializedParameter",

@@ -16,6 +16,10 @@ from .._ops import conv_transpose2d as conv_transpose2d
 from .._ops import conv3d as conv3d
 from .._ops import conv3d_padding as conv3d_padding
 from .._ops import conv_transpose3d as conv_transpose3d
+from .._ops import rotary_embedding as rotary_embedding
+from .._ops import sinusoidal_embedding as sinusoidal_embedding
+from .._ops import top_k_top_p_filtering as top_k_top_p_filtering
+from .._ops import sample_logits as sample_logits
 from .._ops import one_hot as one_hot
 from .._ops import bilinear as bilinear
 from .._ops import cosine_similarity as cosine_similarity
@@ -118,6 +122,7 @@ from .._ops import lp_pool3d as lp_pool3d
 from .._ops import max_unpool3d as max_unpool3d
 from .._ops import fractional_max_pool2d_with_indices as fractional_max_pool2d_with_indices
 from .._ops import fractional_max_pool3d_with_indices as fractional_max_pool3d_with_indices
+from .._ops import stochastic_round as stochastic_round
 from .._ops import pad as pad
 from .._ops import fold as fold
 from .._ops import pixel_shuffle as pixel_shuffle

@@ -12,8 +12,8 @@ from .. import _graph, _ops
 from .._native import lib
 from .._runtime import INT64_ARRAY, check, device_from, fail, ffi_new, read_operand
 from .._tensor_type import TensorBase
-from .._types import float32, float64
-from ..autograd.grad_mode import enable_grad
+from .._types import bfloat16, float16, float32, float64
+from ..autograd.grad_mode import enable_grad, no_grad
 from ..utils.hooks import RemovableHandle
 
 
@@ -78,6 +78,10 @@ class Optimizer:
     """Base class. Subclasses have a row of the library's, or write step() themselves."""
 
     _row: Row
+    _wide: str | None = None  # how parameters in half precision are computed with float32
+    _found_inf = (
+        None  # what a GradScaler has found, while a step is under way that a GPU decides on
+    )
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -185,7 +189,7 @@ class Optimizer:
 
     def _update(self, group: dict) -> None:
         needed = [name for name, _, exists, _ in self._row.states if exists(group)]
-        if not needed:
+        if not needed and not self._wide and self._found_inf is None:
             self._update_without_state(group)
             return
         given = Gradients(group["params"])
@@ -217,14 +221,21 @@ class Optimizer:
     def _step(self, group: dict, needed: list[str], given: Gradients, part: list[int]) -> None:
         row = self._row
         first = not self.state[given.params[part[0]]]
-        states = [self._state_of(given.params[i], group, needed) for i in part]
-        handles = [given.handles[i] for i in part]
-        grads = [given.grads[i] for i in part]
+        params = [given.params[i] for i in part]
+        computed = [self._computed(p) for p in params] if self._wide else params
+        states = [self._state_of(p, x, group, needed) for p, x in zip(params, computed)]
+        handles, grads = [x._h for x in computed], [given.grads[i] for i in part]
+        if self._wide:
+            wide = [_ops.to(p.grad, dtype=x.dtype) for p, x in zip(params, computed)]
+            grads = [g._h for g in wide]
         kept = [s[name]._h if name in needed else 0 for name, *_ in row.states for s in states]
         settings = _numbers(row.settings(group))
+        update, inf = lib.py_optimizer_update, ()
+        if self._found_inf is not None:
+            update, inf = lib.py_optimizer_update_unless, (self._found_inf._h,)
         try:
             check(
-                lib.py_optimizer_update(
+                update(
                     row.name.encode(),
                     handles,
                     len(handles),
@@ -236,14 +247,61 @@ class Optimizer:
                     settings,
                     len(settings),
                     first,
+                    *inf,
                 )
             )
         except BaseException:
             for i in part if first else ():  # their first step is still to come
                 del self.state[given.params[i]]
             raise
+        for p, x in zip(params, computed):
+            self._round_back(p, x)
 
-    def _state_of(self, p, group: dict, needed: list[str]) -> dict:
+    # ---- half precision
+
+    def use_master_weights(self) -> None:
+        """Steps of parameters in bfloat16 and float16 compute in float32, with float32 masters of them
+        (arXiv 1710.03740) that keep what rounding would lose; states are float32 too. The masters are part of the
+        state dict. Call it before the first step."""
+        self._compute_wide("masters")
+
+    def use_stochastic_rounding(self) -> None:
+        """Steps of parameters in bfloat16 compute in float32 without masters: the result is rounded by
+        functional.stochastic_round, so that small steps are not lost on the mean (arXiv 2010.06192). States are
+        float32. Call it before the first step."""
+        self._compute_wide("rounded at random")
+
+    def _compute_wide(self, how: str) -> None:
+        if not hasattr(self, "_row"):
+            raise NotImplementedError(f"{type(self).__name__} computes its steps by itself")
+        if any(self.state.values()):
+            raise RuntimeError(
+                "a parameter has stepped: choose how steps round before the first one"
+            )
+        self._wide = how
+
+    def _computed(self, p):
+        """What a step changes: the parameter, or its value in float32."""
+        if p.dtype not in (bfloat16, float16):
+            return p
+        if "master" in self.state[p]:
+            return self.state[p]["master"]
+        wide = _ops.to(_ops.detach(p), dtype=float32)
+        if self._wide == "masters":
+            check_not_capturing()
+            self.state[p]["master"] = wide
+        return wide
+
+    def _round_back(self, p, computed) -> None:
+        if computed is p:
+            return
+        with no_grad():
+            if self._wide != "masters":
+                computed = _ops.stochastic_round(computed, p.dtype)
+            _ops.copy_(p, computed)
+
+    def _state_of(self, p, computed, group: dict, needed: list[str]) -> dict:
+        """The state of a parameter, like what a step computes with."""
         state = self.state[p]
         for name, is_number, _, initial in self._row.states:
             if name in state or name not in needed:
@@ -253,7 +311,7 @@ class Optimizer:
             if is_number:
                 state[name] = _ops.full((), value, dtype=float32, device=p.device)
             else:
-                state[name] = _ops.full_like(p, value)
+                state[name] = _ops.full_like(computed, value)
         return state
 
     def _rate(self, group: dict, handles):
@@ -331,7 +389,8 @@ class Optimizer:
             return _ops.to(_ops.clone(value), p.device, float32)
         if value.shape != p.shape:
             return _ops.to(_ops.clone(value), p.device, p.dtype)
-        return _ops.copy_(_ops.empty_like(p), value)
+        dtype = float32 if self._wide and p.dtype in (bfloat16, float16) else p.dtype
+        return _ops.copy_(_ops.empty_like(p, dtype=dtype), value)
 
     def __repr__(self):
         lines = []

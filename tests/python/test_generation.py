@@ -1,0 +1,137 @@
+"""Text that language models write: caches against whole passes through PyTorch's functions, draws against
+probabilities."""
+
+import dumbtorch as dt
+import pytest
+from dumbtorch import models
+
+torch = pytest.importorskip("torch")
+nets = pytest.importorskip("architectures")
+F = dt.nn.functional
+
+SIZES = dict(vocabulary=50, context=24, width=32, layers=3, heads=4)
+
+
+@pytest.fixture(scope="module")
+def model():
+    dt.manual_seed(1)
+    model = models.gpt2(**SIZES).eval()
+    for p in model.parameters():
+        if p.ndim > 1:
+            p.data.normal_(std=0.3)  # so that what comes next depends on what was before
+    return model
+
+
+def scores_of_torch(model, tokens):
+    """By the architecture in PyTorch's functions, from the whole text."""
+    weights = {name: torch.tensor(value.tolist()) for name, value in model.state_dict().items()}
+    with torch.no_grad():
+        return nets.gpt2(weights, torch.tensor(tokens), SIZES["layers"], SIZES["heads"])
+
+
+def test_generation_goes_on_as_without_a_cache(model):
+    """Also beyond the context, where the first tokens fall out."""
+    tokens = [[3, 1, 4], [1, 5, 9]]
+    found = model.generate(dt.tensor(tokens), 40, temperature=0).tolist()
+    for _ in range(40):
+        scores = scores_of_torch(model, [row[-SIZES["context"] :] for row in tokens])
+        likeliest = scores[:, -1].argmax(-1).tolist()
+        tokens = [[*row, new] for row, new in zip(tokens, likeliest, strict=True)]
+    assert found == tokens
+    assert len({tuple(row) for row in tokens}) == 2 and len(set(tokens[0])) > 5
+
+
+@pytest.mark.parametrize("pieces", [(1,) * 9, (4, 1, 4), (2, 7), (9,)])
+def test_a_text_in_pieces(model, pieces):
+    text = dt.tensor([[3, 1, 4, 1, 5, 9, 2, 6, 5], [2, 7, 1, 8, 2, 8, 1, 8, 2]])
+    caches, place, found = [dt.nn.KVCache() for _ in model.h], 0, []
+    with dt.no_grad():
+        for n in pieces:
+            found.append(model(text[:, place : place + n], caches))
+            place += n
+        assert len(caches[0]) == caches[0].length == 9
+        for cache in caches:
+            cache.truncate(5)
+        again = model(text[:, 5:], caches)
+    expected = scores_of_torch(model, text.tolist())
+    torch.testing.assert_close(
+        torch.from_numpy(dt.cat(found, 1).numpy()), expected, rtol=1e-4, atol=1e-4
+    )
+    torch.testing.assert_close(
+        torch.from_numpy(again.numpy()), expected[:, 5:], rtol=1e-4, atol=1e-4
+    )
+
+
+def test_draws_have_the_probabilities_of_the_scores():
+    logits = torch.tensor([2.0, 0.0, 1.0, -1.0, 0.5])
+    many = 20_000
+    for options in ({}, {"temperature": 0.5}, {"top_k": 3}, {"temperature": 2.0, "top_p": 0.7}):
+        scores = logits.double() / options.get("temperature", 1.0)
+        order = scores.argsort(descending=True)
+        chances = torch.zeros(5, dtype=torch.float64)
+        kept = order[: options.get("top_k", 5)]
+        chances[kept] = torch.softmax(scores[kept], 0)
+        if "top_p" in options:
+            enough = int((chances[order].cumsum(0) < options["top_p"]).sum()) + 1
+            kept = order[:enough]
+            chances = torch.zeros_like(chances).index_copy(0, kept, torch.softmax(scores[kept], 0))
+        dt.manual_seed(0)
+        drawn = F.sample_logits(dt.tensor(logits.tolist()).expand(many, 5), **options)
+        counts = torch.tensor(drawn.tolist()).bincount(minlength=5)
+        assert not counts[chances == 0].any()
+        # Five standard deviations of a binomial distribution.
+        assert (
+            (counts - many * chances).abs() <= 5 * (many * chances * (1 - chances)).sqrt()
+        ).all()
+
+
+def test_draws_come_from_the_generator():
+    logits = dt.zeros(2, 3, 1000)
+    first = F.sample_logits(logits, generator=dt.Generator().manual_seed(5))
+    again = F.sample_logits(logits, generator=dt.Generator().manual_seed(5))
+    assert first.shape == (2, 3) and first.dtype is dt.int64
+    assert first.equal(again) and not first.equal(F.sample_logits(logits))
+
+
+def test_far_positions_keep_their_digits():
+    """Neighbours around position ten million: float32's angles would be off by half a turn."""
+    places = dt.tensor([10_000_000, 10_000_001])
+    q, k = dt.ones(2, 8), dt.ones(2, 8)
+    far = (F.rotary_embedding(q, places) * F.rotary_embedding(k, places.flip(0))).sum(-1)
+    near = (
+        F.rotary_embedding(q, places - 10_000_000) * F.rotary_embedding(k, dt.tensor([1, 0]))
+    ).sum(-1)
+    assert far.tolist() == pytest.approx(near.tolist(), abs=1e-5)
+
+
+def refused(error, words, call):
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_bad_arguments_are_refused():
+    x = dt.zeros(2, 3, 4)
+    refused(RuntimeError, "even number of features", lambda: F.rotary_embedding(dt.zeros(2, 3)))
+    refused(RuntimeError, "do not broadcast", lambda: F.rotary_embedding(x, dt.arange(4)))
+    refused(RuntimeError, "floating point", lambda: F.rotary_embedding(x.long()))
+    refused(ValueError, "positive and even", lambda: F.sinusoidal_embedding(dt.arange(3), 5))
+    refused(ValueError, "top_k must be", lambda: F.sample_logits(x, top_k=0))
+    refused(ValueError, "top_p must be", lambda: F.top_k_top_p_filtering(x, top_p=1.5))
+    refused(ValueError, "top_p must be", lambda: F.sample_logits(x, top_p=float("nan")))
+    refused(ValueError, "temperature must not", lambda: F.sample_logits(x, -1.0))
+    refused(RuntimeError, "vocabulary", lambda: F.sample_logits(dt.zeros(3, 0)))
+
+
+def test_a_cache_refuses_what_does_not_fit():
+    refused(ValueError, "capacity", lambda: dt.nn.KVCache(-1))
+    cache, x = dt.nn.KVCache(), dt.zeros(2, 3, 4)
+    with pytest.raises(RuntimeError, match="key requires grad"):
+        cache.update(x.clone().requires_grad_(), x)
+    refused(RuntimeError, "key has 3 tokens, value 2", lambda: cache.update(x, x[:, :2]))
+    refused(RuntimeError, "expected key of", lambda: cache.update(x[0, 0], x))
+    assert cache.length == 0
+    cache.update(x, dt.zeros(2, 3, 5))
+    for key, value in ((x, x), (x[:1], dt.zeros(1, 3, 5)), (x.double(), dt.zeros(2, 3, 5))):
+        refused(RuntimeError, "has size .* the cache", lambda k=key, v=value: cache.update(k, v))
+    assert cache.length == 3
+    refused(IndexError, "from 0 to 3, got 4", lambda: cache.truncate(4))
