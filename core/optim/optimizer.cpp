@@ -12,17 +12,8 @@
 namespace dt {
 namespace {
 
-<<<<<<< HEAD
-=======
 constexpr char kMaster[] = ".master";  // of a parameter's key in a state dict
 
-// A step that makes state makes it anew at each replay.
-void check_not_capturing() {
-  DT_CHECK(!context().graph, kRuntimeError,
-           "the first step makes the optimizer's state: run it once before a step is captured");
-}
-
->>>>>>> h-seq
 // A state's first value, like the parameter in memory.
 Tensor new_slot(const OptimizerRow::State& state, const Tensor& param, const Settings& settings) {
   const double value = state.initial(settings);

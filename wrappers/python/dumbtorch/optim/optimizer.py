@@ -288,7 +288,7 @@ class Optimizer:
             return self.state[p]["master"]
         wide = _ops.to(_ops.detach(p), dtype=float32)
         if self._wide == "masters":
-            check_not_capturing()
+            _ops.optimizer_check_not_capturing()
             self.state[p]["master"] = wide
         return wide
 
