@@ -315,6 +315,19 @@ def test_cudnn_flags():
     assert dt.backends.cudnn.enabled and not dt.backends.cudnn.benchmark
 
 
+def test_backends_are_modules():
+    """Programs import them by name."""
+    import dumbtorch.backends.cudnn as cudnn
+    from dumbtorch.backends import mps
+
+    assert cudnn is dt.backends.cudnn and not mps.is_available()
+    cudnn.allow_tf32 = False
+    try:
+        assert not dt.backends.cudnn.allow_tf32
+    finally:
+        cudnn.allow_tf32 = True
+
+
 def test_capsules():
     x = dt.arange(3.0)
     assert dt.from_dlpack(dt.utils.dlpack.to_dlpack(x)).data_ptr() == x.data_ptr()

@@ -62,6 +62,7 @@ from . import (  # noqa: E402
     compiler,
     cpu,
     cuda,
+    distributions,
     func,
     linalg,
     nn,

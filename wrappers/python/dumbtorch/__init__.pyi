@@ -48,6 +48,7 @@ from . import backends as backends
 from . import compiler as compiler
 from . import cpu as cpu
 from . import cuda as cuda
+from . import distributions as distributions
 from . import func as func
 from . import linalg as linalg
 from . import nn as nn

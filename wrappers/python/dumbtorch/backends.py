@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import contextmanager
+from types import ModuleType
 
 from . import _ops
 
 
-class _Part:
-    """A library that PyTorch may have been built with."""
+class _Module(ModuleType):
+    """What programs import by its name, as in `import torch.backends.cudnn as cudnn`: a module, whose
+    switches are properties."""
 
-    def __init__(self, available: bool = False):
-        self._available = available
+    def __init__(self, name: str):
+        super().__init__(f"{__name__}.{name}", type(self).__doc__)
+        sys.modules[self.__name__] = self
+
+
+class _Part(_Module):
+    """A library that PyTorch may have been built with."""
 
     def is_available(self) -> bool:
         """Whether it can be used."""
-        return self._available
+        return False
 
     is_built = is_available
 
@@ -37,7 +45,7 @@ class _Switch:
         _ops.set_tf32(*both)
 
 
-class _Cuda:
+class _Cuda(_Module):
     matmul = _Switch(0)
 
     @staticmethod
@@ -46,7 +54,7 @@ class _Cuda:
         return _ops.cuda_device_count() > 0
 
 
-class _Cudnn(_Switch):
+class _Cudnn(_Module, _Switch):
     """cuDNN. `enabled`, `benchmark` and `deterministic` are remembered and change nothing: the library
     chooses its algorithms itself."""
 
@@ -54,6 +62,7 @@ class _Cudnn(_Switch):
     benchmark = False
     deterministic = False
     benchmark_limit = 10
+    _position = 1
 
     def is_available(self) -> bool:
         """Whether there is a GPU, and with it cuDNN."""
@@ -79,9 +88,9 @@ class _Cudnn(_Switch):
                 setattr(self, name, value)
 
 
-cuda = _Cuda()
-cudnn = _Cudnn(1)
-mps = _Part()
-mkl = _Part()
-mkldnn = _Part()
-openmp = _Part()
+cuda = _Cuda("cuda")
+cudnn = _Cudnn("cudnn")
+mps = _Part("mps")
+mkl = _Part("mkl")
+mkldnn = _Part("mkldnn")
+openmp = _Part("openmp")

@@ -1,0 +1,182 @@
+"""Distributions against PyTorch's: densities, moments, entropies, divergences, their gradients, and samples by
+their moments."""
+
+import dumbtorch as dt
+import numpy as np
+import pytest
+
+# A name, and its parameters: shapes broadcast with each other.
+ROWS = {
+    "Bernoulli": [{"probs": [0.2, 0.5, 0.9]}, {"logits": [-1.0, 0.0, 2.5]}],
+    "Categorical": [{"probs": [[0.2, 0.5, 0.9], [1, 2, 3]]}, {"logits": [[-1.0, 0.3, 2.5]]}],
+    "Cauchy": [{"loc": [0.5, -1], "scale": [1.5, 0.3]}],
+    "Exponential": [{"rate": [0.5, 3]}],
+    "Gumbel": [{"loc": [0.5, -1], "scale": [1.5, 0.3]}],
+    "HalfNormal": [{"scale": [0.5, 3]}],
+    "Laplace": [{"loc": [0.5, -1], "scale": [1.5, 0.3]}],
+    "LogNormal": [{"loc": [0.5, -1], "scale": [0.5, 0.3]}],
+    "MultivariateNormal": [
+        {"loc": [1.0, 2], "covariance_matrix": [[2, 0.3], [0.3, 1]]},
+        {"loc": [[1.0, 2], [0, 1]], "precision_matrix": [[2, 0.3], [0.3, 1]]},
+        {"loc": [1.0, 2], "scale_tril": [[2, 0], [0.3, 1]]},
+    ],
+    "Normal": [{"loc": [0.5, -1], "scale": [1.5, 0.3]}, {"loc": [[0.5], [2]], "scale": [1.5, 0.3]}],
+    "OneHotCategorical": [{"probs": [[0.2, 0.5, 0.9], [1, 2, 3]]}],
+    "OneHotCategoricalStraightThrough": [{"logits": [0.2, 0.5, 0.9]}],
+    "Uniform": [{"low": [-1.0, 0], "high": [2.0, 0.5]}],
+}
+CASES = [(name, given) for name, rows in ROWS.items() for given in rows]
+
+
+def make(t, name, given):
+    """A distribution, and its parameters as leaves."""
+    leaves = {k: t.tensor(v, dtype=t.float64).requires_grad_() for k, v in given.items()}
+    return getattr(t.distributions, name)(**leaves), leaves
+
+
+def numbers(x):
+    """As NumPy."""
+    return x.detach().numpy()
+
+
+def close(ours, theirs):
+    assert tuple(ours.shape) == tuple(theirs.shape)
+    np.testing.assert_allclose(numbers(ours), numbers(theirs), rtol=1e-9, atol=1e-12)
+
+
+def close_with_gradients(pair, compute):
+    """What is computed of both libraries' distributions, and its gradients."""
+    results = [compute(distribution) for distribution, _ in pair]
+    close(*results)
+    if results[1].requires_grad:
+        for result in results:
+            result.sum().backward()
+        for name, leaf in pair[0][1].items():
+            theirs = pair[1][1][name].grad
+            assert (leaf.grad is None) == (theirs is None)
+            if theirs is not None:
+                close(leaf.grad, theirs)
+
+
+@pytest.mark.parametrize(("name", "given"), CASES)
+def test_quantities(torch, name, given):
+    events = make(torch, name, given)[0].sample((3,))
+    for what in ("mean", "mode", "variance", "stddev"):
+        pair = [make(t, name, given) for t in (dt, torch)]
+        close(*(getattr(distribution, what) for distribution, _ in pair))
+    pair = [make(t, name, given) for t in (dt, torch)]
+    close_with_gradients(pair, lambda d: d.entropy())
+    pair = [make(t, name, given) for t in (dt, torch)]
+    values = {id(pair[0][0]): dt.from_numpy(events.numpy()), id(pair[1][0]): events}
+    close_with_gradients(pair, lambda d: d.log_prob(values[id(d)]))
+    pair = [make(t, name, given) for t in (dt, torch)]
+    if not repr(pair[1][0]).endswith(
+        "()"
+    ):  # as PyTorch says of what is made of another distribution
+        assert repr(pair[0][0]) == repr(pair[1][0])
+    assert pair[0][0].batch_shape == tuple(pair[1][0].batch_shape)
+    wide = [d.expand((4,) + tuple(d.batch_shape)) for d, _ in pair]
+    close(wide[0].log_prob(dt.from_numpy(events[0].numpy())), wide[1].log_prob(events[0]))
+
+
+@pytest.mark.parametrize(("name", "given"), CASES)
+def test_divergence(torch, name, given):
+    if name in ("Cauchy", "Gumbel", "OneHotCategoricalStraightThrough"):
+        return
+    names = {"Uniform": "low", "MultivariateNormal": "loc", "LogNormal": "loc", "Normal": "loc"}
+    moved = {k: np.array(v) * (1.5 if k != "probs" else 1) for k, v in given.items()}
+    if "probs" in given:
+        moved = {"probs": np.array(given["probs"])[..., ::-1].copy()}
+    elif name in names:
+        moved[names[name]] = np.array(given[names[name]]) * 1.5
+    pair = [make(t, name, given) for t in (dt, torch)]
+    others = {t: make(t, name, moved)[0] for t in (dt, torch)}
+    of = {id(pair[0][0]): (dt, others[dt]), id(pair[1][0]): (torch, others[torch])}
+    close_with_gradients(pair, lambda d: of[id(d)][0].distributions.kl_divergence(d, of[id(d)][1]))
+
+
+@pytest.mark.parametrize("name", ["Cauchy", "Exponential", "Laplace", "Normal", "Uniform"])
+def test_quantiles(torch, name):
+    found = []
+    for t in (dt, torch):
+        distribution = make(t, name, ROWS[name][0])[0]
+        x = distribution.icdf(t.tensor([0.1, 0.7], dtype=t.float64))
+        found.append((x, distribution.cdf(x)))
+    for ours, theirs in zip(*found, strict=True):
+        close(ours, theirs)
+
+
+@pytest.mark.parametrize(("name", "given"), CASES)
+def test_samples(torch, name, given):
+    """The mean of many samples is the mean, within six standard errors, and a sample's gradient flows."""
+    dt.manual_seed(3)
+    distribution, leaves = make(dt, name, given)
+    theirs = make(torch, name, given)[0]
+    drawn = numbers(distribution.sample((20000,)))
+    assert drawn.shape == tuple(theirs.sample((20000,)).shape)
+    if name == "Categorical":
+        shares = np.stack([(drawn == i).mean(0) for i in range(3)], -1)
+        assert np.abs(shares - numbers(theirs.probs)).max() < 6 * 0.5 / 20000**0.5
+    elif name == "Cauchy":
+        assert np.abs(np.median(drawn, 0) - numbers(theirs.loc)).max() < 0.1
+    else:
+        off = np.abs(drawn.mean(0) - numbers(theirs.mean))
+        assert (off < 6 * numbers(theirs.stddev) / 20000**0.5).all()
+        assert np.allclose(drawn.std(0), numbers(theirs.stddev), rtol=0.15)
+    assert distribution.has_rsample == theirs.has_rsample
+    if distribution.has_rsample:
+        distribution.rsample((2,)).sum().backward()
+        assert all(leaf.grad is not None for leaf in leaves.values())
+
+
+def mixtures(t, name, given):
+    components = getattr(t.distributions, name)(
+        **{k: t.tensor(v, dtype=t.float64) for k, v in given.items()}
+    )
+    mixture = t.distributions.Categorical(logits=t.tensor([0.3, -1], dtype=t.float64))
+    return t.distributions.MixtureSameFamily(mixture, components)
+
+
+def test_mixtures_and_independence(torch):
+    x = [[0.3, 1.2], [0.1, -2]]
+    for name, row in (("Normal", 0), ("MultivariateNormal", 1)):
+        ours, theirs = (mixtures(t, name, ROWS[name][row]) for t in (dt, torch))
+        assert repr(ours) == repr(theirs)
+        close(ours.mean, theirs.mean)
+        close(ours.variance, theirs.variance)
+        close(ours.log_prob(dt.tensor(x).double()), theirs.log_prob(torch.tensor(x).double()))
+        assert ours.sample((5,)).shape == tuple(theirs.sample((5,)).shape)
+    pair = [
+        t.distributions.Independent(make(t, "Normal", ROWS["Normal"][1])[0], 1) for t in (dt, torch)
+    ]
+    close(pair[0].log_prob(dt.ones(2, 2)), pair[1].log_prob(torch.ones(2, 2)))
+    close(pair[0].entropy(), pair[1].entropy())
+    assert repr(pair[0]) == repr(pair[1]) and pair[0].event_shape == (2,)
+
+
+REFUSED = (
+    "t.distributions.Normal(t.zeros(2), t.tensor([1.0, -1]))",
+    "t.distributions.Categorical(logits=t.tensor([float('nan'), 1]))",
+    "t.distributions.Categorical(t.tensor(1.0))",
+    "t.distributions.Categorical(probs=t.tensor([1.0]), logits=t.tensor([1.0]))",
+    "t.distributions.Bernoulli(t.tensor([0.5, 1.5]))",
+    "t.distributions.Bernoulli(t.tensor([0.5])).log_prob(t.tensor([0.5]))",
+    "t.distributions.Normal(0.0, 1.0).log_prob(3)",
+    "t.distributions.Normal(t.zeros(2), 1.0).log_prob(t.zeros(3))",
+    "t.distributions.Categorical(t.ones(3)).log_prob(t.tensor(3))",
+    "t.distributions.Uniform(t.ones(1), t.zeros(1))",
+    "t.distributions.MultivariateNormal(t.zeros(2), t.ones(2, 2))",
+    "t.distributions.MultivariateNormal(t.zeros(2))",
+    "t.distributions.kl_divergence(t.distributions.Normal(0.0, 1.0), t.distributions.Cauchy(0.0, 1.0))",
+    "t.distributions.Independent(t.distributions.Normal(0.0, 1.0), 1)",
+)
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_refusals(torch, text):
+    said = []
+    for t in (dt, torch):
+        with pytest.raises((ValueError, NotImplementedError)) as caught:
+            eval(text, {"t": t})
+        said.append((caught.type, str(caught.value)))
+    assert said[0] == said[1]
