@@ -163,7 +163,7 @@ void row_gradient(const Loss<T>& loss, T* gx, const T* x, T lse, T g, int64_t ta
   const T sharp = (T(1) - loss.smoothing) * loss.weight_of(target);
   const T uniform = loss.smoothing / static_cast<T>(loss.classes);
   const T total = g * (sharp + uniform * loss.total_weight);
-  const T each = g * uniform;
+  const T each = uniform == T(0) ? T(0) : g * uniform;  // also where g is infinite
   for (int64_t first = 0; first < loss.classes; first += kTile) {
     const int64_t end = min(loss.classes, first + kTile);
     exp_span(gx + first, x + first, lse, end - first);

@@ -258,7 +258,8 @@ __device__ __forceinline__ RowFactors<T> row_factors(const Loss<T>& loss, T g, T
   const T sharp = (T(1) - loss.smoothing) * loss.weight_of(target);
   const T uniform = loss.smoothing / static_cast<T>(loss.classes);
   const T weights = total_weight ? *total_weight : static_cast<T>(loss.classes);
-  return {target, lse, g * (sharp + uniform * weights), g * uniform, g * sharp};
+  return {target, lse, g * (sharp + uniform * weights), uniform == T(0) ? T(0) : g * uniform,
+          g * sharp};
 }
 
 template <class T, class Layout, int kWidth>

@@ -61,10 +61,15 @@ void check_linspace(const Scalar& start, const Scalar& end, DType dtype) {
   for (const Scalar& x : {start, end}) check_fits(x, dtype);
 }
 
-void check_logspace(int64_t steps, DType dtype) {
+void check_logspace(const Scalar& start, const Scalar& end, int64_t steps, double base,
+                    DType dtype) {
   check_linspace_steps(steps);
   DT_CHECK(steps < 2 || !is_bool(dtype), kNotImplemented,
            "\"logspace_cpu\" not implemented for 'Bool'");
+  if (steps == 1) return check_fits(std::pow(base, start.to_double()), dtype);
+  for (const Scalar& x : {start, end}) {
+    if (steps > 1) check_fits(x, dtype);
+  }
 }
 
 void check_strided(IntList size, IntList stride) {

@@ -17,7 +17,8 @@ void check_count(double count);
 void check_integer_range(const Scalar& start, const Scalar& end, const Scalar& step);
 void check_linspace_steps(int64_t steps);
 void check_linspace(const Scalar& start, const Scalar& end, DType dtype);
-void check_logspace(int64_t steps, DType dtype);
+void check_logspace(const Scalar& start, const Scalar& end, int64_t steps, double base,
+                    DType dtype);
 void check_strided(IntList size, IntList stride);
 void check_eye(int64_t rows, int64_t columns);
 

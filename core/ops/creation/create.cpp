@@ -224,7 +224,7 @@ Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, DType dty
 Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double base, DType dtype,
                 Device device, bool requires_grad) {
   dtype = dtype_or_default(dtype);
-  check_logspace(steps, dtype);
+  check_logspace(start, end, steps, base, dtype);
   // Of integers the ends lose their fractions first, except where the start alone is there.
   const auto held = [&](const Scalar& x) {
     return is_floating(dtype) || steps == 1 ? x.to_double() : static_cast<double>(x.to_int64());

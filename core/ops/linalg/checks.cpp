@@ -181,9 +181,12 @@ void check_bilinear(const Tensor& input1, const Tensor& input2, const Tensor& we
   check_bilinear_size(input1.size(-1), weight.sizes()[1], "input1");
   check_bilinear_size(input2.size(-1), weight.sizes()[2], "input2");
   if (bias.defined()) check_bilinear_size(bias.size(0), weight.sizes()[0], "bias");
-  DT_CHECK(input1.dtype() == input2.dtype() && input1.dtype() == weight.dtype(), kRuntimeError,
-           "All tensors must have the same dtype, got input1: ", c_type_word(input1.dtype()),
-           ", input2: ", c_type_word(input2.dtype()), ", weight: ", c_type_word(weight.dtype()));
+  const DType t = input1.dtype();
+  const bool alike = input2.dtype() == t && weight.dtype() == t;
+  DT_CHECK(alike && (!bias.defined() || bias.dtype() == t), kRuntimeError,
+           "All tensors must have the same dtype, got input1: ", c_type_word(t),
+           ", input2: ", c_type_word(input2.dtype()), ", weight: ", c_type_word(weight.dtype()),
+           bias.defined() ? ", bias: " : "", bias.defined() ? c_type_word(bias.dtype()) : "");
 }
 
 void check_cross(const Tensor& input, const Tensor& other, int64_t dim) {

@@ -5,6 +5,7 @@
 
 #include "core/ops/autocast.gen.h"
 #include "core/ops/checks.h"
+#include "core/ops/creation.gen.h"
 #include "core/ops/linalg.gen.h"
 #include "core/ops/linalg/checks.h"
 #include "core/ops/linalg/equation.h"
@@ -180,15 +181,16 @@ Tensor tensordot_dims(const Tensor& a, const Tensor& b, IntList dims_a, IntList 
       if (!has(left.labels, label) || !has(right.labels, label)) keep.push_back(label);
     }
   }
-  // One that is broadcast is summed by itself; the other's is then no common dimension any more.
+  // What meets one element is summed by itself, also where it is one: of a sum nothing is kept.
   for (int i = 0; i < from_a.size(); ++i) {
-    if (a.sizes()[from_a[i]] != b.sizes()[from_b[i]]) {
-      Term& longer = a.sizes()[from_a[i]] == 1 ? right : left;
+    const bool one_in_b = b.sizes()[from_b[i]] == 1;
+    if (one_in_b || a.sizes()[from_a[i]] == 1) {
+      Term& longer = one_in_b ? left : right;
       const int d = place_of(longer.labels, from_a[i]);
       longer.x = sum(longer.x, {{d}}, true, a.dtype());
     }
   }
-  return multiplied(left, right, keep).x;
+  return contiguous(multiplied(left, right, keep).x);
 }
 
 Tensor tensordot(const Tensor& a, const Tensor& b, int64_t dims) {

@@ -173,9 +173,15 @@ Tensor renorm(const Tensor& input, const Scalar& p, int64_t dim, const Scalar& m
   for (int d = 0; d < input.ndim(); ++d) {
     if (d != kept) others.push_back(d);
   }
-  const Tensor size = norm(input, p, IntList(others), true);
-  const Tensor scaled = mul(input, mul(reciprocal(add(size, 1e-7)), most));
-  return contiguous(where(gt(size, most), scaled, input));
+  const auto length = [&](const Tensor& x) { return norm(x, p, IntList(others), true); };
+  Tensor rows = input, size = length(input.detach());
+  const Tensor too_long = gt(size, most);
+  if (needs_graph(input)) {
+    rows = where(too_long, input, 1);  // the slope of one that stays is not that of its norm
+    size = length(rows);
+  }
+  const Tensor scaled = mul(rows, mul(reciprocal(add(size, 1e-7)), most));
+  return contiguous(where(too_long, scaled, input));
 }
 
 const Tensor& renorm_(const Tensor& input, const Scalar& p, int64_t dim, const Scalar& maxnorm) {

@@ -1,4 +1,5 @@
 // Losses that are 0 from some margin on.
+#include "core/autograd/record.h"
 #include "core/ops/checks.h"
 #include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
@@ -78,35 +79,83 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
   return reduce_losses(clamp_min(margin + near - far, 0), reduction);
 }
 
+namespace {
+
+// Losses of rows whose gradient is a slope of each element times what arrives, which reaches the
+// elements that take no part, too, if it is infinite or NaN. `slope(x, target)` is differentiable.
+template <class Slope>
+Tensor with_slope(const char* name, const Tensor& losses, const Tensor& input, const Tensor& target,
+                  Slope slope) {
+  if (!needs_graph(input)) return losses;
+  return record(
+      name, losses, {input},
+      [x = Saved::input(input), t = Saved::input(target), slope](BackwardCall& b) {
+        const Tensor input = x.get(b.node), rows = as_rows(input);
+        const Tensor gradient = slope(rows, t.get(b.node)) * reshape(b.grad(), {rows.size(0), 1});
+        b.results[0] = b.flat_in_inputs(reshape(gradient, input.sizes()));
+      });
+}
+
+// Of multi_margin_loss: by how much classes are too near to the target.
+struct TooNear {
+  Tensor index;   // the targets, as a column
+  Tensor factor;  // their weights, if there are any
+  int64_t p;
+  double margin;
+
+  Tensor short_of(const Tensor& x) const { return margin - gather(x, 1, index) + x; }
+  Tensor own(const Tensor& x) const { return ne(scatter(zeros_like(x.detach()), 1, index, 1), 0); }
+  // The terms, times the weights, where they count.
+  Tensor counted(const Tensor& short_of, Tensor terms) const {
+    const Tensor near = gt(short_of, 0);  // not where it is NaN
+    if (factor.defined()) terms = terms * factor;
+    return masked_fill(terms, logical_or(own(terms), logical_not(near)), 0);
+  }
+  Tensor losses(const Tensor& x) const {
+    const Tensor s = short_of(x);
+    return mean(counted(s, p == 2 ? s * s : s), {{1}});
+  }
+  Tensor slope(const Tensor& x) const {
+    const Tensor s = short_of(x), by_class = counted(s, p == 2 ? 2 * s : ones_like(s));
+    return where(own(x), neg(sum(by_class, {{1}}, true)), by_class) /
+           static_cast<double>(x.size(1));
+  }
+};
+
+}  // namespace
+
 Tensor multi_margin_loss(const Tensor& input, const Tensor& target, int64_t p, double margin,
                          const Tensor& weight, Reduction reduction) {
   check_multi_margin(input, target, p, weight);
-  const Tensor x = as_rows(constant_slope(input)), index = reshape(target, {x.size(0), 1});
-  const Tensor short_of = margin - gather(x, 1, index) + x;
-  const Tensor own = ne(scatter(zeros_like(x), 1, index, 1), 0);
-  const Tensor none = logical_or(own, logical_not(gt(short_of, 0)));  // also where it is NaN
-  Tensor terms = masked_fill(short_of, none, 0);
-  if (p == 2) terms = terms * terms;
-  if (weight.defined()) {
-    const Tensor factor = unsqueeze(index_select(weight, 0, reshape(index, {-1})), 1);
-    terms = masked_fill(terms * factor, none, 0);  // of an infinite one
-  }
-  const Tensor losses = mean(terms, {{1}});
-  return reduce_rows(losses, target.sizes(), reduction);
+  const Tensor x = as_rows(input.detach()), index = reshape(target, {x.size(0), 1});
+  Tensor factor;
+  if (weight.defined()) factor = unsqueeze(index_select(weight, 0, reshape(target, {-1})), 1);
+  const Tensor losses = TooNear{index, factor, p, margin}.losses(x);
+  const auto slope = [=](const Tensor& x, const Tensor& target) {
+    return TooNear{reshape(target, {x.size(0), 1}), factor, p, margin}.slope(x);
+  };
+  const Tensor y = with_slope("MultiMarginLossBackward0", losses, input, target, slope);
+  return reduce_rows(y, target.sizes(), reduction);
 }
 
 // A term for each target (dimension 1) and each class (dimension 2).
 Tensor multilabel_margin_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
   check_multilabel_margin(input, target);
-  const Tensor x = as_rows(constant_slope(input)), targets = as_rows(target);
+  const Tensor x = as_rows(input.detach()), targets = as_rows(target);
+  const double classes = static_cast<double>(x.size(1));
   const Tensor counts = before_the_end(targets), index = where(counts, targets, 0);
   const Tensor named = scatter_add(zeros_like(targets), 1, index, to_dtype(counts, kIndexDType));
   const Tensor short_of = 1 - unsqueeze(gather(x, 1, index), 2) + unsqueeze(x, 1);
   const Tensor others = logical_and(unsqueeze(counts, 2), unsqueeze(eq(named, 0), 1));
   const Tensor matter = logical_and(others, gt(short_of, 0));  // not where it is NaN
-  const Tensor total = sum(where(matter, short_of, 0), {{1, 2}});
+  const Tensor total = sum(where(matter, short_of, 0), {{1, 2}}) / classes;
+  const auto slope = [=](const Tensor& x, const Tensor&) {
+    const Tensor terms = to_dtype(matter, x.dtype());
+    return scatter_add(sum(terms, {{1}}), 1, index, neg(sum(terms, {{2}}))) / classes;
+  };
+  const Tensor losses = with_slope("MultilabelMarginLossBackward0", total, input, target, slope);
   const Dims rows = input.ndim() == 2 ? Dims{input.size(0)} : Dims();
-  return reduce_rows(total / static_cast<double>(x.size(1)), rows, reduction);
+  return reduce_rows(losses, rows, reduction);
 }
 
 Tensor multilabel_soft_margin_loss(const Tensor& input, const Tensor& target, const Tensor& weight,

@@ -105,8 +105,8 @@ void check_observations(const Tensor& weights, const char* name, int64_t observa
            " to have the same numel as there are observations in the input but got ",
            weights.numel(), " != ", observations);
   const GradMode no_grad(false);
-  DT_CHECK(!item(any(lt(weights, 0))).to_bool(), kRuntimeError, "cov(): ", name,
-           " cannot be negative");
+  DT_CHECK(item(all(ge(weights, 0))).to_bool(), kRuntimeError, "cov(): ", name,
+           " cannot be negative");  // nor NaN
 }
 
 void check_weight_dims(const Tensor& weights, const char* name) {
@@ -166,9 +166,11 @@ void check_diff(const Tensor& input, int64_t n, int64_t dim, const Tensor& prepe
   DT_CHECK(n >= 0, kRuntimeError, "order must be non-negative but got ", n);
 }
 
-void check_integrand(const Tensor& y, const Tensor& x, const std::optional<Scalar>& dx,
-                     const char* function) {
+void check_spacing(const Tensor& x, const std::optional<Scalar>& dx, const char* function) {
   DT_CHECK(!x.defined() || !dx, kTypeError, function, "() received both `x` and `dx`");
+}
+
+void check_integrand(const Tensor& y, const Tensor& x, const char* function) {
   if (x.defined()) {
     DT_CHECK(!is_bool(y.dtype()) && !is_bool(x.dtype()), kRuntimeError, function,
              ": received a bool input for `x` or `y`, but bool is not supported");

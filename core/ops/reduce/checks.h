@@ -30,8 +30,8 @@ void check_total_weight(const Tensor& weights, const Tensor& total);
 
 void check_diff(const Tensor& input, int64_t n, int64_t dim, const Tensor& prepend,
                 const Tensor& append);
-void check_integrand(const Tensor& y, const Tensor& x, const std::optional<Scalar>& dx,
-                     const char* function);
+void check_spacing(const Tensor& x, const std::optional<Scalar>& dx, const char* function);
+void check_integrand(const Tensor& y, const Tensor& x, const char* function);
 void check_sample_points(const Tensor& x, int64_t samples, const char* function);
 void check_gradient(const Tensor& input, std::optional<int64_t> spacings,
                     std::optional<IntList> dim, int64_t edge_order);

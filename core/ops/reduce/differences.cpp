@@ -65,13 +65,14 @@ Tensor both_ends(const Tensor& y, int64_t dim) {
 }  // namespace
 
 Tensor trapezoid(const Tensor& y, const Tensor& x, const std::optional<Scalar>& dx, int64_t dim) {
+  check_spacing(x, dx, "trapezoid");
   const int d = wrap_dim(dim, y.ndim());
   if (y.size(dim) == 0) {
     Dims sizes = y.sizes();
     sizes.erase(d);
     return zeros(sizes, y.dtype(), y.device());
   }
-  check_integrand(y, x, dx, "trapezoid");
+  check_integrand(y, x, "trapezoid");
   if (x.defined())
     return true_divide(sum(mul(both_ends(y, d), distances(y, x, d, "trapezoid")), {{d}}), 2);
   const Tensor ends = mul(add(select(y, d, 0), select(y, d, -1)), 0.5);
@@ -80,8 +81,9 @@ Tensor trapezoid(const Tensor& y, const Tensor& x, const std::optional<Scalar>& 
 
 Tensor cumulative_trapezoid(const Tensor& y, const Tensor& x, const std::optional<Scalar>& dx,
                             int64_t dim) {
+  check_spacing(x, dx, "cumulative_trapezoid");
   const int d = wrap_dim(dim, y.ndim());
-  check_integrand(y, x, dx, "cumulative_trapezoid");
+  check_integrand(y, x, "cumulative_trapezoid");
   const Tensor areas = x.defined()
                            ? mul(both_ends(y, d), distances(y, x, d, "cumulative_trapezoid"))
                            : mul(both_ends(y, d), dx.value_or(1).to_double());

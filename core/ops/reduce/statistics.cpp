@@ -1,4 +1,5 @@
 // Statistics that are made of other reductions.
+#include "core/autograd/record.h"
 #include "core/ops/autocast.gen.h"
 #include "core/ops/checks.h"
 #include "core/ops/creation.gen.h"
@@ -12,7 +13,12 @@ namespace dt {
 
 Tensor nansum(const Tensor& input, std::optional<IntList> dim, bool keepdim, DType dtype) {
   if (!is_floating(input.dtype())) return sum(input, dim, keepdim, dtype);
-  return sum(masked_fill(input, isnan(input), 0), dim, keepdim, dtype);
+  const Tensor is_none = isnan(input.detach());
+  const Tensor numbers = record("NansumBackward0", masked_fill(input.detach(), is_none, 0), {input},
+                                [counts = logical_not(is_none)](BackwardCall& b) {
+                                  b.results[0] = mul(b.grad(), counts);  // also an infinite one
+                                });
+  return sum(numbers, dim, keepdim, dtype);
 }
 
 Tensor nanmean(const Tensor& input, std::optional<IntList> dim, bool keepdim, DType dtype) {

@@ -10,28 +10,34 @@ import torch
 
 from .case import Case
 from .elements import numbers_of
+from .tensors import largest
 
 
 def may_be_rounding(c: Case) -> bool:
     """Whether what came out here is as near to the exact result as PyTorch's is, up to a factor of the size of other
-    sums. Of float64 the exact result is not known; but float32 errs more by as much as it is less precise. Of what was
-    made of both nothing is known."""
+    sums. Of what was made of both floats nothing is known."""
     if not isinstance(c.theirs, torch.Tensor):
         return True
-    single = c.theirs.dtype is torch.float32
-    if not single and any(x.dtype is torch.float32 for x in c.floats):
+    if c.theirs.dtype is not torch.float32 and any(x.dtype is torch.float32 for x in c.floats):
         return True
+    return bool(is_rounding(c).all())
+
+
+def is_rounding(c: Case) -> torch.Tensor:
+    """Of which elements that holds. Of float64 the exact result is not known; but float32 errs more by as much as it is
+    less precise."""
+    ours, theirs = (numbers_of(t) for t in (c.difference.ours, c.difference.theirs))
+    single = c.theirs.dtype is torch.float32
     other = result_in(torch.float64 if single else torch.float32, c.history, c.difference.place)
     if not isinstance(other, torch.Tensor) or other.shape != c.theirs.shape:
-        return False
+        return torch.zeros_like(ours, dtype=torch.bool)
     other = other.detach().double().flatten()
-    ours, theirs = (numbers_of(t) for t in (c.difference.ours, c.difference.theirs))
     if single:
-        error, rounding = (ours - other).abs(), (theirs - other).abs().max()
+        error, rounding = (ours - other).abs(), largest((theirs - other).abs())
     else:
         precision = torch.finfo(torch.float64).eps / torch.finfo(torch.float32).eps
-        error, rounding = (ours - theirs).abs(), (other - theirs).abs().max() * precision
-    return bool(((error <= 16 * rounding) | ~other.isfinite()).all())
+        error, rounding = (ours - theirs).abs(), largest((other - theirs).abs()) * precision
+    return (error <= 16 * rounding) | ~other.isfinite()
 
 
 def result_in(dtype: torch.dtype, program: str, place: str) -> object:

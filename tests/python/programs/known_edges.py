@@ -13,6 +13,7 @@ from .case import (
 )
 from .elements import (
     numbers_of,
+    only_the_infinite_differs,
     only_theirs_is_nan,
 )
 
@@ -81,6 +82,34 @@ def _(c: Case) -> bool:
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
     return c.aspect == "values" and c.derives("AsStridedScatter")
+
+
+# Of a matrix that lies in another order.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    return "kron(" in c.statement and c.only_theirs_raises("view size is not compatible")
+
+
+# What is left of a dimension repeats itself more than once: PyTorch reads what nobody has written.
+@documented("**Circular padding**")
+def _(c: Case) -> bool:
+    cut = re.search(r"\bpad\(.*-\d", c.statement) is not None
+    return cut and c.only_ours_raises("^RuntimeError: pad: Padding value causes wrapping around")
+
+
+# The mean of truth values.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    means = re.search(r"scatter_reduce_?\(.*'mean'", c.statement) is not None
+    return means and c.aspect == "values" and c.theirs.dtype is torch.bool
+
+
+@documented("**`interpolate`**")
+def _(c: Case) -> bool:
+    if "interpolate(" not in c.statement or not only_the_infinite_differs(c):
+        return False
+    given = (x for x in c.used if x is not c.theirs)
+    return any(n == m for x in given for n, m in zip(x.shape[2:], c.theirs.shape[2:]))
 
 
 # A flag by position, which PyTorch takes for another one.

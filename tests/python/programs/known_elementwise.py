@@ -14,6 +14,7 @@ from .elements import (
     only_theirs_is_nan,
     where_different,
 )
+from .exact import is_rounding
 
 
 @documented("**More is taken**")
@@ -54,7 +55,7 @@ def _(c: Case) -> bool:
 @documented("**`hardsigmoid`** and `celu`")
 def _(c: Case) -> bool:
     digits = c.aspect == "values" and is_derivative(c) and where_different(c)[0].numel() == 0
-    return digits and any(has_node(x, ("Hardsigmoid", "Elu")) for x in c.used)
+    return digits and c.derives("Hardsigmoid", "Elu", "Celu")
 
 
 @documented("**`hardsigmoid`** and `celu`")
@@ -80,9 +81,9 @@ def _(c: Case) -> bool:
 
 
 # PyTorch's are infinite, never ours alone.
-@documented("**`cosh` and `sinh`**")
+@documented("**`cosh`, `sinh` and `i0`**")
 def _(c: Case) -> bool:
-    called = re.search(r"\b(cosh|sinh)_?\(", c.statement) is not None
+    called = re.search(r"\b(cosh|sinh|i0)_?\(", c.statement) is not None
     return called and all_that_differ(c, lambda ours, theirs: ours.isfinite() & theirs.isinf())
 
 
@@ -110,15 +111,21 @@ def _(c: Case) -> bool:
     ):
         return False
     ours, theirs = (numbers_of(s) for s in (c.difference.ours, c.difference.theirs))
-    precision = 3e-6 if any(x.dtype is torch.float32 for x in c.floats) else 1e-8
-    digits = (ours - theirs).abs() <= precision * theirs.abs().clamp_min(1)
+    digits = (ours - theirs).abs() <= 1e-8 * theirs.abs().clamp_min(1)
+    if any(x.dtype is torch.float32 for x in c.floats):
+        digits |= is_rounding(c)
     return bool((digits | ~ours.isfinite() | ~theirs.isfinite()).all())
+
+
+@documented("**`logcumsumexp`**")
+def _(c: Case) -> bool:
+    return is_derivative(c) and only_theirs_is_nan(c) and c.derives("Logcumsumexp")
 
 
 # At NaN, depending on the element's place in a vector.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
-    steps = c.derives("Hardtanh", "Hardshrink", "Softshrink")
+    steps = c.derives("Hardtanh", "Hardshrink", "Softshrink", "Hardswish")
     return c.aspect == "values" and steps and any(bool(x.isnan().any()) for x in c.floats)
 
 
@@ -172,6 +179,13 @@ def is_power_of_mask(node: object) -> bool:
         return node.name() == "PowBackward1" and node._saved_exponent.dtype is torch.bool
     except RuntimeError:  # one that was freed has worked
         return False
+
+
+# Of a factor whose negative wraps around.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    unsigned = any(x.dtype in (torch.uint8, torch.bool) for x in c.tensors.values())
+    return c.aspect == "values" and unsigned and c.derives("Addcdiv")
 
 
 # The quotient of the factor by integers, in place.

@@ -22,7 +22,7 @@ from .elements import (
     only_the_infinite_differs,
     only_theirs_is_nan,
 )
-from .exact import may_be_rounding
+from .exact import is_rounding, may_be_rounding
 from .tensors import largest, smallest
 
 PRODUCT = r"linear\(|matmul\(|mm_?\(|mv\(|dot\(|@"
@@ -94,7 +94,7 @@ def fits_in(x: torch.Tensor, dtype: torch.dtype) -> bool:
 
 @documented("**Padding** of a convolution")
 def _(c: Case) -> bool:
-    padded = re.search(r"Conv2d\(.*padding|conv2d\(.*padding", c.called) is not None
+    padded = re.search(r"[cC]onv\dd\(.*padding", c.called) is not None
     padded = padded or c.derives("Convolution")
     return (
         padded
@@ -179,6 +179,12 @@ def _(c: Case) -> bool:
 
 @documented("**Memory order**")
 def _(c: Case) -> bool:
+    found = re.findall(r"(x\d+) = .*(?:nonzero|argwhere)\(", c.history)
+    return ".stride()" in c.statement and any(c.statement.endswith(f"{x}.stride()") for x in found)
+
+
+@documented("**Memory order**")
+def _(c: Case) -> bool:
     return ".stride()" in c.statement and c.uses_returned_gradient
 
 
@@ -219,7 +225,7 @@ def _(c: Case) -> bool:
 
 @documented("**`norm`** adds squares")
 def _(c: Case) -> bool:
-    lengths = re.search(r"(norm|dist)_?\(", c.statement) is not None
+    lengths = re.search(r"(norm|dist|distance|triplet_margin_loss)_?\(", c.statement) is not None
     return lengths and only_the_infinite_differs(c)
 
 
@@ -304,7 +310,22 @@ def _(c: Case) -> bool:
     quotients = ("Pow", "Div", "Reciprocal", "Rsqrt", "Log")
     divides = [n for x in c.derived for n in graph_of(x) if n.name().startswith(quotients)]
     small = any(m.name().startswith("Gelu") for n in divides for m in graph_behind(n))
-    return c.aspect == "values" and small and may_be_rounding(c)
+    infinite = ~numbers_of(c.difference.theirs).isfinite()  # gelu of an infinity
+    return c.aspect == "values" and small and bool((is_rounding(c) | infinite).all())
+
+
+# The derivative of singular values, and of those that are 0.
+@documented("**Factorisations**")
+def _(c: Case) -> bool:
+    spectra = c.aspect == "values" and c.derives("LinalgSvd")
+    return spectra and (may_be_rounding(c) or any(map(is_singular, c.floats)))
+
+
+def is_singular(x: torch.Tensor) -> bool:
+    if x.dim() < 2 or not x.isfinite().all() or x.numel() == 0:
+        return False
+    sizes = torch.linalg.svdvals(x.detach().double())
+    return bool((sizes[..., -1] <= 1e-5 * sizes[..., 0]).any())
 
 
 # What is left of gradients that cancel: those of two elements do but for what eps makes of them.
@@ -336,7 +357,9 @@ def _(c: Case) -> bool:
         return False
     given = [x.detach().double() for x in c.used if x is not c.theirs]
     if "prod(" in c.statement:
-        most = float(given[0].abs().clamp_min(1).nan_to_num().log().sum())
+        most = log_of_product(given[0])
+    elif c.derives("Prod"):
+        most = max(map(log_of_product, c.floats))
     elif re.search(rf"{PRODUCT}|var\(|std\(", c.statement):
         most = 2 * math.log(max([1, *map(largest, given)]))
     elif c.derives("Mm", "Bmm", "Mv", "Addmm", "Dot"):
@@ -344,6 +367,10 @@ def _(c: Case) -> bool:
     else:
         return False
     return most > math.log(torch.finfo(c.theirs.dtype).max)
+
+
+def log_of_product(x: torch.Tensor) -> float:
+    return float(x.detach().double().abs().clamp_min(1).nan_to_num().log().sum())
 
 
 @documented("**`embedding(scale_grad_by_freq=True)`**")
@@ -355,9 +382,23 @@ def _(c: Case) -> bool:
 # What sums of many leave where they cancel.
 @documented("**Rounding**")
 def _(c: Case) -> bool:
-    many = any(x.numel() >= 1024 for x in c.used) and re.search(r"(sum|mean)\(", c.statement)
+    many = any(x.numel() >= 1024 for x in c.used) and re.search(
+        r"(sum|mean|sum_to_size)\(", c.statement
+    )
     single = isinstance(c.theirs, torch.Tensor) and c.theirs.dtype is torch.float32
     return c.aspect == "values" and bool(many) and single and may_be_rounding(c)
+
+
+# Distances that are made of products: their squares are what is left of terms that cancel.
+@documented("**Rounding**")
+def _(c: Case) -> bool:
+    products = re.search(r"cdist\(", c.statement) and "donot_use_mm" not in c.statement
+    if c.aspect != "values" or not products:
+        return False
+    ours, theirs = (numbers_of(s).square() for s in (c.difference.ours, c.difference.theirs))
+    terms = max(1.0, *(x.shape[-1] * largest(x) ** 2 for x in c.used if x is not c.theirs))
+    rounding = 16 * torch.finfo(c.theirs.dtype).eps * terms
+    return bool(((ours == theirs) | ((ours - theirs).abs() <= rounding)).all())
 
 
 # What is left of large gradients that cancel.

@@ -30,6 +30,8 @@ KEPT_BY_PYTORCH_ALONE = {
     "AvgPool2DBackward0": "self",
     "CdistBackward0": "x1|x2|result",
     "CopysignBackward0": "result",
+    "CummaxBackward0": "self",
+    "CumminBackward0": "self",
     "DivBackward2": "self|other",
     "EluBackward1": "result",
     "GatherBackward0": "self",
@@ -41,6 +43,7 @@ KEPT_BY_PYTORCH_ALONE = {
     "MaxPool2DWithIndicesBackward0": "self",
     "MaxPool2DWithIndicesBackwardBackward0": "self|indices",
     "MinBackward0": "indices",
+    "MaxPool3DWithIndicesBackward0": "self|result1",
     "LeakyReluBackward1": "result",
     "LogSoftmaxBackwardDataBackward0": "grad_output",
     "MaskedScatterBackward0": "mask",
@@ -54,8 +57,11 @@ KEPT_BY_PYTORCH_ALONE = {
     "PowBackward1": "result",
     "ProdBackward0": "result",
     "ProdBackward1": "result",
+    "PutBackward0": "source",
     "RemainderBackward1": "other",
     "SgnBackward0": "self|result",
+    "StdMeanBackward0": "result0",
+    "VarMeanBackward0": "result0",
 }
 # Whose result, in place, is computed apart here and then copied: a later write does not reach what is kept.
 COPIED_IN_PLACE = ("CumprodBackward0", "IndexReduceBackward0", "ScatterReduceBackward0")
@@ -123,8 +129,8 @@ def by_pytorch_alone(node: Node, what: str, asked: set[Node] | None) -> bool:
             return node._saved_is_result and what == "self_or_result"
         case "LinalgVectorNormBackward0":
             return node._saved_ord == 0
-        case "CumprodBackward0":  # that of a number is the number
-            return node._input_metadata[0].shape == ()
+        case "CumprodBackward0" | "LogcumsumexpBackward0":  # that of a number is the number
+            return not node._input_metadata[0].shape
         case "ScatterReduceBackward0" | "IndexReduceBackward0":
             adds = node._saved_reduce in ("sum", "mean")
             return adds and (what != "index" or (node._saved_include_self and not leads(1)))
@@ -162,7 +168,7 @@ def why_changed(node: Node, attribute: str) -> str:
 def _(c: Case) -> bool:
     if not c.only_theirs_raises(CHANGED) or not is_derivative(c):
         return False
-    less = re.search(r"(elu|ELU)_?\(.*inplace=True|elu_\(", c.history) is not None
+    less = re.search(r"(elu|ELU)_?\(.*inplace=True|(elu|sgn|copysign)_\(", c.history) is not None
     written = re.search(r"x\d+\[.*x\d+.*\] \S?= ", c.history) is not None
     less = less or (written and "[CPUBoolType" in c.difference.theirs)  # of a mask the positions
     hidden = c.derives("torch::autograd::CopySlices")

@@ -1,0 +1,81 @@
+"""What random programs have found of slopes at NaN, of arguments and of layouts, reduced; the others are in
+test_found.py."""
+
+import pytest
+
+pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
+
+from programs.compare import Settings, compare  # noqa: E402
+
+FOUND = {
+    "a NaN reaches the classes that take no part": """
+x1 = t.tensor([[0.0, 1.0, 2.0, -9.0]], requires_grad=True)
+t.nn.functional.multi_margin_loss(x1, t.tensor([1])).backward(t.tensor(t.nan))
+x2 = x1.detach().requires_grad_()
+t.nn.functional.multi_margin_loss(x2, t.tensor([1]), p=2, weight=t.ones(4)).backward(t.tensor(t.inf))
+x3 = x1.detach().requires_grad_()
+t.nn.functional.multilabel_margin_loss(x3, t.tensor([[1, 2, -1, 0]])).backward(t.tensor(t.nan))
+""",
+    "an infinite slope of a loss of classes": """
+x1 = t.tensor([[0.0, 1.0, 2.0]], requires_grad=True)
+t.nn.functional.cross_entropy(x1, t.tensor([1])).backward(t.tensor(t.inf))
+""",
+    "the slope of a row that renorm leaves alone": """
+x1 = t.tensor([[t.nan, 1.0], [3.0, 4.0], [0.0, 0.0]], requires_grad=True)
+x2 = x1.renorm(1, 0, 2.0)
+x2.sum().backward()
+x3 = (x1 * 1).renorm_(2, 0, 0.0)
+x3.square().sum().backward()
+""",
+    "the mean of nothing but NaN has no slope": """
+x1 = t.tensor([[t.nan, t.nan], [1.0, t.nan]], requires_grad=True)
+x1.nanmean(1).sum().backward()
+""",
+    "products of one element": """
+x1 = t.ones(1, 2, requires_grad=True)
+x1.cumprod(0).sum().backward(create_graph=True)
+x2 = t.ones(0, requires_grad=True)
+x2.cumprod(0).sum().backward(create_graph=True)
+""",
+    "a factor that is summed before it is multiplied": """
+x1, x2 = t.ones(2, 1), t.ones(1, 2, requires_grad=True)
+x3 = t.tensordot(x1, x2, dims=1)
+x1.mul_(2)
+x3.sum().backward()
+""",
+    "pairs of elements are row-major": "x1 = t.tensordot(t.ones(2, 2), t.ones(2, 3).t(), dims=0)",
+    "weights of observations that are NaN": """
+x1 = t.ones(2, 2).cov(aweights=t.tensor([t.nan, 1.0]))
+""",
+    "powers that do not fit": """
+x1 = t.logspace(t.inf, 0, 1, dtype=t.int64)
+x2 = t.logspace(4, 1, 1, dtype=t.uint8)
+x3 = t.logspace(t.inf, 0, 2, dtype=t.int32)
+x4 = t.logspace(2, t.nan, 3, dtype=t.uint8)
+x5 = t.logspace(300, 1, 0, dtype=t.uint8)
+x6 = t.logspace(50, 1, 1)
+""",
+    "both distances of an integral, also of nothing": """
+x1 = t.trapezoid(t.zeros(2, 0), x=t.zeros(0), dx=1)
+x2 = t.cumulative_trapezoid(t.zeros(2), x=t.zeros(2), dx=1, dim=7)
+""",
+    "nothing is rolled along any dimension": """
+x1 = t.zeros(0).roll(0, 1)
+x2 = t.zeros(0, 2).roll((1, 1), (0, 7))
+x3 = t.zeros(0).roll((1, 2), (0,))
+""",
+    "a bias of another dtype": """
+x1 = t.ones(1, 1, dtype=t.float64)
+x2 = t.nn.functional.bilinear(x1, x1, t.ones(1, 1, 1, dtype=t.float64), t.ones(1))
+""",
+    "a triangular system from the right is solved column by column": """
+x1 = t.linalg.solve_triangular(t.eye(3), t.ones(2, 3), upper=True, left=False)
+x2 = t.linalg.solve_triangular(t.eye(3), t.ones(2, 4, 3), upper=False, left=False)
+""",
+}
+
+
+# On whatever device the other tests run, these compare on the CPU: they are about the graph and arguments.
+@pytest.mark.parametrize("program", [pytest.param(p, id=name) for name, p in FOUND.items()])
+def test_found(program):
+    assert compare(program, Settings(errors="type")) is None
