@@ -115,9 +115,7 @@ void exchange(const Team<T>& team, Strided<T> x, const int32_t* pivots, int64_t 
         const int64_t i = back ? end - 1 - step : begin + step;
         const int64_t other = pivots[i] - 1;
         if (other == i) continue;
-        const T kept = x.at(i, j);
-        x.at(i, j) = x.at(other, j);
-        x.at(other, j) = kept;
+        swap(x.at(i, j), x.at(other, j));
       }
     }
   });
@@ -181,7 +179,7 @@ struct Lu {
                                                 : team.loops.find_pivot(column + k, rows - k));
         pivots[k] = static_cast<int32_t>(pivot + 1);
         if (column[pivot] == 0 && failed == 0) failed = k + 1;
-        for (int64_t j = begin; j < end && pivot != k; ++j) swap_elements(k, pivot, j);
+        for (int64_t j = begin; j < end && pivot != k; ++j) swap(x.at(k, j), x.at(pivot, j));
         const T divisor = column[k] == 0 ? T(1) : column[k];
         if (rows <= kFew) {
           subtract_few(k, end, divisor);
@@ -199,12 +197,6 @@ struct Lu {
         if (factor::magnitude(column[i]) > factor::magnitude(column[pivot])) pivot = i;
       }
       return pivot;
-    }
-
-    void swap_elements(int64_t i, int64_t other, int64_t j) const {
-      const T kept = x.at(i, j);
-      x.at(i, j) = x.at(other, j);
-      x.at(other, j) = kept;
     }
 
     void subtract_few(int64_t k, int64_t end, T divisor) const {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "kernels/cpu/once/factor_reflectors.h"
+#include "kernels/cpu/once/lapack.h"
 
 namespace dt::cpu {
 namespace {
@@ -81,6 +82,28 @@ double load_scaled(const Team<T>& team, T* x, int64_t rows, int64_t cols) {
   return largest;
 }
 
+// What a matrix takes that goes to LAPACK; nothing where it does not.
+template <class T>
+struct LapackMemory {
+  bool is_used;
+  int32_t size = 0;
+  T *values, *work;
+  int32_t* places;
+
+  LapackMemory(Workspace* memory, bool is_used, int64_t n, double wanted)
+      : is_used(is_used), size(is_used ? rounded(wanted) : 0) {
+    values = memory->take<T>(is_used ? n : 0);
+    places = memory->take<int32_t>(is_used ? 8 * n : 0);
+    work = memory->take<T>(size);
+  }
+
+ private:
+  // LAPACK tells sizes as T, which may have rounded them down.
+  static int32_t rounded(double wanted) {
+    return static_cast<int32_t>(min(wanted * (1 + 0x1p-22) + 1, double{INT32_MAX}));
+  }
+};
+
 // ---- symmetric eigenvalues
 
 template <class T>
@@ -103,21 +126,12 @@ struct Eigh {
   void solve(const Team<T>& team, int64_t n, Workspace workspace) const {
     Memory m(*this, &workspace);
     const double scale = load(team, m, n);
-    Sweep sweep = {0, 0, scale == scale ? 0 : -1, {0, 0}};
-    if (sweep.failed == 0) {
-      make_tridiagonal(team, m);
-      if (m.z != nullptr) collect_vectors(team, m);
-      do {
-        const factor::Tridiagonal t = {m.n, kNegligible<T>, m.d, m.e, m.turns.next(), &sweep};
-        t.next_sweep();
-        m.turns.add(team, sweep.count[0]);
-      } while (sweep.count[0] > 0);
-      m.turns.apply(team);
-    }
+    const bool is_finite = scale == scale;
     // As LAPACK's: what is not finite does not converge, but for a matrix that is solved at once.
-    const int64_t failed = sweep.failed < 0 ? m.n - 1 : sweep.failed;
-    code(info, n) = sweep.failed < 0 && m.n <= 2 ? 0 : static_cast<int32_t>(failed);
-    store(m, n, sweep.failed == 0 ? scale : math::kInfinity - math::kInfinity);
+    int64_t failed = m.n <= 2 ? 0 : m.n - 1;
+    if (is_finite) failed = m.lapack.is_used ? ask_lapack(m) : iterate(team, m);
+    code(info, n) = static_cast<int32_t>(failed);
+    store(m, n, is_finite && failed == 0 ? scale : math::kInfinity - math::kInfinity);
   }
 
  private:
@@ -126,6 +140,7 @@ struct Eigh {
     T *x, *z, *tau, *v, *p, *next, *sums;  // z: eigenvectors in rows
     double *d, *e;
     int64_t* order;
+    LapackMemory<T> lapack;
     BlockMemory<T> block;
     Turns<T> turns;
 
@@ -141,9 +156,44 @@ struct Eigh {
           d(memory->take<double>(n)),
           e(memory->take<double>(n)),
           order(memory->take<int64_t>(n)),
-          block(memory, call.v.data != nullptr ? n : 0, call.v.data != nullptr ? n : 0),
-          turns(memory, z, n, call.v.data != nullptr ? n : 0) {}
+          lapack(memory, takes_lapack(n, n), n, lapack_work(n, call.v.data != nullptr)),
+          block(memory, z_size(call), z_size(call)),
+          turns(memory, z, n, z_size(call)) {}
+
+   private:
+    // Rows of vectors that are made here.
+    int64_t z_size(const Eigh& call) const {
+      return call.v.data != nullptr && !lapack.is_used ? n : 0;
+    }
+    static double lapack_work(int64_t n, bool has_vectors) {
+      const double size = static_cast<double>(n);
+      return has_vectors ? 1 + 6 * size + 2 * size * size : 66 * size;  // blocks of 64
+    }
   };
+
+  static int64_t iterate(const Team<T>& team, Memory& m) {
+    Sweep sweep = {0, 0, 0, {0, 0}};
+    make_tridiagonal(team, m);
+    if (m.z != nullptr) collect_vectors(team, m);
+    do {
+      const factor::Tridiagonal t = {m.n, kNegligible<T>, m.d, m.e, m.turns.next(), &sweep};
+      t.next_sweep();
+      m.turns.add(team, sweep.count[0]);
+    } while (sweep.count[0] > 0);
+    m.turns.apply(team);
+    return sweep.failed;
+  }
+
+  static int64_t ask_lapack(Memory& m) {
+    const auto n = static_cast<int32_t>(m.n), places = 8 * n;
+    int32_t failed = 0;
+    routines(lapack_library(), T(0))
+        .syevd(m.z != nullptr ? "V" : "N", "L", &n, m.x, &n, m.lapack.values, m.lapack.work,
+               &m.lapack.size, m.lapack.places, &places, &failed, 1, 1);
+    for (int64_t i = 0; i < m.n; ++i) m.d[i] = m.lapack.values[i];
+    if (m.z != nullptr) m.z = m.x;
+    return failed;
+  }
 
   double load(const Team<T>& team, const Memory& m, int64_t n) const {
     const Strided<T> x = {m.x, m.n, 1};
@@ -221,23 +271,14 @@ struct Svd {
 
   void solve(const Team<T>& team, int64_t n, Workspace workspace) const {
     Memory m(*this, &workspace);
-    copy<T>(team, {m.x, m.n, 1}, matrix<const T>(a, n), m.rows, m.n);
+    const Strided<T> by_rows = {m.x, m.n, 1}, by_columns = {m.x, 1, m.rows};
+    copy<T>(team, m.lapack.is_used ? by_columns : by_rows, matrix<const T>(a, n), m.rows, m.n);
     const double scale = load_scaled(team, m.x, m.rows, m.n);
-    Sweep sweep = {m.n, 0, scale == scale ? 0 : -4, {0, 0}};
-    if (sweep.failed == 0) {
-      make_bidiagonal(team, m);
-      if (m.v != nullptr) collect_vectors(team, m);
-      do {
-        const factor::Bidiagonal b = {
-            m.n, kNegligible<T>, m.d, m.e, m.sign, m.turns_u.next(), m.turns_v.next(), &sweep};
-        b.next_sweep();
-        m.turns_u.add(team, sweep.count[0]);
-        m.turns_v.add(team, sweep.count[1]);
-      } while (sweep.count[0] + sweep.count[1] > 0);
-      m.turns_u.apply(team);
-      m.turns_v.apply(team);
-    }
-    code(info, n) = static_cast<int32_t>(sweep.failed);
+    const bool is_finite = scale == scale;
+    const int64_t failed = !is_finite         ? -4
+                           : m.lapack.is_used ? ask_lapack(m)
+                                              : iterate(team, m);
+    code(info, n) = static_cast<int32_t>(failed);
     store(m, n, scale);
   }
 
@@ -250,6 +291,7 @@ struct Svd {
     T *left, *left_next, *right, *right_next, *of_left, *of_left_next, *of_right, *of_right_next;
     double *d, *e, *sign;
     int64_t* order;
+    LapackMemory<T> lapack;
     BlockMemory<T> block;
     Turns<T> turns_u, turns_v;
 
@@ -274,10 +316,61 @@ struct Svd {
           e(memory->take<double>(n + 1)),
           sign(memory->take<double>(n)),
           order(memory->take<int64_t>(n)),
-          block(memory, columns > 0 ? rows : 0, columns),
-          turns_u(memory, u, n, columns > 0 ? rows : 0),
-          turns_v(memory, v, n, columns > 0 ? n : 0) {}
+          lapack(memory, takes_lapack(rows, n), n, lapack_work()),
+          block(memory, own(rows), own(columns)),
+          turns_u(memory, u, n, own(rows)),
+          turns_v(memory, v, n, own(n)) {}
+
+    // Of all vectors, of those besides min(rows, n), or of none.
+    const char* job() const { return columns == 0 ? "N" : columns == n ? "S" : "A"; }
+
+   private:
+    // A size of vectors that are made here.
+    int64_t own(int64_t size) const { return columns > 0 && !lapack.is_used ? size : 0; }
+
+    double lapack_work() const {
+      if (!takes_lapack(rows, n)) return 0;
+      const auto m = static_cast<int32_t>(rows), cols = static_cast<int32_t>(n), ask = -1;
+      T wanted = 0, none = 0;
+      int32_t failed = 0, place = 0;
+      routines(lapack_library(), T(0))
+          .gesdd(job(), &m, &cols, &none, &m, &none, &none, &m, &none, &cols, &wanted, &ask, &place,
+                 &failed, 1);
+      return max(static_cast<double>(wanted),
+                 4.0 * static_cast<double>(n) * static_cast<double>(n) +
+                     static_cast<double>(10 * n + rows));
+    }
   };
+
+  static int64_t iterate(const Team<T>& team, Memory& m) {
+    Sweep sweep = {m.n, 0, 0, {0, 0}};
+    make_bidiagonal(team, m);
+    if (m.v != nullptr) collect_vectors(team, m);
+    do {
+      const factor::Bidiagonal b = {
+          m.n, kNegligible<T>, m.d, m.e, m.sign, m.turns_u.next(), m.turns_v.next(), &sweep};
+      b.next_sweep();
+      m.turns_u.add(team, sweep.count[0]);
+      m.turns_v.add(team, sweep.count[1]);
+    } while (sweep.count[0] + sweep.count[1] > 0);
+    m.turns_u.apply(team);
+    m.turns_v.apply(team);
+    return sweep.failed;
+  }
+
+  static int64_t ask_lapack(Memory& m) {
+    const auto rows = static_cast<int32_t>(m.rows), n = static_cast<int32_t>(m.n);
+    int32_t failed = 0;
+    routines(lapack_library(), T(0))
+        .gesdd(m.job(), &rows, &n, m.x, &rows, m.lapack.values, m.u, &rows, m.v, &n, m.lapack.work,
+               &m.lapack.size, m.lapack.places, &failed, 1);
+    for (int64_t i = 0; i < m.n; ++i) {
+      m.d[i] = m.lapack.values[i];
+      m.sign[i] = 1;
+      for (int64_t j = 0; m.v != nullptr && j < i; ++j) swap(m.v[i * m.n + j], m.v[j * m.n + i]);
+    }
+    return failed;
+  }
 
   // The step's column: what it owes, and its reflector.
   static void reflect_column(const Team<T>& team, Memory& m, int64_t k) {

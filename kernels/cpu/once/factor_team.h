@@ -118,8 +118,8 @@ void load_identity(Strided<T> x, int64_t rows, int64_t cols) {
 }
 
 template <class T>
-void swap(T*& a, T*& b) {
-  T* const kept = a;
+void swap(T& a, T& b) {
+  const T kept = a;
   a = b;
   b = kept;
 }
