@@ -1,16 +1,8 @@
-// Factorisations of dense matrices: what all backends share. (Golub and Van Loan, "Matrix
+// Factorisations of dense matrices: what backends share. (Golub and Van Loan, "Matrix
 // Computations", 4th edition, chapters 3 to 5 and 8; Anderson et al., "LAPACK Users' Guide", whose
-// conventions for pivots, reflectors and failures hold.)
-//
-// A team works on one matrix at a time, in memory of its own, row by row and in double precision
-// whatever the operands hold: one code serves both dtypes, and float32 results are correctly
-// rounded but for the matrix's condition. A team has
-//   each(n, cost, f)   f(begin, end) for parts of [0, n), of `cost` operations an item, by all;
-//   once(f)            f() by one member;
-//   subtract(c, a, b, m, n, k)   c -= a @ b
-//   dot, add_scaled, rotate      of two rows, by one member
-// and all members see what was written before when one of these returns. What decides how a team
-// goes on lies in the memory that it shares.
+// conventions for pivots, reflectors and failures hold.) How a matrix is worked on is each
+// backend's own; here are its operands, and the iterations of eigenvalues and singular values,
+// which are short and in double precision whatever the operands hold.
 #pragma once
 
 #include "kernels/calls/factor.gen.h"
@@ -39,6 +31,13 @@ struct Operand {
         col(x.ndim > 1 ? x.strides[x.ndim - 1] : 0) {}
   explicit Operand(const dt_view* x) : Operand(x ? Operand(*x) : Operand()) {}
 
+  // The matrices' transposes.
+  DT_MATH Operand turned() const {
+    Operand y = *this;
+    y.rows = cols, y.cols = rows, y.row = col, y.col = row;
+    return y;
+  }
+
   DT_MATH int64_t at(int64_t n, int64_t i, int64_t j) const {
     return n * batch + i * row + j * col;
   }
@@ -59,44 +58,6 @@ struct Operand {
   }
 };
 
-// A matrix in the team's memory.
-struct Matrix {
-  double* data;
-  int64_t ld;
-
-  DT_MATH double* operator[](int64_t i) const { return data + i * ld; }
-  DT_MATH Matrix from(int64_t i, int64_t j) const { return {data + i * ld + j, ld}; }
-};
-
-// The products that a factorisation subtracts, kBlock terms each: of so many rows and columns at
-// most, fewer by kBlock from one to the next.
-struct Products {
-  int64_t rows = 0, cols = 0;
-  bool columns_shrink = true;
-};
-
-constexpr int64_t kBlock = 32;  // columns that are worked off before the rest is updated
-constexpr int64_t kChunk = 64;  // columns whose sums are kept at a time
-
-template <class Team>
-DT_MATH void load(Team& team, Matrix to, const Operand& from, int64_t n) {
-  team.each(from.rows, from.cols, [=](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      for (int64_t j = 0; j < from.cols; ++j) to[i][j] = from.load(n, i, j);
-    }
-  });
-}
-
-// Element (i, j) of `to` becomes f(i, j).
-template <class Team, class F>
-DT_MATH void store(Team& team, const Operand& to, int64_t n, F f) {
-  team.each(to.rows, to.cols, [=](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      for (int64_t j = 0; j < to.cols; ++j) to.store(n, i, j, f(i, j));
-    }
-  });
-}
-
 template <class T>
 DT_MATH T least(T a, T b) {
   return b < a ? b : a;
@@ -106,206 +67,217 @@ DT_MATH double magnitude(double x) {
   return x < 0 ? -x : x;
 }
 
-// ---- LU with partial pivoting
+// ---- rotations, of which eigenvalues and singular values are made
 
-struct Lu {
-  Operand lu, pivots, info, a;
+// Rows `first` and `second` become c first + s second and c second - s first.
+struct Rotation {
+  double c, s;
+  int64_t first, second;
+};
 
-  explicit Lu(const calls::LuFactor& call)
-      : lu(call.lu), pivots(call.pivots), info(call.info), a(call.a) {}
+struct Givens {
+  double c, s, length;
 
-  int64_t matrices() const { return a.matrices; }
-  int64_t work() const { return a.rows * a.cols * least(a.rows, a.cols); }
-  Products products() const { return {a.rows, a.cols}; }
-  DT_MATH int64_t scratch() const { return a.rows * a.cols + 1; }
-
-  template <class Team>
-  DT_MATH void solve(Team& team, int64_t n, double* memory) const {
-    const Matrix x = {memory + 1, a.cols};
-    double* failed = memory;
-    load(team, x, a, n);
-    team.once([=] { *failed = 0; });
-    const int64_t steps = least(a.rows, a.cols);
-    for (int64_t k = 0; k < steps; k += kBlock) {
-      const int64_t end = least(k + kBlock, steps);
-      for (int64_t j = k; j < end; ++j) eliminate(team, n, x, j, end, failed);
-      finish_rows(team, x, k, end);
-      team.subtract(x.from(end, end), x.from(end, k), x.from(k, end), a.rows - end, a.cols - end,
-                    end - k);
-    }
-    store(team, lu, n, [=](int64_t i, int64_t j) { return x[i][j]; });
-    team.once([=] { info.store(n, 0, 0, *failed); });
-  }
-
- private:
-  // Column k of the columns before `end`.
-  template <class Team>
-  DT_MATH void eliminate(Team& team, int64_t n, Matrix x, int64_t k, int64_t end,
-                         double* failed) const {
-    const int64_t rows = a.rows, cols = a.cols;
-    const Operand to = pivots;
-    team.once([=] {
-      int64_t pivot = k;
-      for (int64_t i = k + 1; i < rows; ++i) {
-        if (magnitude(x[i][k]) > magnitude(x[pivot][k])) pivot = i;
-      }
-      to.store(n, 0, k, static_cast<double>(pivot + 1));
-      if (x[pivot][k] == 0 && *failed == 0) *failed = static_cast<double>(k + 1);
-      for (int64_t j = 0; j < cols && pivot != k; ++j) {
-        const double kept = x[k][j];
-        x[k][j] = x[pivot][j];
-        x[pivot][j] = kept;
-      }
-    });
-    team.each(rows - k - 1, end - k, [=, &team](int64_t begin, int64_t stop) {
-      const double pivot = x[k][k];
-      for (int64_t i = k + 1 + begin; i < k + 1 + stop; ++i) {
-        const double factor = pivot == 0 ? x[i][k] : x[i][k] / pivot;
-        x[i][k] = factor;
-        team.add_scaled(x[i] + k + 1, -factor, x[k] + k + 1, end - k - 1);
-      }
-    });
-  }
-
-  // The rows of U beside a block that is done.
-  template <class Team>
-  DT_MATH void finish_rows(Team& team, Matrix x, int64_t k, int64_t end) const {
-    team.each(a.cols - end, (end - k) * (end - k) / 2, [=, &team](int64_t begin, int64_t stop) {
-      for (int64_t i = k + 1; i < end; ++i) {
-        for (int64_t r = k; r < i; ++r)
-          team.add_scaled(x[i] + end + begin, -x[i][r], x[r] + end + begin, stop - begin);
-      }
-    });
+  DT_MATH Givens(double f, double g) : c(1), s(0) {
+    const double square = f * f + g * g;
+    const bool in_range = square > 0x1p-900 && square < 0x1p900;
+    length = in_range ? math::sqrt(square) : math::hypot(f, g);
+    if (length == 0) return;
+    c = f / length;
+    s = g / length;
   }
 };
 
-// Which row of the matrix each row of the factors is, from the exchanges that pivots tell.
-struct Permutation {
-  Operand y, pivots;
-
-  explicit Permutation(const calls::LuPermutation& call) : y(call.order), pivots(call.pivots) {}
-
-  int64_t matrices() const { return y.matrices; }
-  int64_t work() const { return y.cols; }
-  Products products() const { return {}; }
-  DT_MATH int64_t scratch() const { return y.cols; }
-
-  template <class Team>
-  DT_MATH void solve(Team& team, int64_t n, double* order) const {
-    const Operand to = y, from = pivots;
-    team.once([=] {
-      for (int64_t i = 0; i < to.cols; ++i) order[i] = static_cast<double>(i);
-      for (int64_t i = 0; i < from.cols; ++i) {
-        const int64_t other = static_cast<int64_t>(from.load(n, 0, i)) - 1;
-        if (other < 0 || other >= to.cols) continue;  // core has refused it where it can look
-        const double kept = order[i];
-        order[i] = order[other];
-        order[other] = kept;
-      }
-      for (int64_t i = 0; i < to.cols; ++i) to.store(n, 0, i, order[i]);
-    });
-  }
+// One sweep's rotations, and how far an algorithm is: in the memory that the team shares.
+struct Sweep {
+  int64_t place, tries, failed;  // place: what of the spectrum is being worked on
+  int64_t count[2];              // of rotations of either side; 0 of both: done
 };
 
-// ---- Cholesky
+constexpr double kEpsilon = 0x1p-52;
+constexpr int64_t kMostTries = 75;
 
-struct Cholesky {
-  Operand l, info, a;
+// order: the places of the n numbers of d from the smallest, or from the largest.
+DT_MATH void sort_places(const double* d, int64_t* order, int64_t n, bool descending) {
+  for (int64_t i = 0; i < n; ++i) {
+    int64_t at = i;
+    for (; at > 0 && (descending ? d[order[at - 1]] < d[i] : d[order[at - 1]] > d[i]); --at)
+      order[at] = order[at - 1];
+    order[at] = i;
+  }
+}
 
-  explicit Cholesky(const calls::Cholesky& call) : l(call.l), info(call.info), a(call.a) {}
+// ---- symmetric tridiagonal matrices: implicit QL
 
-  int64_t matrices() const { return a.matrices; }
-  int64_t work() const { return a.rows * a.rows * a.rows; }
-  Products products() const { return {a.rows, a.rows}; }
-  DT_MATH int64_t scratch() const { return a.rows * a.rows + 1; }
+// The diagonal d and what is beside it, e; rotations of one sweep, fewer than n.
+struct Tridiagonal {
+  int64_t n;
+  double epsilon;  // relative size of what is negligible
+  double *d, *e;
+  Rotation* rotations;
+  Sweep* sweep;
 
-  template <class Team>
-  DT_MATH void solve(Team& team, int64_t n, double* memory) const {
-    const int64_t size = a.rows;
-    const Matrix x = {memory + 1, size};
-    double* failed = memory;
-    load(team, x, a, n);
-    team.once([=] { *failed = 0; });
-    for (int64_t k = 0; k < size && *failed == 0; k += kBlock) {
-      const int64_t end = least(k + kBlock, size);
-      for (int64_t j = k; j < end && *failed == 0; ++j) eliminate(team, x, j, end, failed);
-      // The transpose of the block of columns lies where nothing is read any more.
-      team.each(size - end, end - k, [=](int64_t begin, int64_t stop) {
-        for (int64_t i = end + begin; i < end + stop; ++i) {
-          for (int64_t j = k; j < end; ++j) x[j][i] = x[i][j];
-        }
-      });
-      team.subtract(x.from(end, end), x.from(end, k), x.from(k, end), size - end, size - end,
-                    end - k);
+  // One step of QL on the first part of the matrix that is not diagonal yet.
+  DT_MATH void next_sweep() const {
+    sweep->count[0] = 0;
+    for (; sweep->place < n; ++sweep->place, sweep->tries = 0) {
+      const int64_t l = sweep->place;
+      int64_t last = l;
+      while (last + 1 < n &&
+             magnitude(e[last]) > epsilon * (magnitude(d[last]) + magnitude(d[last + 1])))
+        ++last;
+      if (last == l) continue;
+      if (++sweep->tries > kMostTries) sweep->failed = l + 1;
+      if (sweep->failed == 0) step(l, last);
+      return;
     }
-    store(team, l, n, [=](int64_t i, int64_t j) { return j > i ? 0.0 : x[i][j]; });
-    team.once([=] { info.store(n, 0, 0, *failed); });
   }
 
  private:
-  template <class Team>
-  DT_MATH void eliminate(Team& team, Matrix x, int64_t k, int64_t end, double* failed) const {
-    const int64_t below = a.rows - k - 1;
-    team.once([=] {
-      if (!(x[k][k] > 0)) *failed = static_cast<double>(k + 1);  // NaN, too
-      if (*failed == 0) x[k][k] = math::sqrt(x[k][k]);
-    });
-    if (*failed != 0) return;
-    team.each(below, 1, [=](int64_t begin, int64_t stop) {
-      for (int64_t i = k + 1 + begin; i < k + 1 + stop; ++i) x[i][k] /= x[k][k];
-    });
-    team.each(below, end - k, [=](int64_t begin, int64_t stop) {
-      for (int64_t i = k + 1 + begin; i < k + 1 + stop; ++i) {
-        for (int64_t j = k + 1; j < least(i + 1, end); ++j) x[i][j] -= x[i][k] * x[j][k];
-      }
-    });
+  DT_MATH void step(int64_t l, int64_t last) const {
+    const double ratio = (d[l + 1] - d[l]) / (2 * e[l]), root = math::hypot(ratio, 1.0);
+    double g = d[last] - d[l] + e[l] / (ratio + (ratio < 0 ? -root : root));
+    double s = 1, c = 1, p = 0;
+    int64_t count = 0;
+    for (int64_t i = last - 1; i >= l; --i) {
+      const double f = s * e[i], b = c * e[i];
+      const Givens turn(g, f);
+      c = turn.c, s = turn.s;
+      if (i + 1 < last) e[i + 1] = turn.length;
+      g = d[i + 1] - p;
+      const double r = (d[i] - g) * s + 2 * c * b;
+      p = s * r;
+      d[i + 1] = g + p;
+      g = c * r - b;
+      rotations[count++] = {c, s, i + 1, i};
+    }
+    d[l] -= p;
+    e[l] = g;
+    e[last] = 0;
+    sweep->count[0] = count;
   }
 };
 
-// ---- triangular systems
+// ---- bidiagonal matrices: implicit QR (Golub and Reinsch, 1970; the cases are those of LINPACK's
+// dsvdc)
 
-struct Triangular {
-  Operand x, a, b;  // a @ x = b
-  bool upper, unit;
+// The diagonal d and what is above it, e; rotations of one sweep, fewer than n of either side. What
+// is negative at last has the sign -1.
+struct Bidiagonal {
+  int64_t n;
+  double epsilon;
+  double *d, *e, *sign;
+  Rotation *turns_u, *turns_v;
+  Sweep* sweep;
 
-  explicit Triangular(const calls::TriangularSolve& call)
-      : x(call.x), a(call.a), b(call.b), upper(call.upper), unit(call.unit) {}
-
-  int64_t matrices() const { return a.matrices; }
-  int64_t work() const { return a.rows * a.rows * b.cols; }
-  Products products() const { return {a.rows, b.cols, false}; }
-  DT_MATH int64_t scratch() const { return a.rows * (a.rows + b.cols); }
-
-  template <class Team>
-  DT_MATH void solve(Team& team, int64_t n, double* memory) const {
-    const int64_t size = a.rows;
-    const Matrix t = {memory, size}, y = {memory + size * size, b.cols};
-    load(team, t, a, n);
-    load(team, y, b, n);
-    for (int64_t done = 0; done < size; done += kBlock) {
-      const int64_t width = least(kBlock, size - done), left = size - done - width;
-      const int64_t first = upper ? left : done, rest = upper ? 0 : done + width;
-      substitute(team, t.from(first, first), y.from(first, 0), width);
-      team.subtract(y.from(rest, 0), t.from(rest, first), y.from(first, 0), left, b.cols, width);
+  // The next step on what is left, the first `place` singular values.
+  DT_MATH void next_sweep() const {
+    constexpr double kTiny = 0x1p-966;
+    sweep->count[0] = sweep->count[1] = 0;
+    for (; sweep->place > 0; --sweep->place, sweep->tries = 0) {
+      const int64_t p = sweep->place;
+      int64_t k = p - 2;  // e[k] is negligible
+      while (k >= 0 && magnitude(e[k]) > kTiny + epsilon * (magnitude(d[k]) + magnitude(d[k + 1])))
+        --k;
+      if (k >= 0) e[k] = 0;
+      if (k == p - 2) {
+        sign[p - 1] = d[p - 1] < 0 ? -1 : 1;
+        d[p - 1] = magnitude(d[p - 1]);
+        continue;
+      }
+      if (++sweep->tries > kMostTries) sweep->failed = p;
+      if (sweep->failed != 0) return;
+      int64_t zero = p - 1;  // d[zero] is negligible
+      for (; zero > k; --zero) {
+        const double beside = (zero != p - 1 ? magnitude(e[zero]) : 0.0) +
+                              (zero != k + 1 ? magnitude(e[zero - 1]) : 0.0);
+        if (magnitude(d[zero]) <= kTiny + epsilon * beside) break;
+      }
+      if (zero == k)
+        chase(k + 1, p);
+      else if (zero == p - 1)
+        deflate_last(k + 1, p);
+      else
+        split(zero + 1, p);
+      return;
     }
-    store(team, x, n, [=](int64_t i, int64_t j) { return y[i][j]; });
   }
 
  private:
-  template <class Team>
-  DT_MATH void substitute(Team& team, Matrix t, Matrix y, int64_t width) const {
-    const bool is_upper = upper, is_unit = unit;
-    team.each(b.cols, width * width / 2, [=, &team](int64_t begin, int64_t end) {
-      for (int64_t step = 0; step < width; ++step) {
-        const int64_t i = is_upper ? width - 1 - step : step;
-        for (int64_t r = 0; r < step; ++r) {
-          const int64_t known = is_upper ? width - 1 - r : r;
-          team.add_scaled(y[i] + begin, -t[i][known], y[known] + begin, end - begin);
-        }
-        for (int64_t j = begin; j < end && !is_unit; ++j) y[i][j] /= t[i][i];
+  DT_MATH void deflate_last(int64_t k, int64_t p) const {
+    d[p - 1] = 0;
+    double f = e[p - 2];
+    e[p - 2] = 0;
+    for (int64_t j = p - 2; j >= k; --j) {
+      const Givens turn(d[j], f);
+      d[j] = turn.length;
+      if (j != k) {
+        f = -turn.s * e[j - 1];
+        e[j - 1] *= turn.c;
       }
-    });
+      turns_v[sweep->count[1]++] = {turn.c, turn.s, j, p - 1};
+    }
+  }
+
+  DT_MATH void split(int64_t k, int64_t p) const {
+    d[k - 1] = 0;
+    double f = e[k - 1];
+    e[k - 1] = 0;
+    for (int64_t j = k; j < p; ++j) {
+      const Givens turn(d[j], f);
+      d[j] = turn.length;
+      f = -turn.s * e[j];
+      e[j] *= turn.c;
+      turns_u[sweep->count[0]++] = {turn.c, turn.s, j, k - 1};
+    }
+  }
+
+  DT_MATH double shift_of(int64_t p, double scale) const {
+    const double sp = d[p - 1] / scale, before = d[p - 2] / scale, ep = e[p - 2] / scale;
+    const double b = ((before + sp) * (before - sp) + ep * ep) / 2, c = (sp * ep) * (sp * ep);
+    if (b == 0 && c == 0) return 0;
+    const double root = math::sqrt(b * b + c);
+    return c / (b + (b < 0 ? -root : root));
+  }
+
+  DT_MATH void chase(int64_t k, int64_t p) const {
+    double scale = 0;
+    const double sizes[] = {d[p - 1], d[p - 2], e[p - 2], d[k], e[k]};
+    for (int i = 0; i < 5; ++i) scale = magnitude(sizes[i]) > scale ? magnitude(sizes[i]) : scale;
+    const double sp = d[p - 1] / scale, sk = d[k] / scale;
+    double f = (sk + sp) * (sk - sp) + shift_of(p, scale), g = sk * (e[k] / scale);
+    int64_t count = 0;
+    for (int64_t j = k; j < p - 1; ++j) {
+      const Givens right(f, g);
+      if (j != k) e[j - 1] = right.length;
+      f = right.c * d[j] + right.s * e[j];
+      e[j] = right.c * e[j] - right.s * d[j];
+      g = right.s * d[j + 1];
+      d[j + 1] *= right.c;
+      turns_v[count] = {right.c, right.s, j, j + 1};
+      const Givens left(f, g);
+      d[j] = left.length;
+      f = left.c * e[j] + left.s * d[j + 1];
+      d[j + 1] = left.c * d[j + 1] - left.s * e[j];
+      g = left.s * e[j + 1];
+      e[j + 1] *= left.c;
+      turns_u[count++] = {left.c, left.s, j, j + 1};
+    }
+    e[p - 2] = f;
+    sweep->count[0] = sweep->count[1] = count;
   }
 };
 
 }  // namespace dt::factor
+
+// The kernels, what they are called with, and who solves them on a backend.
+#define DT_FACTOR_KERNELS(X)                             \
+  X(lu_factor, LuFactor, Lu)                             \
+  X(lu_permutation, LuPermutation, Permutation)          \
+  X(cholesky, Cholesky, Cholesky)                        \
+  X(lu_solve, LuSolve, LuSolution)                       \
+  X(triangular_solve, TriangularSolve, Triangular)       \
+  X(geqrf, Geqrf, Qr)                                    \
+  X(householder_product, HouseholderProduct, Reflectors) \
+  X(eigh, Eigh, Eigh)                                    \
+  X(svd, Svd, Svd)

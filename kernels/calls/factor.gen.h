@@ -51,6 +51,24 @@ struct LuPermutation : Call {
         pivots(call->in[0]) {}
 };
 
+// x[B,N,K] with a @ x = b[B,N,K], or a.mT @ x = b if `adjoint`, by what lu_factor gives for a:
+// lu[B,N,N] and pivots[B,N] (int32), which are contiguous and in range.
+struct LuSolve : Call {
+  const dt_view& x;
+  const dt_view& lu;
+  const dt_view& pivots;
+  const dt_view& b;
+  bool adjoint;
+
+  explicit LuSolve(const dt_call* call)
+      : Call(call),
+        x(call->out[0]),
+        lu(call->in[0]),
+        pivots(call->in[1]),
+        b(call->in[2]),
+        adjoint(call->ints[0] != 0) {}
+};
+
 // x[B,N,K] with a[B,N,N] @ x = b[B,N,K]. Of a one triangle is read; if `unit`, its diagonal is not,
 // and counts as ones.
 struct TriangularSolve : Call {
@@ -143,6 +161,8 @@ int32_t lu_factor(const dt_stream* stream, const calls::LuFactor& call);
 int64_t lu_factor_workspace(const dt_stream* stream, const calls::LuFactor& call);
 int32_t lu_permutation(const dt_stream* stream, const calls::LuPermutation& call);
 int64_t lu_permutation_workspace(const dt_stream* stream, const calls::LuPermutation& call);
+int32_t lu_solve(const dt_stream* stream, const calls::LuSolve& call);
+int64_t lu_solve_workspace(const dt_stream* stream, const calls::LuSolve& call);
 int32_t triangular_solve(const dt_stream* stream, const calls::TriangularSolve& call);
 int64_t triangular_solve_workspace(const dt_stream* stream, const calls::TriangularSolve& call);
 int32_t geqrf(const dt_stream* stream, const calls::Geqrf& call);
@@ -164,6 +184,8 @@ int32_t lu_factor(const dt_stream* stream, const calls::LuFactor& call);
 int64_t lu_factor_workspace(const dt_stream* stream, const calls::LuFactor& call);
 int32_t lu_permutation(const dt_stream* stream, const calls::LuPermutation& call);
 int64_t lu_permutation_workspace(const dt_stream* stream, const calls::LuPermutation& call);
+int32_t lu_solve(const dt_stream* stream, const calls::LuSolve& call);
+int64_t lu_solve_workspace(const dt_stream* stream, const calls::LuSolve& call);
 int32_t triangular_solve(const dt_stream* stream, const calls::TriangularSolve& call);
 int64_t triangular_solve_workspace(const dt_stream* stream, const calls::TriangularSolve& call);
 int32_t geqrf(const dt_stream* stream, const calls::Geqrf& call);

@@ -84,15 +84,16 @@ void divide_packing(const Gemm<T>& g, GemmPlan* plan) {
   plan->b_copies = g.b.batch == 0 ? 1 : plan->batch_group;
 }
 
-// A block of a fits into the second-level cache; blocks are of even height.
+constexpr int64_t kMostPanels = 20;  // of a block of a, which fits into the second-level cache
+constexpr int64_t kMostOfK = 256;    // terms that a tile kernel works off at a time
+
+// Blocks are of even height.
 inline int64_t panels_per_block(int64_t a_panels) {
-  constexpr int64_t kMost = 20;
-  return ceil_div(a_panels, ceil_div(a_panels, kMost));
+  return ceil_div(a_panels, ceil_div(a_panels, kMostPanels));
 }
 
 template <class T>
 GemmPlan plan_gemm(const Gemm<T>& g) {
-  constexpr int64_t kBlock = 256;
   GemmPlan plan = {};
   plan.height = ceil_div(g.m, ceil_div(g.m, kTileRows));
   plan.a_panels = ceil_div(g.m, plan.height);
@@ -100,7 +101,7 @@ GemmPlan plan_gemm(const Gemm<T>& g) {
   // Tiles read whole vectors of b, so an incomplete last panel is packed, with zeros behind its
   // columns.
   plan.b_in_place = use_b_in_place(g) ? g.n / kTileCols<T> : 0;
-  const int64_t blocks = max<int64_t>(1, ceil_div(g.k, kBlock));
+  const int64_t blocks = max<int64_t>(1, ceil_div(g.k, kMostOfK));
   plan.k_block = max<int64_t>(1, ceil_div(g.k, blocks));
   plan.rows_per_block = plan.height * panels_per_block(plan.a_panels);
   plan.pack_a = !use_a_in_place(g);
@@ -301,6 +302,14 @@ int64_t gemm_workspace(const dt_stream* stream, const Gemm<T>& g) {
 }
 
 template <class T>
+int64_t most_part_workspace(int64_t n, int64_t k) {
+  Workspace workspace(nullptr);
+  workspace.take<T>(ceil_div(n, kTileCols<T>) * kTileCols<T> * k);
+  workspace.take<T>(kMostPanels * kTileRows * min(k, kMostOfK));
+  return workspace.bytes();
+}
+
+template <class T>
 void run_gemm(const dt_stream* stream, const Gemm<T>& g, void* workspace) {
   const GemmParts parts = cut_gemm(stream, g);
   const int64_t bytes = part_workspace(g, parts);
@@ -378,6 +387,8 @@ DT_BLOCKS(double)
 
 template int64_t gemm_workspace(const dt_stream*, const Gemm<float>&);
 template int64_t gemm_workspace(const dt_stream*, const Gemm<double>&);
+template int64_t most_part_workspace<float>(int64_t, int64_t);
+template int64_t most_part_workspace<double>(int64_t, int64_t);
 template void run_gemm(const dt_stream*, const Gemm<float>&, void*);
 template void run_gemm(const dt_stream*, const Gemm<double>&, void*);
 

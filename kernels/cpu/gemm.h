@@ -31,6 +31,9 @@ template <class T>
 int64_t gemm_workspace(const dt_stream* stream, const Gemm<T>& g);
 template <class T>
 void run_gemm(const dt_stream* stream, const Gemm<T>& g, void* workspace);
+// What a thread needs at most for one product with this n and k, or less.
+template <class T>
+int64_t most_part_workspace(int64_t n, int64_t k);
 
 // Where a block of a product has nothing to compute, counted from a diagonal (i, i + diagonal).
 enum class Above {

@@ -1,6 +1,6 @@
 // Factorisations of matrices: a block of threads works on one matrix at a time, in double precision
 // and in device memory.
-#include "kernels/factor_spectrum.h"
+#include "kernels/cuda/factor_spectrum.h"
 
 #include <algorithm>
 

@@ -34,6 +34,7 @@ void add_kernels(dt_registry* registry) {
   add(registry, "cholesky", run<Cholesky, kernels::cholesky>, workspace<Cholesky, kernels::cholesky_workspace>);
   add(registry, "lu_factor", run<LuFactor, kernels::lu_factor>, workspace<LuFactor, kernels::lu_factor_workspace>);
   add(registry, "lu_permutation", run<LuPermutation, kernels::lu_permutation>, workspace<LuPermutation, kernels::lu_permutation_workspace>);
+  add(registry, "lu_solve", run<LuSolve, kernels::lu_solve>, workspace<LuSolve, kernels::lu_solve_workspace>);
   add(registry, "triangular_solve", run<TriangularSolve, kernels::triangular_solve>, workspace<TriangularSolve, kernels::triangular_solve_workspace>);
   add(registry, "geqrf", run<Geqrf, kernels::geqrf>, workspace<Geqrf, kernels::geqrf_workspace>);
   add(registry, "householder_product", run<HouseholderProduct, kernels::householder_product>, workspace<HouseholderProduct, kernels::householder_product_workspace>);

@@ -171,21 +171,52 @@ def test_reconstructions(n):
     np.testing.assert_allclose(upper @ y.numpy(), b, **near)
 
 
+@pytest.mark.parametrize("n", [45, 300])
+def test_float32_is_as_good_as_its_epsilon(n):
+    """Float32 is calculated in float32: residuals of some epsilons of the matrix's norm, at sizes of several blocks."""
+    rng = np.random.default_rng(n)
+    a = rng.standard_normal((n, n)).astype("float32")
+    spd = (a @ a.T / n + np.eye(n)).astype("float32")
+    x, s = dt.tensor(a), dt.tensor(spd)
+    bound = 4 * np.sqrt(n) * np.finfo("float32").eps
+
+    def residual(y, expected):
+        exact = expected.astype("float64")
+        return np.linalg.norm(y.astype("float64") - exact, 2) / np.linalg.norm(exact, 2)
+
+    def product(*factors):
+        return np.linalg.multi_dot([np.asarray(f.double()) for f in factors])
+
+    p, low, u = dt.linalg.lu(x)
+    assert residual(product(p, low, u), a) < bound
+    low = dt.linalg.cholesky(s)
+    assert residual(product(low, low.mT), spd) < bound
+    q, r = dt.linalg.qr(x)
+    assert residual(product(q, r), a) < bound
+    w, v = dt.linalg.eigh(s)
+    assert residual(product(v, dt.diag(w), v.mT), spd) < bound
+    u, d, vh = dt.linalg.svd(x)
+    assert residual(product(u, dt.diag(d), vh), a) < bound
+    for y in (q, v, u, vh):
+        assert residual(product(y, y.mT), np.eye(n)) < bound
+
+
 def test_spectra_that_repeat():
     """Zeros, ones and equal blocks, which split the iterations."""
-    zero, one = dt.zeros(9, 9), dt.eye(9)
-    for x in (zero, one, dt.ones(9, 9), dt.block_diag(one[:3, :3], zero[:2, :2], dt.ones(4, 4))):
+    double = {"dtype": dt.float64}
+    zero, one = dt.zeros(9, 9, **double), dt.eye(9, **double)
+    for x in (zero, one, one * 0 + 1, dt.block_diag(one[:3, :3], zero[:2, :2], zero[:4, :4] + 1)):
         u, s, vh = dt.linalg.svd(x)
-        np.testing.assert_allclose((u * s @ vh).numpy(), x.numpy(), atol=1e-6)
+        np.testing.assert_allclose((u * s @ vh).numpy(), x.numpy(), atol=1e-14)
         w, v = dt.linalg.eigh(x)
-        np.testing.assert_allclose((v * w @ v.mT).numpy(), x.numpy(), atol=1e-6)
-    bidiagonal = dt.diag(dt.tensor([1.0, 0, 2, 0, 3])) + dt.diag(dt.ones(4), 1)
+        np.testing.assert_allclose((v * w @ v.mT).numpy(), x.numpy(), atol=1e-14)
+    bidiagonal = dt.diag(dt.tensor([1.0, 0, 2, 0, 3], **double)) + dt.diag(dt.ones(4, **double), 1)
     u, s, vh = dt.linalg.svd(bidiagonal)
-    np.testing.assert_allclose((u * s @ vh).numpy(), bidiagonal.numpy(), atol=1e-6)
+    np.testing.assert_allclose((u * s @ vh).numpy(), bidiagonal.numpy(), atol=1e-14)
 
 
 def test_any_number_of_threads():
-    x = dt.randn(150, 150, dtype=dt.float64, generator=dt.Generator().manual_seed(3))
+    x = dt.randn(220, 220, dtype=dt.float64, generator=dt.Generator().manual_seed(3))
     many = dt.randn(400, 9, 9, generator=dt.Generator().manual_seed(4))
 
     def results():
@@ -195,6 +226,8 @@ def test_any_number_of_threads():
             *dt.linalg.svd(x),
             *dt.linalg.eigh(x + x.mT),
             *dt.linalg.qr(x),
+            dt.linalg.cholesky(x @ x.mT + dt.eye(220)),
+            dt.linalg.inv(x.float()),
             dt.linalg.inv(many),
         ]
 

@@ -79,6 +79,30 @@ void check_pivoting(const Tensor& A, bool pivot, const char* function) {
            "linalg.lu_factor: LU without pivoting is not implemented on the CPU");
 }
 
+Tensor solution(const Tensor& lu, const Tensor& pivots, const Tensor& b, bool adjoint) {
+  const Tensor factors = joined(lu), right = joined(b), exchanges = contiguous(joined(pivots, 1));
+  const Tensor x = empty_matrices(b, batch_of(b), b.size(-2), b.size(-1));
+  LuSolveCall call;
+  call.x = joined_view(x, 2);
+  call.lu = factors;
+  call.pivots = exchanges;
+  call.b = right;
+  call.adjoint = adjoint;
+  run(op::lu_solve, call);
+  return x;
+}
+
+// The same by other functions, whose gradients it has.
+Tensor composed_solution(const Tensor& lu, const Tensor& pivots, const Tensor& b, bool adjoint) {
+  const Tensor order = permutation_of(pivots, lu.size(-1));
+  if (adjoint) {
+    const Tensor y = linalg_solve_triangular(turned(lu), b, false);
+    return permuted(linalg_solve_triangular(turned(lu), y, true, true, true), argsort(order));
+  }
+  const Tensor y = linalg_solve_triangular(lu, permuted(b, order), false, true, true);
+  return linalg_solve_triangular(lu, y, true);
+}
+
 // A device would wait: its kernel passes over what is out of range.
 bool are_in_range(const Tensor& pivots, int64_t rows) {
   if (pivots.device() != kCpu) return true;
@@ -167,16 +191,11 @@ Tensor linalg_lu_solve(const Tensor& LU, const Tensor& pivots, const Tensor& B, 
            "Pivots given to lu_solve must all be smaller or equal to LU.size(-2). Did you properly "
            "pass the result of lu_factor?");
   if (!left) return no_view(turned(linalg_lu_solve(LU, pivots, turned(B), true, !adjoint)));
-  const int64_t n = LU.size(-1);
   const Dims batch = broadcast_sizes(batch_of(LU), batch_of(B));
-  const Tensor b = broadcast_matrices(B, batch);
-  const Tensor order = expand(permutation_of(pivots, n), sizes_of(batch, {n}));
-  if (adjoint) {
-    const Tensor y = linalg_solve_triangular(turned(LU), b, false);
-    return permuted(linalg_solve_triangular(turned(LU), y, true, true, true), argsort(order));
-  }
-  const Tensor y = linalg_solve_triangular(LU, permuted(b, order), false, true, true);
-  return linalg_solve_triangular(LU, y, true);
+  const Tensor lu = broadcast_matrices(LU, batch), b = broadcast_matrices(B, batch);
+  const Tensor exchanges = expand(pivots, sizes_of(batch, {LU.size(-1)}));
+  return needs_graph(LU) || needs_graph(B) ? composed_solution(lu, exchanges, b, adjoint)
+                                           : solution(lu, exchanges, b, adjoint);
 }
 
 Tensor lu_solve(const Tensor& input, const Tensor& LU_data, const Tensor& LU_pivots) {

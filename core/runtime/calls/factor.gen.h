@@ -42,6 +42,19 @@ struct LuPermutationCall : Operands<1, 1> {
   std::array<double, 0> floats() const { return {}; }
 };
 
+// x[B,N,K] with a @ x = b[B,N,K], or a.mT @ x = b if `adjoint`, by what lu_factor gives for a:
+// lu[B,N,N] and pivots[B,N] (int32), which are contiguous and in range.
+struct LuSolveCall : Operands<1, 3> {
+  View& x = outputs[0];
+  View& lu = inputs[0];
+  View& pivots = inputs[1];
+  View& b = inputs[2];
+  bool adjoint = false;
+
+  std::array<int64_t, 1> ints() const { return {{adjoint}}; }
+  std::array<double, 0> floats() const { return {}; }
+};
+
 // x[B,N,K] with a[B,N,N] @ x = b[B,N,K]. Of a one triangle is read; if `unit`, its diagonal is not,
 // and counts as ones.
 struct TriangularSolveCall : Operands<1, 2> {
@@ -109,6 +122,7 @@ namespace op {
 extern const Op<CholeskyCall> cholesky;
 extern const Op<LuFactorCall> lu_factor;
 extern const Op<LuPermutationCall> lu_permutation;
+extern const Op<LuSolveCall> lu_solve;
 extern const Op<TriangularSolveCall> triangular_solve;
 extern const Op<GeqrfCall> geqrf;
 extern const Op<HouseholderProductCall> householder_product;

@@ -1,137 +1,101 @@
 // Factorisations of matrices: threads share a batch out among them, or work on one matrix together.
-#include "kernels/factor_spectrum.h"
-
-#include "kernels/cpu/factor_once.h"
-#include "kernels/cpu/workers.h"
+#include "kernels/cpu/once/factor_direct.h"
+#include "kernels/cpu/once/factor_spectrum.h"
 
 namespace dt::cpu {
 namespace {
 
-using factor::FastLoops;
-using factor::Matrix;
-
-// The threads that work on one matrix.
-class Team {
- public:
-  Team(const dt_stream* stream, const FastLoops& loops, void* workspace)
-      : loops_(loops), stream_(stream), workspace_(workspace) {}
-
-  template <class F>
-  void each(int64_t n, int64_t cost, const F& f) const {
-    const auto part = [](const void* context, int64_t begin, int64_t end) {
-      (*static_cast<const F*>(context))(begin, end);
-    };
-    share_out(n, cost, part, &f);
-  }
-  template <class F>
-  void once(const F& f) const {
-    f();
-  }
-  void subtract(Matrix c, Matrix a, Matrix b, int64_t m, int64_t n, int64_t k) const {
-    if (m > 0 && n > 0 && k > 0)
-      loops_.subtract(stream_, c.data, c.ld, a.data, a.ld, b.data, b.ld, m, n, k, workspace_);
-  }
-  double dot(const double* a, const double* b, int64_t n) const { return loops_.dot(a, b, n); }
-  void add_scaled(double* y, double factor, const double* x, int64_t n) const {
-    loops_.add_scaled(y, factor, x, n);
-  }
-  void rotate(double* x, double* y, double c, double s, int64_t n) const {
-    loops_.rotate(x, y, c, s, n);
-  }
-
- private:
-  using Part = void (*)(const void* context, int64_t begin, int64_t end);
-
-  void share_out(int64_t n, int64_t cost, Part part, const void* context) const;
-
-  const FastLoops& loops_;
-  const dt_stream* const stream_;
-  void* const workspace_;
-};
-
-void Team::share_out(int64_t n, int64_t cost, Part part, const void* context) const {
-  constexpr int64_t kStep = 8;  // a cache line
-  if (n <= 0) return;
-  const int64_t tiles = min<int64_t>(ceil_div(n, kStep), 2 * stream_->threads);
-  if (tiles <= 1 || !worth_threads(stream_, n * cost / 2)) return part(context, 0, n);
-  const int64_t size = ceil_div(ceil_div(n, tiles), kStep) * kStep;
-  parallel_for(stream_, tiles, [=](int64_t tile) {
-    if (tile * size < n) part(context, tile * size, min(n, (tile + 1) * size));
-  });
-}
-
 // A problem of any kind.
+template <class T>
 struct Work {
-  int64_t matrices, work, scratch;  // scratch: doubles
-  factor::Products products;
+  int64_t matrices, cycles, scratch;  // of one matrix; scratch: bytes
+  int64_t widest, terms;              // of products
   const void* problem;
-  void (*solve)(const void* problem, const Team& team, int64_t n, double* memory);
+  void (*solve)(const void* problem, const Team<T>& team, int64_t n, Workspace memory);
 };
 
-template <class Problem>
-Work work_of(const Problem& problem) {
+template <class T, class Problem>
+Work<T> work_of(const Problem& problem) {
+  constexpr int64_t kPerCycle = 8, kCall = 200;
   return {problem.matrices(),
-          problem.work(),
+          problem.work() / kPerCycle + kCall,
           problem.scratch(),
-          problem.products(),
+          problem.widest(),
+          problem.terms(),
           &problem,
-          [](const void* p, const Team& team, int64_t n, double* memory) {
+          [](const void* p, const Team<T>& team, int64_t n, Workspace memory) {
             static_cast<const Problem*>(p)->solve(team, n, memory);
           }};
 }
 
 // Who works on what: each matrix by one thread of its own, or one after the other by all.
+template <class T>
 class Shares {
  public:
-  Shares(const dt_stream* stream, const Work& work, const FastLoops& loops)
+  Shares(const dt_stream* stream, const Work<T>& work, const factor::FastLoops<T>& loops)
       : alone_(*stream), loops_(loops) {
     alone_.threads = 1;
-    const bool apart = work.matrices > 1 && worth_threads(stream, work.matrices * work.work);
+    const bool apart = work.matrices > 1 && worth_threads(stream, work.matrices * work.cycles);
     workers_ = apart ? stream->threads : 1;
     stream_ = apart ? &alone_ : stream;
     Workspace memory(nullptr);
-    memory.take<double>(work.scratch);
+    memory.take<char>(work.scratch);
     matrix_bytes_ = memory.bytes();
-    product_bytes_ = most_for_products(work.products);
+    if (work.terms > 0)
+      memory.take<char>(loops_.product_workspace(stream_, work.widest, work.terms));
+    bytes_ = memory.bytes();
   }
   Shares(const Shares&) = delete;
 
-  int64_t workspace() const { return workers_ * (matrix_bytes_ + product_bytes_); }
+  int64_t workspace() const { return workers_ * bytes_; }
 
-  int32_t run(const dt_stream* stream, const Work& work, void* workspace) const {
-    for_each_item(stream, work.matrices, workers_ > 1, [&](int64_t n, int64_t worker) {
-      char* memory = static_cast<char*>(workspace) + worker * (matrix_bytes_ + product_bytes_);
-      const Team team(stream_, loops_, memory + matrix_bytes_);
-      work.solve(work.problem, team, n, reinterpret_cast<double*>(memory));
-    });
+  int32_t run(const dt_stream* stream, const Work<T>& work, void* workspace) const {
+    const int64_t group = max<int64_t>(1, kSerialCycles / 8 / work.cycles);
+    for_each_item(stream, ceil_div(work.matrices, group), workers_ > 1,
+                  [&](int64_t item, int64_t worker) {
+                    char* memory = static_cast<char*>(workspace) + worker * bytes_;
+                    const Team<T> team(stream_, loops_, memory + matrix_bytes_);
+                    const int64_t end = min(work.matrices, (item + 1) * group);
+                    for (int64_t n = item * group; n < end; ++n)
+                      work.solve(work.problem, team, n, Workspace(memory));
+                  });
     return DT_KERNEL_OK;
   }
 
  private:
-  int64_t most_for_products(const factor::Products& all) const {
-    int64_t bytes = 0;
-    for (int64_t done = factor::kBlock; done < all.rows; done += factor::kBlock) {
-      const int64_t cols = all.columns_shrink ? all.cols - done : all.cols;
-      if (cols <= 0) break;
-      bytes = max(bytes, loops_.subtract_workspace(stream_, max(all.rows, all.cols),
-                                                   all.rows - done, cols, factor::kBlock));
-    }
-    return bytes;
-  }
-
   dt_stream alone_;
-  const FastLoops& loops_;
+  const factor::FastLoops<T>& loops_;
   const dt_stream* stream_;  // that a matrix is worked on with
-  int64_t workers_, matrix_bytes_, product_bytes_;
+  int64_t workers_, matrix_bytes_, bytes_;
 };
 
-// f(the kernel's problem)
-template <class F>
-auto with_problem(factor::Kernel kernel, const void* call, const F& f) {
+// What is asked of a problem: to be solved, or how much memory that takes.
+struct Task {
+  const dt_stream* stream;
+  void* workspace;
+  bool is_question;
+
+  template <class T>
+  int64_t operator()(const Work<T>& work, const factor::FastLoops<T>& loops) const {
+    const Shares<T> shares(stream, work, loops);
+    return is_question ? shares.workspace() : shares.run(stream, work, workspace);
+  }
+};
+
+template <template <class> class Problem, class Call>
+int64_t perform(const Task& task, const Call& call, const factor::AllLoops& loops) {
+  const Problem<double> problem(call);
+  if (problem.dtype() == dtype_of<float>)
+    return task(work_of<float>(Problem<float>(call)), loops.f32);
+  return task(work_of<double>(problem), loops.f64);
+}
+
+int64_t perform(const Task& task, factor::Kernel kernel, const void* call,
+                const factor::AllLoops& loops) {
   switch (kernel) {
 #define DT_FACTOR_KERNEL(NAME, CALL, PROBLEM) \
   case factor::Kernel::NAME:                  \
-    return f(work_of(factor::PROBLEM(*static_cast<const calls::CALL*>(call))));
+    return perform<PROBLEM>(task, *static_cast<const calls::CALL*>(call), loops);
     DT_FACTOR_KERNELS(DT_FACTOR_KERNEL)
 #undef DT_FACTOR_KERNEL
   }
@@ -142,15 +106,12 @@ auto with_problem(factor::Kernel kernel, const void* call, const F& f) {
 }  // namespace dt::cpu
 
 int32_t dt_factor_solve(dt::factor::Kernel kernel, const dt_stream* stream, const void* call,
-                        void* workspace, const dt::factor::FastLoops* loops) {
-  return dt::cpu::with_problem(kernel, call, [&](const dt::cpu::Work& work) {
-    return dt::cpu::Shares(stream, work, *loops).run(stream, work, workspace);
-  });
+                        void* workspace, const dt::factor::AllLoops* loops) {
+  const dt::cpu::Task task = {stream, workspace, false};
+  return static_cast<int32_t>(perform(task, kernel, call, *loops));
 }
 
 int64_t dt_factor_workspace(dt::factor::Kernel kernel, const dt_stream* stream, const void* call,
-                            const dt::factor::FastLoops* loops) {
-  return dt::cpu::with_problem(kernel, call, [&](const dt::cpu::Work& work) {
-    return dt::cpu::Shares(stream, work, *loops).workspace();
-  });
+                            const dt::factor::AllLoops* loops) {
+  return perform(dt::cpu::Task{stream, nullptr, true}, kernel, call, *loops);
 }

@@ -1,7 +1,7 @@
 // Factorisations with orthogonal matrices: QR, eigenvalues of symmetric matrices, singular values.
 #pragma once
 
-#include "kernels/factor.h"
+#include "kernels/cuda/factor_direct.h"
 
 namespace dt::factor {
 
@@ -74,8 +74,6 @@ struct Qr {
   explicit Qr(const calls::Geqrf& call) : factors(call.factors), tau(call.tau), a(call.a) {}
 
   int64_t matrices() const { return a.matrices; }
-  int64_t work() const { return a.rows * a.cols * least(a.rows, a.cols); }
-  Products products() const { return {}; }
   DT_MATH int64_t scratch() const { return a.rows * a.cols + a.rows + 1; }
 
   template <class Team>
@@ -105,8 +103,6 @@ struct Reflectors {
       : q(call.q), v(call.v), tau(call.tau) {}
 
   int64_t matrices() const { return q.matrices; }
-  int64_t work() const { return q.rows * q.cols * tau.cols; }
-  Products products() const { return {}; }
   DT_MATH int64_t scratch() const { return q.rows * q.cols + q.rows + 1; }
 
   template <class Team>
@@ -130,28 +126,6 @@ struct Reflectors {
 
 // ---- rotations, of which eigenvalues and singular values are made
 
-// Rows `first` and `second` become c first + s second and c second - s first.
-struct Rotation {
-  double c, s;
-  int64_t first, second;
-};
-
-struct Givens {
-  double c, s, length;
-
-  DT_MATH Givens(double f, double g) : c(1), s(0), length(math::hypot(f, g)) {
-    if (length == 0) return;
-    c = f / length;
-    s = g / length;
-  }
-};
-
-// One sweep's rotations, and how far an algorithm is: in the memory that the team shares.
-struct Sweep {
-  int64_t place, tries, failed;  // place: what of the spectrum is being worked on
-  int64_t count[2];              // of rotations of either side; 0 of both: done
-};
-
 template <class Team>
 DT_MATH void apply(Team& team, const Rotation* all, const int64_t* count, Matrix x, int64_t cols) {
   team.each(cols, 6 * *count, [=, &team](int64_t begin, int64_t end) {
@@ -161,19 +135,6 @@ DT_MATH void apply(Team& team, const Rotation* all, const int64_t* count, Matrix
                     least(kChunk, end - j));
     }
   });
-}
-
-constexpr double kEpsilon = 0x1p-52;
-constexpr int64_t kMostTries = 75;
-
-// order: the places of the n numbers of d from the smallest, or from the largest.
-DT_MATH void sort_places(const double* d, int64_t* order, int64_t n, bool descending) {
-  for (int64_t i = 0; i < n; ++i) {
-    int64_t at = i;
-    for (; at > 0 && (descending ? d[order[at - 1]] < d[i] : d[order[at - 1]] > d[i]); --at)
-      order[at] = order[at - 1];
-    order[at] = i;
-  }
 }
 
 DT_MATH bool is_finite(Matrix x, int64_t rows, int64_t cols) {
@@ -209,8 +170,6 @@ struct Eigh {
   explicit Eigh(const calls::Eigh& call) : w(call.w), v(call.v), info(call.info), a(call.a) {}
 
   int64_t matrices() const { return a.matrices; }
-  int64_t work() const { return 4 * a.rows * a.rows * a.rows; }
-  Products products() const { return {}; }
   DT_MATH int64_t scratch() const { return 2 * a.rows * a.rows + 10 * a.rows + 8; }
 
   struct Memory {
@@ -231,6 +190,7 @@ struct Eigh {
       order = cut.room<int64_t>(n);
       rotations = cut.room<Rotation>(n);
     }
+    DT_MATH Tridiagonal iteration() const { return {n, kEpsilon, d, e, rotations, sweep}; }
   };
 
   template <class Team>
@@ -249,7 +209,7 @@ struct Eigh {
       make_tridiagonal(team, m);
       if (wants_vectors) collect_vectors(team, m);
       do {
-        team.once([=] { next_sweep(m); });
+        team.once([=] { m.iteration().next_sweep(); });
         if (wants_vectors) apply(team, m.rotations, m.sweep->count, m.z, m.n);
       } while (m.sweep->count[0] > 0);
     }
@@ -306,48 +266,6 @@ struct Eigh {
       reflect_columns(team, m.reflector, m.z.from(k + 1, k + 1), size, size);
     }
   }
-
-  // One step of QL on the first part of the matrix that is not diagonal yet.
-  static DT_MATH void next_sweep(const Memory& m) {
-    Sweep& sweep = *m.sweep;
-    double *d = m.d, *e = m.e;
-    sweep.count[0] = 0;
-    for (; sweep.place < m.n; ++sweep.place, sweep.tries = 0) {
-      const int64_t l = sweep.place;
-      int64_t last = l;
-      while (last + 1 < m.n &&
-             magnitude(e[last]) > kEpsilon * (magnitude(d[last]) + magnitude(d[last + 1])))
-        ++last;
-      if (last == l) continue;
-      if (++sweep.tries > kMostTries) sweep.failed = l + 1;
-      if (sweep.failed == 0) step(m, l, last);
-      return;
-    }
-  }
-
-  static DT_MATH void step(const Memory& m, int64_t l, int64_t last) {
-    double *d = m.d, *e = m.e;
-    const double ratio = (d[l + 1] - d[l]) / (2 * e[l]), root = math::hypot(ratio, 1.0);
-    double g = d[last] - d[l] + e[l] / (ratio + (ratio < 0 ? -root : root));
-    double s = 1, c = 1, p = 0;
-    int64_t count = 0;
-    for (int64_t i = last - 1; i >= l; --i) {
-      const double f = s * e[i], b = c * e[i];
-      const Givens turn(g, f);
-      c = turn.c, s = turn.s;
-      if (i + 1 < last) e[i + 1] = turn.length;
-      g = d[i + 1] - p;
-      const double r = (d[i] - g) * s + 2 * c * b;
-      p = s * r;
-      d[i + 1] = g + p;
-      g = c * r - b;
-      m.rotations[count++] = {c, s, i + 1, i};
-    }
-    d[l] -= p;
-    e[l] = g;
-    e[last] = 0;
-    m.sweep->count[0] = count;
-  }
 };
 
 // ---- singular values: bidiagonal form, then implicit QR (Golub and Reinsch, 1970; the cases are
@@ -360,8 +278,6 @@ struct Svd {
       : u(call.u), s(call.s), vh(call.vh), info(call.info), a(call.a) {}
 
   int64_t matrices() const { return a.matrices; }
-  int64_t work() const { return 8 * a.rows * a.cols * a.cols; }
-  Products products() const { return {}; }
   DT_MATH int64_t scratch() const {
     return a.rows * (a.cols + u.cols + 1) + a.cols * a.cols + 15 * a.cols + 16;
   }
@@ -387,6 +303,9 @@ struct Svd {
       turns_u = cut.room<Rotation>(n);
       turns_v = cut.room<Rotation>(n);
     }
+    DT_MATH Bidiagonal iteration() const {
+      return {n, kEpsilon, d, e, sign, turns_u, turns_v, sweep};
+    }
   };
 
   template <class Team>
@@ -399,7 +318,7 @@ struct Svd {
       make_bidiagonal(team, m);
       if (wants_vectors) collect_vectors(team, m);
       do {
-        team.once([=] { next_sweep(m); });
+        team.once([=] { m.iteration().next_sweep(); });
         if (wants_vectors) {
           apply(team, m.turns_u, &m.sweep->count[0], m.u, m.rows);
           apply(team, m.turns_v, &m.sweep->count[1], m.v, m.n);
@@ -455,116 +374,6 @@ struct Svd {
       reflect_columns(team, m.reflector, m.v.from(k + 1, k + 1), right, right);
     }
   }
-
-  // The next step on what is left, the first `place` singular values.
-  static DT_MATH void next_sweep(const Memory& m) {
-    constexpr double kTiny = 0x1p-966;
-    Sweep& sweep = *m.sweep;
-    double *d = m.d, *e = m.e;
-    sweep.count[0] = sweep.count[1] = 0;
-    for (; sweep.place > 0; --sweep.place, sweep.tries = 0) {
-      const int64_t p = sweep.place;
-      int64_t k = p - 2;  // e[k] is negligible
-      while (k >= 0 && magnitude(e[k]) > kTiny + kEpsilon * (magnitude(d[k]) + magnitude(d[k + 1])))
-        --k;
-      if (k >= 0) e[k] = 0;
-      if (k == p - 2) {
-        m.sign[p - 1] = d[p - 1] < 0 ? -1 : 1;
-        d[p - 1] = magnitude(d[p - 1]);
-        continue;
-      }
-      if (++sweep.tries > kMostTries) sweep.failed = p;
-      if (sweep.failed != 0) return;
-      int64_t zero = p - 1;  // d[zero] is negligible
-      for (; zero > k; --zero) {
-        const double beside = (zero != p - 1 ? magnitude(e[zero]) : 0.0) +
-                              (zero != k + 1 ? magnitude(e[zero - 1]) : 0.0);
-        if (magnitude(d[zero]) <= kTiny + kEpsilon * beside) break;
-      }
-      if (zero == k)
-        chase(m, k + 1, p);
-      else if (zero == p - 1)
-        deflate_last(m, k + 1, p);
-      else
-        split(m, zero + 1, p);
-      return;
-    }
-  }
-
-  static DT_MATH void deflate_last(const Memory& m, int64_t k, int64_t p) {
-    m.d[p - 1] = 0;
-    double f = m.e[p - 2];
-    m.e[p - 2] = 0;
-    for (int64_t j = p - 2; j >= k; --j) {
-      const Givens turn(m.d[j], f);
-      m.d[j] = turn.length;
-      if (j != k) {
-        f = -turn.s * m.e[j - 1];
-        m.e[j - 1] *= turn.c;
-      }
-      m.turns_v[m.sweep->count[1]++] = {turn.c, turn.s, j, p - 1};
-    }
-  }
-
-  static DT_MATH void split(const Memory& m, int64_t k, int64_t p) {
-    m.d[k - 1] = 0;
-    double f = m.e[k - 1];
-    m.e[k - 1] = 0;
-    for (int64_t j = k; j < p; ++j) {
-      const Givens turn(m.d[j], f);
-      m.d[j] = turn.length;
-      f = -turn.s * m.e[j];
-      m.e[j] *= turn.c;
-      m.turns_u[m.sweep->count[0]++] = {turn.c, turn.s, j, k - 1};
-    }
-  }
-
-  static DT_MATH double shift_of(const Memory& m, int64_t p, double scale) {
-    const double sp = m.d[p - 1] / scale, before = m.d[p - 2] / scale, ep = m.e[p - 2] / scale;
-    const double b = ((before + sp) * (before - sp) + ep * ep) / 2, c = (sp * ep) * (sp * ep);
-    if (b == 0 && c == 0) return 0;
-    const double root = math::sqrt(b * b + c);
-    return c / (b + (b < 0 ? -root : root));
-  }
-
-  static DT_MATH void chase(const Memory& m, int64_t k, int64_t p) {
-    double *d = m.d, *e = m.e;
-    double scale = 0;
-    const double sizes[] = {d[p - 1], d[p - 2], e[p - 2], d[k], e[k]};
-    for (int i = 0; i < 5; ++i) scale = magnitude(sizes[i]) > scale ? magnitude(sizes[i]) : scale;
-    const double sp = d[p - 1] / scale, sk = d[k] / scale;
-    double f = (sk + sp) * (sk - sp) + shift_of(m, p, scale), g = sk * (e[k] / scale);
-    int64_t count = 0;
-    for (int64_t j = k; j < p - 1; ++j) {
-      const Givens right(f, g);
-      if (j != k) e[j - 1] = right.length;
-      f = right.c * d[j] + right.s * e[j];
-      e[j] = right.c * e[j] - right.s * d[j];
-      g = right.s * d[j + 1];
-      d[j + 1] *= right.c;
-      m.turns_v[count] = {right.c, right.s, j, j + 1};
-      const Givens left(f, g);
-      d[j] = left.length;
-      f = left.c * e[j] + left.s * d[j + 1];
-      d[j + 1] = left.c * d[j + 1] - left.s * e[j];
-      g = left.s * e[j + 1];
-      e[j + 1] *= left.c;
-      m.turns_u[count++] = {left.c, left.s, j, j + 1};
-    }
-    e[p - 2] = f;
-    m.sweep->count[0] = m.sweep->count[1] = count;
-  }
 };
 
 }  // namespace dt::factor
-
-// The kernels, what they are called with, and who solves them.
-#define DT_FACTOR_KERNELS(X)                             \
-  X(lu_factor, LuFactor, Lu)                             \
-  X(lu_permutation, LuPermutation, Permutation)          \
-  X(cholesky, Cholesky, Cholesky)                        \
-  X(triangular_solve, TriangularSolve, Triangular)       \
-  X(geqrf, Geqrf, Qr)                                    \
-  X(householder_product, HouseholderProduct, Reflectors) \
-  X(eigh, Eigh, Eigh)                                    \
-  X(svd, Svd, Svd)
