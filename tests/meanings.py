@@ -48,7 +48,9 @@ def _optimizer(torch, update):
         @torch.no_grad()
         def step(self):
             for group in self.param_groups:
-                settings = {name: value for name, value in group.items() if name != "params"}
+                # A schedule keeps the rate that it began with there.
+                others = ("params", "initial_lr")
+                settings = {name: value for name, value in group.items() if name not in others}
                 for p in group["params"]:
                     if p.grad is not None:
                         update(p, p.grad, self.state[p], **settings)

@@ -228,7 +228,7 @@ const char* linear_node_name(Activation activation) {
 
 _POINTWISE_INTRO = """\
 // The elementwise ops: one PointwiseRow each, and the functions that call it. The gradient functions here run while a
-// graph of the backward is being built; otherwise the same formulas run as one kernel (kernels/functors.gen.h).
+// graph of the backward is being built; otherwise the same formulas run as one kernel (kernels/functors_*.gen.h).
 // clang-format off
 #include "core/ops/pointwise.h"
 

@@ -1,4 +1,4 @@
-"""Prints what the kernels are built from: the lists of ops, and kernels/functors.gen.h."""
+"""Prints what the kernels are built from: the lists of ops, and kernels/functors_*.gen.h."""
 
 from __future__ import annotations
 
@@ -12,8 +12,13 @@ from .text import GENERATED, camel
 BANNER = f"// {GENERATED}\n"
 # Compute classes as the list macro names them. "bool" rows take and give bools: one type is enough.
 _CLASS = {"float": "FLOAT", "num": "NUM", "int": "INT", "bool": "INT"}
-# The elementwise kernels are many: several files of a backend compile a share each.
+# The elementwise kernels are many: several files of a backend compile a share each. A row stays in its
+# share, so that a change of one compiles a share alone.
 _SHARES = 3
+
+
+def share_of(f: Function) -> str:
+    return f"kernels/functors_{(zlib.crc32(f.name.encode()) >> 16) % _SHARES}.gen.h"
 
 
 def generate(schema: Schema) -> dict[str, str]:
@@ -22,7 +27,7 @@ def generate(schema: Schema) -> dict[str, str]:
             "that have kernels, but for the elementwise ones", kernel_rows(schema)
         ),
         "kernels/pointwise.def": ops("that are elementwise", pointwise_rows(schema)),
-        "kernels/functors.gen.h": functors(schema),
+        **functors(schema),
         "kernels/calls/pointwise.gen.h": pointwise_declarations(schema),
         "kernels/activation.gen.h": activations(schema),
         "kernels/activation.def": activation_numbers(schema),
@@ -74,20 +79,23 @@ def ops(which: str, rows: Rows) -> str:
     return "\n".join(lines) + "\n"
 
 
-def functors(schema: Schema) -> str:
-    parts = [
-        BANNER + _FUNCTORS_INTRO,
-        *(text for f in schema.elementwise for text in _structs(f)),
-        "}  // namespace dt::fn\n",
-        _row_macro(schema),
-        "// clang-format on\n",
-    ]
-    return "\n".join(parts)
+def functors(schema: Schema) -> dict[str, str]:
+    files: dict[str, list[Function]] = {}
+    for f in schema.elementwise:
+        files.setdefault(share_of(f), []).append(f)
+    made = {}
+    for path, share in files.items():
+        structs = [text for f in share for text in _structs(f)]
+        end = "}  // namespace dt::fn\n"
+        made[path] = "\n".join(
+            [BANNER + _FUNCTORS_INTRO, *structs, end, _row_macro(share), "// clang-format on\n"]
+        )
+    return made
 
 
 _FUNCTORS_INTRO = """\
-// The elementwise kernels, one struct each: `y` is the op, `y0`, `y1`, ... of a backward struct are the gradients of
-// its inputs. Included by each instruction set's translation unit and by other backends.
+// A share of the elementwise kernels, one struct each: `y` is the op, `y0`, `y1`, ... of a backward struct are the
+// gradients of its inputs. Each backend compiles a share in a file of its own, pointwise_0 and so on.
 // clang-format off
 #pragma once
 
@@ -245,20 +253,17 @@ struct {camel(f.name)} {{
 """
 
 
-def _row_macro(schema: Schema) -> str:
+def _row_macro(share: list[Function]) -> str:
     rows = []
-    for f in schema.elementwise:
+    for f in share:
         rows.append((f.name, _CLASS[f.elementwise.compute]))
         if f.elementwise.grad:
             rows.append((f.name + "_backward", "FLOAT"))
-    parts = [
+    lines = " \\\n".join(f"  X({name}, {cls})" for name, cls in rows)
+    return (
         "// X(name, class): the compute types of a class are FLOAT: float, double; "
-        "INT: int32_t, int64_t; NUM: all four."
-    ]
-    for share in range(_SHARES):
-        lines = " \\\n".join(f"  X({name}, {cls})" for name, cls in rows[share::_SHARES])
-        parts.append(f"#define DT_POINTWISE_SHARE_{share}(X) \\\n{lines}\n")
-    return "\n".join(parts)
+        f"INT: int32_t, int64_t; NUM: all four.\n#define DT_POINTWISE_SHARE(X) \\\n{lines}\n"
+    )
 
 
 def pointwise_declarations(schema: Schema) -> str:

@@ -13,11 +13,14 @@ _CPP = expr.Cpp({"training": "training()"})
 
 
 class _Forward(expr.Cpp):
-    """Calls of ops, whose words may be values of an enum."""
+    """Arithmetic of tensors and numbers, and calls of ops, whose words may be values of an enum."""
 
     def __init__(self, schema: Schema, functions: dict[str, str]):
         super().__init__(_CPP.variables, functions)
         self._schema = schema
+
+    def division(self, a: str, b: str) -> str:
+        return f"quotient({a}, {b})"
 
     def call(self, function: str, arguments: list[str]) -> str:
         parameters = self._schema.functions[function].args if '"' in "".join(arguments) else ()

@@ -10,6 +10,7 @@ import functools
 import pathlib
 import re
 
+from .kernels import share_of
 from .model import BACKENDS, Function, Schema, SchemaError
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -28,7 +29,7 @@ def of(schema: Schema, f: Function) -> str:
     row = schema.functions.get(f.name.removesuffix("_")) if f.inplace else f
     if row and row.elementwise:
         parts = [f"formula{_and_gradient(row.elementwise.grad)} `capi/schema/{row.file}.toml`"]
-        parts += ["kernels `kernels/functors.gen.h`"]
+        parts += [f"kernels `{share_of(row)}`"]
     else:
         parts = _irregular(f)
     return f"Source: {', '.join([*parts, f'test {_test(f)}'])}."

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <optional>
 #include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include "core/base/error.h"
 #include "core/ops/copy.h"
+#include "core/ops/formula.h"
 #include "core/ops/shapes.gen.h"
 #include "core/tensor/tensor.h"
 
@@ -39,6 +41,16 @@ inline double number(const Tensor& x) {
 template <class... T>
 std::vector<Tensor> list_of(const std::tuple<T...>& results) {
   return std::apply([](const auto&... x) { return std::vector<Tensor>{x...}; }, results);
+}
+
+// a / b as in Python: of integers a real number, and of tensors one.
+template <class A, class B>
+auto quotient(const A& a, const B& b) {
+  if constexpr (std::is_arithmetic_v<A> && std::is_arithmetic_v<B>) {
+    return static_cast<double>(a) / static_cast<double>(b);
+  } else {
+    return a / b;
+  }
 }
 
 inline int64_t dim(const Tensor& x) {

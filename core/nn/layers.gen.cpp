@@ -393,7 +393,7 @@ class BatchNorm1d final : public Module {
       const GradMode off(false);
       if (num_batches_tracked.defined()) add_(num_batches_tracked, 1);
     }
-    return batch_norm(input, running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : ((training() && (is_given(num_batches_tracked))) ? (double(1) / double(number(num_batches_tracked))) : 0), eps);
+    return batch_norm(input, running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : ((training() && (is_given(num_batches_tracked))) ? (quotient(1, number(num_batches_tracked))) : 0), eps);
   }
 
  private:
@@ -447,7 +447,7 @@ class BatchNorm2d final : public Module {
       const GradMode off(false);
       if (num_batches_tracked.defined()) add_(num_batches_tracked, 1);
     }
-    return batch_norm(input, running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : ((training() && (is_given(num_batches_tracked))) ? (double(1) / double(number(num_batches_tracked))) : 0), eps);
+    return batch_norm(input, running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : ((training() && (is_given(num_batches_tracked))) ? (quotient(1, number(num_batches_tracked))) : 0), eps);
   }
 
  private:
@@ -501,7 +501,7 @@ class BatchNorm3d final : public Module {
       const GradMode off(false);
       if (num_batches_tracked.defined()) add_(num_batches_tracked, 1);
     }
-    return batch_norm(input, running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : ((training() && (is_given(num_batches_tracked))) ? (double(1) / double(number(num_batches_tracked))) : 0), eps);
+    return batch_norm(input, running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : ((training() && (is_given(num_batches_tracked))) ? (quotient(1, number(num_batches_tracked))) : 0), eps);
   }
 
  private:

@@ -104,16 +104,13 @@ int main(int argc, char** argv) {
     fprintf(stderr, "usage: dcgan DIR [epochs] [folder for the picture] [images]\n");
     return 2;
   }
-  const int epochs = argc > 2 ? atoi(argv[2]) : 5;
-  const int64_t count = argc > 4 ? atoll(argv[4]) : 60000;
   T_SCOPE {
     char path[PATH_ROOM];
-    snprintf(path, sizeof path, "%s/train-images-idx3-ubyte.gz", argv[1]);
-    dt_tensor* images = T_slice(T_read_idx(path), .end = T_INT(count));
-    images = T_sub(T_div(T_to(images, .dtype = DT_DTYPE_FLOAT32), 127.5), 1);
+    const Arguments given = read_arguments(argc, argv);
+    dt_tensor* images = T_sub(T_div(given.images, 127.5), 1);
     T_manual_seed(0);
-    snprintf(path, sizeof path, "%s/dcgan.pgm", argc > 3 ? argv[3] : ".");
-    train(T_unsqueeze(images, 1), epochs, path);
+    snprintf(path, sizeof path, "%s/dcgan.pgm", given.folder);
+    train(T_unsqueeze(images, 1), given.epochs, path);
   }
   if (T_status()) fprintf(stderr, "%s\n", T_message());
   return T_status() != 0;

@@ -4,6 +4,22 @@
 
 #include <dt.h>
 
+/* Of a program's arguments DIR [epochs] [folder for the pictures] [images]. */
+typedef struct Arguments {
+  dt_tensor* images; /* those in DIR, from 0 to 255 */
+  int epochs;
+  const char* folder;
+} Arguments;
+
+static inline Arguments read_arguments(int argc, char** argv) {
+  const int64_t count = argc > 4 ? atoll(argv[4]) : 60000;
+  char path[4096];
+  snprintf(path, sizeof path, "%s/train-images-idx3-ubyte.gz", argv[1]);
+  dt_tensor* images = T_slice(T_read_idx(path), .end = T_INT(count));
+  images = T_to(images, .dtype = DT_DTYPE_FLOAT32);
+  return (Arguments){images, argc > 2 ? atoi(argv[2]) : 5, argc > 3 ? argv[3] : "."};
+}
+
 /* Writes images [N, 1, height, width] with numbers from 0 to 1, `columns` of them in a row. */
 static inline void save_grid(dt_tensor* images, int64_t columns, const char* path) {
   T_SCOPE {

@@ -89,18 +89,14 @@ int main(int argc, char** argv) {
     fprintf(stderr, "usage: vae DIR [epochs] [folder for the pictures] [images]\n");
     return 2;
   }
-  const int epochs = argc > 2 ? atoi(argv[2]) : 5;
-  const int64_t count = argc > 4 ? atoll(argv[4]) : 60000;
   T_SCOPE {
-    char path[PATH_ROOM];
-    snprintf(path, sizeof path, "%s/train-images-idx3-ubyte.gz", argv[1]);
-    dt_tensor* images = T_slice(T_read_idx(path), .end = T_INT(count));
-    images = T_reshape(T_div(T_to(images, .dtype = DT_DTYPE_FLOAT32), 255), T_DIMS(-1, 784));
+    const Arguments given = read_arguments(argc, argv);
+    dt_tensor* images = T_reshape(T_div(given.images, 255), T_DIMS(-1, 784));
     T_manual_seed(0);
     const VAE model = make_model();
-    train(&model, images, epochs);
+    train(&model, images, given.epochs);
     T_set_grad_enabled(0);
-    draw(&model, images, argc > 3 ? argv[3] : ".");
+    draw(&model, images, given.folder);
   }
   if (T_status()) fprintf(stderr, "%s\n", T_message());
   return T_status() != 0;

@@ -8,13 +8,11 @@ minute or two on a CPU. examples/c/dcgan.c is the same program.
 """
 
 import os
-import sys
 
 import dumbtorch as torch
 from dumbtorch import nn
 from dumbtorch.nn import functional as F
-from dumbtorch.utils.data import read_idx
-from pictures import save_grid
+from pictures import read_arguments, save_grid
 from progress import ProgressBar
 
 NOISE, BATCH = 64, 64
@@ -69,13 +67,8 @@ def train_step(generator, judge, optimizers, images) -> tuple[float, float]:
 
 
 def main() -> None:
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    epochs = int(sys.argv[2]) if len(sys.argv) > 2 else 5
-    folder = sys.argv[3] if len(sys.argv) > 3 else "."
-    count = int(sys.argv[4]) if len(sys.argv) > 4 else 60000
-    images = read_idx(f"{sys.argv[1]}/train-images-idx3-ubyte.gz")[:count]
-    images = (images.to(torch.float32) / 127.5 - 1).unsqueeze(1)
+    images, epochs, folder = read_arguments(__doc__)
+    images = (images / 127.5 - 1).unsqueeze(1)
     torch.manual_seed(0)
     generator, judge = make_generator(), make_judge()
     models = (generator, judge)

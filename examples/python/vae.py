@@ -8,13 +8,11 @@ vae_samples.pgm, digits that nobody has written. examples/c/vae.c is the same pr
 """
 
 import os
-import sys
 
 import dumbtorch as torch
 from dumbtorch import nn
 from dumbtorch.nn import functional as F
-from dumbtorch.utils.data import read_idx
-from pictures import save_grid
+from pictures import read_arguments, save_grid
 from progress import ProgressBar
 
 CODE, BATCH = 8, 128
@@ -58,13 +56,8 @@ def train(model, images, epochs: int) -> None:
 
 
 def main() -> None:
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    epochs = int(sys.argv[2]) if len(sys.argv) > 2 else 5
-    folder = sys.argv[3] if len(sys.argv) > 3 else "."
-    count = int(sys.argv[4]) if len(sys.argv) > 4 else 60000
-    images = read_idx(f"{sys.argv[1]}/train-images-idx3-ubyte.gz")[:count]
-    images = images.to(torch.float32).div(255).reshape(-1, 784)
+    images, epochs, folder = read_arguments(__doc__)
+    images = images.div(255).reshape(-1, 784)
     torch.manual_seed(0)
     model = VAE()
     train(model, images, epochs)

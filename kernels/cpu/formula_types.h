@@ -1,10 +1,10 @@
-// Two number-like types that a formula of functors.gen.h can be evaluated over besides float and
+// Two number-like types that a formula of functors_*.gen.h can be evaluated over besides float and
 // double:
 // - Probe counts what a formula does, at compile time: its cost, whether it calls sin, cos or tan,
 // and whether it calls what no vector code is made of;
 // - Exact<T> is T with the slow, exact sin, cos and tan (see math_host_trig.h).
 // Formulas call dt::math functions by qualified name, so the overloads must be declared before
-// functors.gen.h.
+// functors_*.gen.h.
 #pragma once
 
 #include "kernels/math_elementwise.h"

@@ -1,4 +1,4 @@
-// From a formula struct of functors.gen.h to a backend's kernel: the tile functions, one loop per
+// From a formula struct of functors_*.gen.h to a backend's kernel: the tile functions, one loop per
 // output, arithmetic type and form, and the entry that picks the type. What is not the formula
 // itself is left to run_elementwise.
 #pragma once
@@ -9,7 +9,6 @@
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/formula_types.h"
 #include "kernels/cpu/tile_move.h"
-#include "kernels/functors.gen.h"
 
 namespace dt::cpu {
 namespace {

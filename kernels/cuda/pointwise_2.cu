@@ -1,8 +1,9 @@
 // One share of the elementwise kernels: see pointwise_kernel.cuh.
 #include "kernels/cuda/pointwise_kernel.cuh"
+#include "kernels/functors_2.gen.h"
 
 namespace dt::cuda {
 
-DT_POINTWISE_SHARE_2(DT_POINTWISE_KERNEL)
+DT_POINTWISE_SHARE(DT_POINTWISE_KERNEL)
 
 }  // namespace dt::cuda

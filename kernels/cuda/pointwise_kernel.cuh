@@ -1,5 +1,5 @@
-// From a formula struct of functors.gen.h to CUDA kernels: one that moves packets of 16 bytes, and
-// one for any strides and dtypes. Where operands lie is decided on the host (pointwise.cu).
+// From a formula struct of functors_*.gen.h to CUDA kernels: one that moves packets of 16 bytes,
+// and one for any strides and dtypes. Where operands lie is decided on the host (pointwise.cu).
 #pragma once
 
 #include <type_traits>
@@ -10,7 +10,6 @@
 #include "kernels/cuda/packet.cuh"
 #include "kernels/cuda/pointwise.cuh"
 #include "kernels/cuda/types.cuh"
-#include "kernels/functors.gen.h"
 
 namespace dt::cuda {
 namespace {

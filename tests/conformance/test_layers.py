@@ -12,6 +12,7 @@ import pytest
 from fortran.compile import program as fortran_program
 from go.test_go import LINKED
 from layer_rows import LAYERS, MANY_OUTPUTS, identity, make, results_of
+from meanings import OPTIMIZERS as OPTIMIZER_MEANINGS
 from meanings import class_of
 from optimizer_rows import SETTINGS
 
@@ -297,3 +298,19 @@ def test_optimizer(name, settings, tmp_path):
         schedule.step()
     got = files.load_file(tmp_path / "trained.safetensors")
     torch.testing.assert_close(got, dict(layer.state_dict()), rtol=1e-4, atol=1e-5)
+
+
+def test_what_an_optimizer_means_goes_with_a_schedule(monkeypatch):
+    """A schedule keeps the rate that it began with where the settings are."""
+    monkeypatch.setitem(OPTIMIZER_MEANINGS, "Plain", lambda p, grad, state, lr: p.sub_(lr * grad))
+    found = []
+    for optimizer_of in (class_of(torch, "optim", "Plain"), torch.optim.SGD):
+        p = torch.nn.Parameter(torch.ones(2))
+        optimizer = optimizer_of([p], lr=0.5)
+        schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1, gamma=0.5)
+        for _ in range(3):
+            p.grad = torch.ones(2)
+            optimizer.step()
+            schedule.step()
+        found.append(p.tolist())
+    assert found[0] == found[1]
