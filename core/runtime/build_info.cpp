@@ -3,7 +3,7 @@
 #include "core/base/text.h"
 #include "core/runtime/backend.h"
 #include "core/runtime/thread_pool.h"
-#include "kernels/cpu/once/lapack.h"
+#include "kernels/lapack.h"
 
 namespace dt {
 
@@ -15,8 +15,7 @@ std::string build_info() {
 #endif
   return text("dumbtorch ", DT_VERSION, "\ncompiler: ", compiler,
               "\ncpu kernels: x86-64-v2, v3, v4; in use: x86-64-", cpu_kernels().name,
-              "\nlapack: ", dt_lapack_words(),
-              "\nthreads: ", num_threads(), "\n");
+              "\nlapack: ", dt_lapack_words(), "\nthreads: ", num_threads(), "\n");
 }
 
 }  // namespace dt

@@ -275,9 +275,7 @@ struct Svd {
     copy<T>(team, m.lapack.is_used ? by_columns : by_rows, matrix<const T>(a, n), m.rows, m.n);
     const double scale = load_scaled(team, m.x, m.rows, m.n);
     const bool is_finite = scale == scale;
-    const int64_t failed = !is_finite         ? -4
-                           : m.lapack.is_used ? ask_lapack(m)
-                                              : iterate(team, m);
+    const int64_t failed = !is_finite ? -4 : m.lapack.is_used ? ask_lapack(m) : iterate(team, m);
     code(info, n) = static_cast<int32_t>(failed);
     store(m, n, scale);
   }
