@@ -50,6 +50,7 @@ MAY_INCLUDE = {
         "kernels/calls/pointwise.h",
         "kernels/dtype.def",
         "kernels/dtype.h",
+        "kernels/lapack.h",
         "kernels/ops.def",
         "kernels/pointwise.def",
     ),

@@ -3,7 +3,7 @@
 #include "core/base/text.h"
 #include "core/runtime/backend.h"
 #include "core/runtime/thread_pool.h"
-#include "kernels/cpu/once/lapack.h"
+#include "kernels/lapack.h"
 
 namespace dt {
 

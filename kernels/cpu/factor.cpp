@@ -28,13 +28,6 @@ DT_INLINE inline void for_vectors(int64_t n, const F& f) {
 }
 
 template <class T>
-inline T sum_of(Vector<T> v) {
-  T sum = v[0];
-  for (int i = 1; i < kLanes<T>; ++i) sum += v[i];
-  return sum;
-}
-
-template <class T>
 T dot(const T* a, const T* b, int64_t n) {
   constexpr int64_t kStep = 4 * kLanes<T>;
   Vector<T> sums[4] = {};
@@ -47,7 +40,7 @@ T dot(const T* a, const T* b, int64_t n) {
   for_vectors<T>(n - i, [&](int64_t at, const auto& read, const auto&) DT_INLINE {
     sums[0] = multiply_add(read(a + i + at), read(b + i + at), sums[0]);
   });
-  return sum_of<T>((sums[0] + sums[1]) + (sums[2] + sums[3]));
+  return reduce_lanes<Sum<T>>((sums[0] + sums[1]) + (sums[2] + sums[3]));
 }
 
 template <class T>
@@ -75,7 +68,7 @@ T update_dot(T* x, T a, const T* p, T b, const T* v, const T* w, int64_t n) {
     const Vector<T> other = sums[0];
     sums[0] = sums[1], sums[1] = other;
   });
-  return sum_of<T>(sums[0] + sums[1]);
+  return reduce_lanes<Sum<T>>(sums[0] + sums[1]);
 }
 
 template <class T>
@@ -170,8 +163,7 @@ int64_t find_pivot(const T* x, int64_t n) {
     const Vector<T> v = magnitude(read(x + i));
     most = v > most ? v : most;
   });
-  T largest = most[0];
-  for (int i = 1; i < kLanes<T>; ++i) largest = most[i] > largest ? most[i] : largest;
+  const T largest = reduce_lanes<Largest<T>>(most);
   for (int64_t i = 0; i < n; ++i)
     if (magnitude(x[i]) == largest) return i;
   return 0;

@@ -39,8 +39,7 @@ struct Substitution {
 };
 
 constexpr int64_t kSmall = 32;        // rows of what is factored or solved without products
-constexpr int64_t kPanelBytes = 128;  // of a row whose columns are rotated together  // of a row
-                                      // whose columns are rotated together
+constexpr int64_t kPanelBytes = 128;  // of a row whose columns are rotated together
 
 template <class T>
 struct FastLoops {

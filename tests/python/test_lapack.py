@@ -33,8 +33,8 @@ for f in (dt.linalg.eigvalsh, dt.linalg.svdvals):
 print(dt.linalg.eigvalsh(dt.eye(3) * 2).tolist())
 """
 NAN = [
-    "linalg.eigh: The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated "
-    "eigenvalues (error code: 169).",
+    "linalg.eigh: The algorithm failed to converge because the input matrix is ill-conditioned or has too many "
+    "repeated eigenvalues (error code: 169).",
     "linalg.svd: The algorithm failed to converge because the input matrix contained non-finite values.",
     "[2.0, 2.0, 2.0]",
 ]
@@ -78,6 +78,21 @@ def run(program, *arguments, **variables):
     return done.stdout.splitlines()
 
 
+def turned(x):
+    return np.swapaxes(x, -1, -2)
+
+
+def assert_product(left, diagonal, right, expected, near):
+    k = diagonal.shape[-1]
+    product = left[..., :k] * diagonal[:, None] @ right[:, :k]
+    np.testing.assert_allclose(product, expected, **near)
+
+
+def assert_orthonormal(columns, near):
+    own = turned(columns) @ columns
+    np.testing.assert_allclose(own, np.broadcast_to(np.eye(own.shape[-1]), own.shape), **near)
+
+
 @pytest.mark.parametrize("library", ["none", ""])
 def test_factors(tmp_path, library):
     words, *rest = run(PROGRAM, tmp_path, DT_LAPACK=library)
@@ -88,17 +103,17 @@ def test_factors(tmp_path, library):
         y = np.load(tmp_path / f"{name}.npz")
         norm = np.linalg.norm(y["s"], 2, axis=(-2, -1)).max()
         near = {"rtol": 0, "atol": 4 * np.sqrt(170) * np.finfo(name).eps * norm}
-        turned = np.swapaxes(y["v"], -1, -2)
-        np.testing.assert_allclose(y["v"] * y["w"][:, None] @ turned, y["s"], **near)
-        np.testing.assert_allclose(turned @ y["v"], np.broadcast_to(np.eye(170), (2, 170, 170)), **near)  # fmt: skip
+        assert_product(y["v"], y["w"], turned(y["v"]), y["s"], near)
+        assert_orthonormal(y["v"], near)
         exact = np.linalg.svd(y["a"].astype("float64"))[1]
         for key in ("singular", "dFalse", "dTrue"):
             np.testing.assert_allclose(y[key], exact, **near)
         np.testing.assert_allclose(y["values"][:, ::-1], exact**2, **near)
         for full in (False, True):
             u, d, vh = (y[key + str(full)] for key in ("u", "d", "vh"))
-            np.testing.assert_allclose(u * d[:, None] @ vh[:, :170], np.swapaxes(y["a"], -1, -2), **near)  # fmt: skip
-            np.testing.assert_allclose(vh @ np.swapaxes(vh, -1, -2), np.broadcast_to(np.eye(vh.shape[1]), (2, *vh.shape[1:2] * 2)), **near)  # fmt: skip
+            assert_product(u, d, vh, turned(y["a"]), near)
+            assert_orthonormal(u, near)
+            assert_orthonormal(turned(vh), near)
 
 
 def test_library_is_used(tmp_path):

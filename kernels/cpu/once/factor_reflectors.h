@@ -23,15 +23,14 @@ T make_reflector(const factor::FastLoops<T>& loops, T* x, int64_t n) {
       factor::magnitude(alpha) < (sizeof(T) == 4 ? 0x1p40 : 0x1p450)) {
     norm = math::sqrt(alpha * alpha + rest);
   } else {
-    double scale = factor::magnitude(alpha), sum = 0;
+    double scale = factor::magnitude(alpha);
     for (int64_t i = 1; i < n; ++i)
       scale = max(scale, factor::magnitude(static_cast<double>(x[i])));
     if (!(scale > 0)) scale = 1;
     rest = 0;
     for (int64_t i = 1; i < n; ++i) rest += (x[i] / scale) * (x[i] / scale);
     if (rest == 0) return 0;
-    sum = rest + (alpha / scale) * (alpha / scale);
-    norm = scale * math::sqrt(sum);
+    norm = scale * math::sqrt(rest + (alpha / scale) * (alpha / scale));
   }
   const double beta = alpha < 0 ? norm : -norm;
   loops.divide(x + 1, static_cast<T>(alpha - beta), n - 1);
@@ -95,9 +94,9 @@ void reflect_block(const Team<T>& team, const BlockMemory<T>& memory, Strided<co
   team.subtract(x, own, second, rows, cols, count);
 }
 
-// x = H1 ... Hk x, of any number of reflectors in the columns of v. Reflector k begins in row k,
-// and x has nothing but the identity's columns before `identity`: what is left of them is not
-// touched.
+// x = H1 ... Hk x, of any number of reflectors in the columns of v, where x is the identity at
+// first: reflector k begins in row k, so that a block leaves the columns before its own as they
+// are.
 template <class T>
 void reflect_all(const Team<T>& team, const BlockMemory<T>& memory, Strided<const T> v,
                  const T* tau, int64_t rows, int64_t count, Strided<T> x, int64_t cols) {

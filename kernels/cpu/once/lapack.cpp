@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "kernels/lapack.h"
+
 namespace dt::cpu {
 namespace {
 

@@ -45,6 +45,3 @@ inline bool takes_lapack(int64_t rows, int64_t cols) {
 }
 
 }  // namespace dt::cpu
-
-// The library's name, or "none" and why: what build_info says.
-extern "C" const char* dt_lapack_words();
