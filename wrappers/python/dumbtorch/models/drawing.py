@@ -10,8 +10,8 @@ from ..autograd import enable_grad
 
 
 def graph_dot(result, params=None) -> str:
-    """The graph of `result`, from the leaves down to it, in the language of graphviz. `params` are (name, parameter) pairs
-    or a dict, such as model.named_parameters(): leaves that are among them have their names."""
+    """The graph of `result`, from the leaves down to it, in the language of graphviz. `params` is a dict or (name,
+    parameter) pairs, such as model.named_parameters(): leaves that are among them have their names."""
     if result.grad_fn is None:
         raise ValueError("the result has no graph: nothing that it was computed from requires grad")
     leaves = {}
@@ -41,8 +41,8 @@ def graph_dot(result, params=None) -> str:
 
 
 def draw_graph(result, path, params=None) -> str:
-    """Draws graph_dot(result, params) into a file, an SVG picture by the name of `path`, and gives the file's name. Where
-    graphviz is not installed, that is a .dot file beside it, for graphviz elsewhere."""
+    """Draws graph_dot(result, params) into a file, an SVG picture by the name of `path`, and gives the file's name.
+    Where graphviz is not installed, that is a .dot file beside it, for graphviz elsewhere."""
     text, path = graph_dot(result, params), os.fspath(path)
     dot = shutil.which("dot")
     if dot is None or path.endswith(".dot"):
