@@ -8230,22 +8230,28 @@ DT_MUST_CHECK DT_API dt_status dt_fractional_max_pool3d_with_indices(
  * @param profile_memory Keep how much memory is in use after each kernel. PyTorch's default: false.
  * @param device_times Measure how long a GPU computes, by events around each kernel; the other
  *   times are those of the threads that send work. PyTorch's default: false.
- * @throws RuntimeError: a profiler runs, or there is no GPU. */
+ * @param max_activities How many are kept, of some hundred bytes each: a profiler that nobody stops
+ *   does not fill the memory. Later ones are left out, and the table says how many. PyTorch's
+ *   default: 4194304.
+ * @throws RuntimeError: a profiler runs, or there is no GPU.
+ * @throws ValueError: max_activities is not positive. */
 DT_MUST_CHECK DT_API dt_status dt_profiler_start(
-    int32_t record_shapes, int32_t profile_memory, int32_t device_times,
+    int32_t record_shapes, int32_t profile_memory, int32_t device_times, int64_t max_activities,
     dt_profiler **out) DT_NOEXCEPT;
 
 /** Ends it; from then on it can be asked for what it found. A second time does nothing.
  * @param self The profiler. */
 DT_MUST_CHECK DT_API dt_status dt_profiler_stop(dt_profiler *self) DT_NOEXCEPT;
 
-/** Begins a range of this thread, which contains what runs until profiler_range_end; nothing where
- * no profiler runs.
- * @param name The name of what comes. */
-DT_MUST_CHECK DT_API dt_status dt_profiler_range_begin(const char *name) DT_NOEXCEPT;
+/** Begins a range of this thread, which contains what runs until profiler_range_end.
+ * @param name The name of what comes.
+ * @return Its number, for profiler_range_end; 0 where no profiler runs. */
+DT_MUST_CHECK DT_API dt_status dt_profiler_range_begin(const char *name, int64_t *out) DT_NOEXCEPT;
 
-/** Ends the range that this thread began last. */
-DT_MUST_CHECK DT_API dt_status dt_profiler_range_end(void) DT_NOEXCEPT;
+/** Ends a range, and those that began within it and did not end. One that has ended, or belongs to
+ * another profiler, is nothing.
+ * @param range What profiler_range_begin gave. */
+DT_MUST_CHECK DT_API dt_status dt_profiler_range_end(int64_t range) DT_NOEXCEPT;
 
 /** A table of all activities, a row for each name: time of their own, time with what they contain,
  * memory, calls.

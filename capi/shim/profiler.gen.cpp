@@ -10,15 +10,16 @@ using namespace dt;
 using namespace dt::capi;
 
 dt_status dt_profiler_start(
-    int32_t record_shapes, int32_t profile_memory, int32_t device_times,
+    int32_t record_shapes, int32_t profile_memory, int32_t device_times, int64_t max_activities,
     dt_profiler **out) noexcept {
   clear_all(out);
   return guard("profiler_start", [&] {
     const bool record_shapes_ = record_shapes != 0;
     const bool profile_memory_ = profile_memory != 0;
     const bool device_times_ = device_times != 0;
+    const auto max_activities_ = max_activities;
     need(out, "out");
-    put(out, Profiler::start({ record_shapes_, profile_memory_, device_times_ }));
+    put(out, Profiler::start({ record_shapes_, profile_memory_, device_times_, max_activities_ }));
   });
 }
 
@@ -29,16 +30,19 @@ dt_status dt_profiler_stop(dt_profiler *self) noexcept {
   });
 }
 
-dt_status dt_profiler_range_begin(const char *name) noexcept {
+dt_status dt_profiler_range_begin(const char *name, int64_t *out) noexcept {
+  clear_all(out);
   return guard("profiler_range_begin", [&] {
     const std::string name_ = string(name, "name");
-    dt::profiler_range_begin(name_);
+    need(out, "out");
+    put(out, dt::profiler_range_begin(name_));
   });
 }
 
-dt_status dt_profiler_range_end() noexcept {
+dt_status dt_profiler_range_end(int64_t range) noexcept {
   return guard("profiler_range_end", [&] {
-    dt::profiler_range_end();
+    const auto range_ = range;
+    dt::profiler_range_end(range_);
   });
 }
 

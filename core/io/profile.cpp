@@ -2,8 +2,11 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
+#include <unordered_map>
+#include <utility>
 
 #include "core/io/file.h"
 #include "core/io/json.h"
@@ -64,22 +67,25 @@ bool is_within_its_own_kind(const Activities& all, const Activity& a) {
   return around;
 }
 
-// `is_same(a, b)`: they share a row.
-template <class IsSame>
-Row& row_of(std::vector<Row>& rows, const Activity& a, IsSame is_same) {
-  for (Row& row : rows) {
-    if (is_same(*row.first, a)) return row;
+// Rows in the order in which they were first asked for.
+class Rows {
+ public:
+  Row& of(const Activity& a, const std::string& key) {
+    const auto [found, is_new] = places_.try_emplace(key, rows.size());
+    if (is_new) rows.push_back({&a, {}});
+    return rows[found->second];
   }
-  rows.push_back({&a, {}});
-  return rows.back();
-}
+
+  std::vector<Row> rows;
+
+ private:
+  std::unordered_map<std::string, size_t> places_;
+};
 
 std::vector<Row> averages(const Activities& all, bool by_shapes) {
-  std::vector<Row> rows;
+  Rows rows;
   for (const Activity& a : all) {
-    double* const n = row_of(rows, a, [&](const Activity& x, const Activity& y) {
-                        return x.name == y.name && (!by_shapes || x.shapes == y.shapes);
-                      }).number;
+    double* const n = rows.of(a, by_shapes ? a.name + "\n" + a.shapes : a.name).number;
     n[kCount] += 1;
     n[kSelf] += double(a.self_ns) / 1000;
     n[kSelfDevice] += a.self_device_us;
@@ -91,15 +97,13 @@ std::vector<Row> averages(const Activities& all, bool by_shapes) {
     }
     n[kMean] = n[kTotal] / n[kCount];
   }
-  return rows;
+  return std::move(rows.rows);
 }
 
-// Few rows: the largest number first, equal ones as they were.
+// The largest number first, equal ones as they were.
 void sort(std::vector<Row>& rows, Number by) {
-  for (size_t i = 1; i < rows.size(); ++i) {
-    for (size_t j = i; j > 0 && rows[j - 1].number[by] < rows[j].number[by]; --j)
-      std::swap(rows[j - 1], rows[j]);
-  }
+  std::stable_sort(rows.begin(), rows.end(),
+                   [by](const Row& a, const Row& b) { return a.number[by] > b.number[by]; });
 }
 
 void cut(std::vector<Row>& rows, int64_t row_limit) {
@@ -189,6 +193,9 @@ std::string profiler_table(const Profiler& profiler, const std::string& sort_by,
   if (group_by_input_shape) head += "  Input Shapes";
   std::string table = line + head + "\n" + line + lines + line;
   table += "Self CPU time total: " + time_text(whole) + "\n";
+  if (profiler.left_out() > 0)
+    table += text(profiler.left_out(), " more activities were left out: max_activities is ",
+                  settings.max_activities, "\n");
   if (settings.device_times) table += "Self CUDA time total: " + time_text(whole_device) + "\n";
   return table;
 }
@@ -205,15 +212,14 @@ std::string place_of(const Activities& all, const Activity& a) {
 
 // Who took what until the most was in use on a device.
 std::string memory_until(const Activities& all, const Activity& peak, int64_t row_limit) {
-  std::vector<Row> rows;
+  Rows takers;
   for (const Activity& a : all) {
     if (a.kind != ActivityKind::kOp || a.device != peak.device || a.end > peak.end) continue;
-    double* const n = row_of(rows, a, [&](const Activity& x, const Activity& y) {
-                        return x.name == y.name && place_of(all, x) == place_of(all, y);
-                      }).number;
+    double* const n = takers.of(a, place_of(all, a)).number;
     n[kSelfMemory] += double(a.self_memory);
     n[kCount] += 1;
   }
+  std::vector<Row>& rows = takers.rows;
   sort(rows, kSelfMemory);
   cut(rows, row_limit);
   std::string lines = device_text(peak.device) + ": " + memory_text(double(peak.allocated)) +
@@ -235,15 +241,14 @@ std::string profiler_memory_summary(const Profiler& profiler, int64_t row_limit)
   const Activities& all = profiler.activities();
   DT_CHECK(profiler.settings().profile_memory, kRuntimeError,
            "the profiler did not look at memory: start it with profile_memory");
-  std::vector<Row> peaks;  // one for each device
+  Rows peaks;  // one for each device
   for (const Activity& a : all) {
     if (a.kind != ActivityKind::kOp) continue;
-    Row& row =
-        row_of(peaks, a, [](const Activity& x, const Activity& y) { return x.device == y.device; });
+    Row& row = peaks.of(a, device_text(a.device));
     if (a.allocated > row.first->allocated) row.first = &a;
   }
   std::string summary;
-  for (const Row& row : peaks) summary += memory_until(all, *row.first, row_limit);
+  for (const Row& row : peaks.rows) summary += memory_until(all, *row.first, row_limit);
   return summary;
 }
 

@@ -1,5 +1,7 @@
 #include "core/runtime/profiler.h"
 
+#include <pthread.h>
+
 #include <utility>
 
 #include "core/base/error.h"
@@ -30,6 +32,9 @@ Ref<Profiler> running_profiler() {
   const Lock lock(r.mutex);
   return r.profiler;
 }
+
+// A range's number: which profiler it belongs to, and its place there.
+constexpr int kPlaceBits = 32;
 
 int64_t allocated_on(Device device) {
   return device == kCpu ? cpu_memory_stats().allocated : device_memory(device).allocated;
@@ -63,7 +68,34 @@ Ref<Event> mark(Device device) {
 
 }  // namespace
 
+// A child process is not profiled. Nobody holds a lock while it comes into being.
+struct AtFork {
+  static void prepare() {
+    running().mutex.lock();
+    if (running().profiler) running().profiler->mutex_.lock();
+  }
+  static void go_on() {
+    if (running().profiler) running().profiler->mutex_.unlock();
+    running().mutex.unlock();
+  }
+  static void begin_child() {
+    profiler_runs = false;
+    if (running().profiler) running().profiler->running_ = false;
+    go_on();
+    running().profiler = {};
+  }
+  static void watch() {
+    static const int watches = pthread_atfork(prepare, go_on, begin_child);
+    (void)watches;
+  }
+};
+
 Ref<Profiler> Profiler::start(const ProfilerSettings& settings) {
+  DT_CHECK(settings.max_activities > 0 && settings.max_activities < int64_t{1} << (kPlaceBits - 1),
+           kValueError, "max_activities must be positive and below 2^31, got ",
+           settings.max_activities);
+  AtFork::watch();
+  static std::atomic<int64_t> profilers_seen{0};
   Running& r = running();
   const Lock lock(r.mutex);
   // One that nobody can stop any more has ended.
@@ -71,6 +103,7 @@ Ref<Profiler> Profiler::start(const ProfilerSettings& settings) {
            "Profiler is already enabled: one runs at a time");
   Ref<Profiler> profiler = Ref<Profiler>::adopt(new Profiler);
   profiler->settings_ = settings;
+  profiler->serial_ = ++profilers_seen;
   if (settings.device_times)
     profiler->device_started_ = mark({DeviceType::kCuda, context().cuda_device});
   profiler->charged_.push_back(allocated_on(kCpu));
@@ -110,6 +143,10 @@ size_t Profiler::this_thread_number() {
 }
 
 int64_t Profiler::begin(ActivityKind kind, const char* name) {
+  if (static_cast<int64_t>(activities_.size()) >= settings_.max_activities) {
+    ++left_out_;
+    return -1;
+  }
   const size_t thread = this_thread_number();
   Activity a;
   a.name = name;
@@ -126,15 +163,18 @@ int64_t Profiler::begin(ActivityKind kind, const char* name) {
 
 void Profiler::end(int64_t activity) {
   Activity& a = activities_[static_cast<size_t>(activity)];
+  if (a.end >= 0) return;  // with a range around it
   a.end = now();
   threads_[static_cast<size_t>(a.thread)].innermost = a.parent;
 }
 
-void Profiler::end_range() {
-  int64_t i = threads_[this_thread_number()].innermost;
-  while (i >= 0 && activities_[static_cast<size_t>(i)].kind != ActivityKind::kRange)
-    i = activities_[static_cast<size_t>(i)].parent;
-  if (i >= 0) end(i);  // else it began before the profiler
+void Profiler::end_range(int64_t activity) {
+  if (activity < 0 || activity >= static_cast<int64_t>(activities_.size())) return;
+  const Activity& a = activities_[static_cast<size_t>(activity)];
+  if (a.kind != ActivityKind::kRange || a.end >= 0) return;
+  Thread& thread = threads_[static_cast<size_t>(a.thread)];  // it may be another's
+  while (thread.innermost > activity) end(thread.innermost);
+  end(activity);
 }
 
 void Profiler::charge(Activity& a) {
@@ -169,18 +209,19 @@ void Profiler::sum_up() {
   }
 }
 
-void profiler_range_begin(const std::string& name) {
-  if (!is_profiling()) return;
-  ActivityScope range(ActivityKind::kRange, name.c_str());
-  range.leave_open();
+int64_t profiler_range_begin(const std::string& name) {
+  const Ref<Profiler> p = is_profiling() ? running_profiler() : Ref<Profiler>();
+  if (!p) return 0;
+  const Lock lock(p->mutex_);
+  const int64_t place = p->running_ ? p->begin(ActivityKind::kRange, name.c_str()) : -1;
+  return place < 0 ? 0 : p->serial_ << kPlaceBits | place;
 }
 
-void profiler_range_end() {
-  if (!is_profiling()) return;
-  const Ref<Profiler> p = running_profiler();
-  if (!p) return;
+void profiler_range_end(int64_t range) {
+  const Ref<Profiler> p = is_profiling() ? running_profiler() : Ref<Profiler>();
+  if (!p || range >> kPlaceBits != p->serial_) return;
   const Lock lock(p->mutex_);
-  p->end_range();
+  if (p->running_) p->end_range(range & ((int64_t{1} << kPlaceBits) - 1));
 }
 
 void ActivityScope::begin(ActivityKind kind, const char* name) {
@@ -212,6 +253,7 @@ void ActivityScope::ends(const char* name, Span<const struct dt_view> inputs, De
   if (!p.running_) return;
   const int64_t end = p.now();
   activity_ = p.begin(ActivityKind::kOp, name);
+  if (activity_ < 0) return;
   Activity& a = p.activities_.back();
   a.start = start_;
   a.end = end;

@@ -39,6 +39,7 @@ struct Activity {
 struct ProfilerSettings {
   bool record_shapes, profile_memory;
   bool device_times;  // events around each kernel of a GPU
+  int64_t max_activities;
 };
 
 class Profiler : public RefCounted {
@@ -51,10 +52,14 @@ class Profiler : public RefCounted {
   // Those of a thread in the order in which they began. Throws while the profiler runs.
   const std::vector<Activity>& activities() const;
   const ProfilerSettings& settings() const { return settings_; }
+  // Activities that there was no room for.
+  int64_t left_out() const { return left_out_; }
 
  private:
   friend class ActivityScope;
-  friend void profiler_range_end();
+  friend int64_t profiler_range_begin(const std::string& name);
+  friend void profiler_range_end(int64_t range);
+  friend struct AtFork;
   struct Thread {
     uint64_t id;
     int64_t innermost;  // what lasts; -1: nothing
@@ -62,9 +67,11 @@ class Profiler : public RefCounted {
 
   int64_t now() const { return (Clock::now() - started_) / std::chrono::nanoseconds(1); }
   size_t this_thread_number();
+  // The activity's place, or -1 if there is no room for it.
   int64_t begin(ActivityKind kind, const char* name);
   void end(int64_t activity);
-  void end_range();
+  // With what lasts within it.
+  void end_range(int64_t activity);
   // Memory changes between ops too, where results are made and temporaries go: an op is charged
   // with what changed since the one before it.
   void charge(Activity& a);
@@ -72,6 +79,8 @@ class Profiler : public RefCounted {
 
   using Clock = std::chrono::steady_clock;
   ProfilerSettings settings_;
+  int64_t serial_ = 0;  // of the process's profilers: 1, 2, ...
+  int64_t left_out_ = 0;
   Clock::time_point started_;
   Ref<Event> device_started_;
   mutable std::mutex mutex_;
@@ -86,9 +95,9 @@ inline bool is_profiling() {
   return profiler_runs.load(std::memory_order_relaxed);
 }
 
-// A range of the program's, on this thread; nothing where no profiler runs.
-void profiler_range_begin(const std::string& name);
-void profiler_range_end();
+// A range of the program's, on this thread: its number, 0 where no profiler runs.
+int64_t profiler_range_begin(const std::string& name);
+void profiler_range_end(int64_t range);
 
 // An activity from here to the end of the block, if a profiler runs.
 class ActivityScope {
@@ -105,8 +114,6 @@ class ActivityScope {
   // Around an op's kernel. Nothing is kept of one that declined or failed.
   void starts(Device device);
   void ends(const char* name, Span<const struct dt_view> inputs, Device device, bool succeeded);
-  // It goes on after the block, until profiler_range_end.
-  void leave_open() { profiler_ = {}; }
 
  private:
   void begin(ActivityKind kind, const char* name);

@@ -11,7 +11,7 @@ static void misuse_make_objects(void) {
   MUST(dt_data_loader_new(good.dataset, NULL, &good.data_loader));
   MUST(dt_stream_new(DT_DEVICE_TYPE_CPU, 0, 0, &good.stream));
   MUST(dt_event_new(DT_DEVICE_TYPE_CPU, 0, 0, &good.event));
-  MUST(dt_profiler_start(0, 0, 0, &good.profiler));
+  MUST(dt_profiler_start(0, 0, 0, 1000, &good.profiler));
   MUST(dt_graph_new(DT_DEVICE_TYPE_CPU, 0, &good.graph));
   MUST(dt_kv_cache_new(0, &good.kv_cache));
   MUST(dt_grad_scaler_new(8, 2, 0.5, 100, &good.grad_scaler));

@@ -2,7 +2,7 @@
 #include "tests/capi/misuse.h"
 
 static void test_profiler_start(void) {
-  EXPECT(TYPE_ERROR, "profiler_start", dt_profiler_start(1, 1, 1, NULL));
+  EXPECT(TYPE_ERROR, "profiler_start", dt_profiler_start(1, 1, 1, 1, NULL));
 }
 
 static void test_profiler_stop(void) {
@@ -13,7 +13,8 @@ static void test_profiler_stop(void) {
 }
 
 static void test_profiler_range_begin(void) {
-  EXPECT(TYPE_ERROR, "profiler_range_begin", dt_profiler_range_begin(NULL));
+  EXPECT(TYPE_ERROR, "profiler_range_begin", dt_profiler_range_begin(NULL, &out.i64[0]));
+  EXPECT(TYPE_ERROR, "profiler_range_begin", dt_profiler_range_begin("text", NULL));
 }
 
 static void test_profiler_table(void) {

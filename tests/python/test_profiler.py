@@ -1,6 +1,7 @@
 """torch.profiler: what runs is counted, nested and measured without contradictions; schedules as PyTorch's."""
 
 import json
+import os
 import threading
 import warnings
 
@@ -229,3 +230,76 @@ def test_steps(cycle, torch):
         return seen
 
     assert steps(dt) == steps(torch)
+
+
+def times(numbers, names, name):
+    row = numbers[names.index(name)]
+    return row[2], row[2] + row[3]
+
+
+def test_a_range_ends_by_its_number():
+    """Not the innermost one: what is left open within it ends with it, and what has ended stays as it is."""
+    prof = dt._ops.profiler_start()
+    outer, inner = (dt._ops.profiler_range_begin(name) for name in ("outer", "inner"))
+    dt._ops.profiler_range_end(outer)
+    dt.ones(2).exp()
+    dt._ops.profiler_range_end(inner)
+    other = dt._ops.profiler_range_begin("other")
+    dt._ops.profiler_range_end(outer)
+    dt.ones(2).sin()
+    dt._ops.profiler_range_end(other)
+    prof.stop()
+    names, _, numbers = prof.activities()
+    numbers = numbers.tolist()
+    assert numbers[names.index("exp")][-1] == -1
+    assert numbers[names.index("sin")][-1] == names.index("other")
+    assert numbers[names.index("inner")][-1] == names.index("outer")
+    began = numbers[names.index("exp")][2]
+    assert times(numbers, names, "inner")[1] <= times(numbers, names, "outer")[1] <= began
+    later = dt._ops.profiler_start()
+    dt._ops.profiler_range_end(other)  # of a profiler that has stopped
+    later.stop()
+    assert dt._ops.profiler_range_begin("nowhere") == 0
+
+
+def test_a_profiler_that_is_full():
+    prof = dt._ops.profiler_start(max_activities=5)
+    with record_function("range"):
+        for _ in range(8):
+            dt.ones(2).exp()
+        with record_function("no room"):
+            dt.ones(2, requires_grad=True).exp().sum().backward()
+    prof.stop()
+    names, _, _ = prof.activities()
+    assert len(names) == 5 and names[0] == "range" and "no room" not in names
+    assert "more activities were left out: max_activities is 5" in prof.table()
+    with pytest.raises(ValueError, match="max_activities must be positive"):
+        dt._ops.profiler_start(max_activities=0)
+
+
+def test_a_child_is_not_profiled():
+    """Also if it came into being while another thread's ops were written down."""
+    prof = dt._ops.profiler_start()
+    stop = threading.Event()
+
+    def work():
+        while not stop.is_set():
+            dt.ones(2).exp()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        for _ in range(20):
+            child = os.fork()
+            if child == 0:
+                dt.ones(2).exp()
+                fresh = dt._ops.profiler_start()
+                dt.ones(2).sin()
+                fresh.stop()
+                os._exit(0 if "sin" in fresh.activities()[0] else 1)
+            assert os.waitpid(child, 0)[1] == 0
+    finally:
+        stop.set()
+        thread.join()
+    prof.stop()
+    assert "exp" in prof.activities()[0]

@@ -199,3 +199,23 @@ def test_backward_twice(both, same):
         return [p.grad for p in layer.parameters()] + [g]
 
     same(*both(run), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_many_steps_of_wide_layers(kind, dtype, torch):
+    """From 64 columns on a CPU multiplies by panels of the weight; a sequence's end leaves too few rows for that."""
+    theirs = getattr(torch.nn, kind)(10, 64, 2, bidirectional=True, dtype=getattr(torch, dtype))
+    ours = getattr(dt.nn, kind)(10, 64, 2, bidirectional=True, dtype=getattr(dt, dtype))
+    ours.load_state_dict({k: dt.from_numpy(v.numpy()) for k, v in theirs.state_dict().items()})
+    values = torch.randn(7, 9, 10, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    found = []
+    for t, layer in ((dt, ours), (torch, theirs)):
+        x = t.tensor(values.tolist(), dtype=getattr(t, dtype), requires_grad=True)
+        lengths = [7, 7, 6, 6, 5, 4, 3, 3, 1]
+        y, _ = layer(t.nn.utils.rnn.pack_padded_sequence(x, lengths))
+        y.data.square().sum().backward()
+        found.append([y.data.detach(), x.grad, *(p.grad for p in layer.parameters())])
+    rtol, atol = (1e-4, 1e-4) if dtype == "float32" else (1e-10, 1e-11)
+    for a, b in zip(*found, strict=True):
+        torch.testing.assert_close(torch.from_numpy(a.numpy()), b, rtol=rtol, atol=atol)

@@ -13727,22 +13727,24 @@ static inline dt_tensor *T_do_fractional_max_pool3d_with_indices(
     T_do_fractional_max_pool3d_with_indices(input, kernel_size, &T_fractional_max_pool3d_with_indices_o), __VA_ARGS__)
 
 /** T_profiler_start(.record_shapes: bool = false, .profile_memory: bool = false, .device_times:
- *     bool = false)
+ *     bool = false, .max_activities: i64 = 4194304)
  * Begins to profile the whole process. One profiler runs at a time. */
 typedef struct {
   int record_shapes;
   int profile_memory;
   int device_times;
+  int64_t max_activities;
 } T_profiler_start_options;
 static inline T_profiler_start_options T_profiler_start_defaults(void) {
-  T_profiler_start_options options = {0, 0, 0};
+  T_profiler_start_options options = {0, 0, 0, 4194304};
   return options;
 }
 static inline dt_profiler *T_do_profiler_start(const T_profiler_start_options *options) {
   dt_profiler *result = NULL;
   if (T_stopped_()) return result;
   T_check(dt_profiler_start(
-    options->record_shapes, options->profile_memory, options->device_times, &result));
+    options->record_shapes, options->profile_memory, options->device_times, options->max_activities,
+    &result));
   return T_own_profiler_(result);
 }
 #define T_profiler_start(...) T_profiler_start_with_(__VA_ARGS__, )
@@ -13759,19 +13761,21 @@ static inline dt_status T_profiler_stop(dt_profiler *self) {
 }
 
 /** T_profiler_range_begin(name: str)
- * Begins a range of this thread, which contains what runs until profiler_range_end; nothing
- * where no profiler runs. */
-static inline dt_status T_profiler_range_begin(const char *name) {
-  if (T_stopped_()) return T_status();
-  T_check(dt_profiler_range_begin(name));
-  return T_status();
+ * Begins a range of this thread, which contains what runs until profiler_range_end. Its number,
+ * for profiler_range_end; 0 where no profiler runs. */
+static inline int64_t T_profiler_range_begin(const char *name) {
+  int64_t result = 0;
+  if (T_stopped_()) return result;
+  T_check(dt_profiler_range_begin(name, &result));
+  return result;
 }
 
-/** T_profiler_range_end()
- * Ends the range that this thread began last. */
-static inline dt_status T_profiler_range_end(void) {
+/** T_profiler_range_end(range: i64)
+ * Ends a range, and those that began within it and did not end. One that has ended, or belongs
+ * to another profiler, is nothing. */
+static inline dt_status T_profiler_range_end(int64_t range) {
   if (T_stopped_()) return T_status();
-  T_check(dt_profiler_range_end());
+  T_check(dt_profiler_range_end(range));
   return T_status();
 }
 

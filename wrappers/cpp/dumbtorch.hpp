@@ -11661,21 +11661,25 @@ inline Tensor addcdiv(
 
 // Begins to profile the whole process. One profiler runs at a time.
 inline Profiler profiler_start(
-    bool record_shapes = false, bool profile_memory = false, bool device_times = false) {
+    bool record_shapes = false, bool profile_memory = false, bool device_times = false,
+    int64_t max_activities = 4194304) {
   dt_profiler* out = nullptr;
-  detail::check(dt_profiler_start(record_shapes, profile_memory, device_times, &out));
+  detail::check(dt_profiler_start(record_shapes, profile_memory, device_times, max_activities, &out));
   return dumbtorch::Profiler(out);
 }
 
-// Begins a range of this thread, which contains what runs until profiler_range_end; nothing where
-// no profiler runs.
-inline void profiler_range_begin(const std::string& name) {
-  detail::check(dt_profiler_range_begin(detail::text(name)));
+// Begins a range of this thread, which contains what runs until profiler_range_end. Its number, for
+// profiler_range_end; 0 where no profiler runs.
+inline int64_t profiler_range_begin(const std::string& name) {
+  int64_t out = 0;
+  detail::check(dt_profiler_range_begin(detail::text(name), &out));
+  return out;
 }
 
-// Ends the range that this thread began last.
-inline void profiler_range_end() {
-  detail::check(dt_profiler_range_end());
+// Ends a range, and those that began within it and did not end. One that has ended, or belongs to
+// another profiler, is nothing.
+inline void profiler_range_end(int64_t range) {
+  detail::check(dt_profiler_range_end(range));
 }
 
 // Uniform numbers in [0, 1).

@@ -17744,11 +17744,12 @@ end function
   call dtf_end(f)
 end subroutine
 ! profiler_start: Begins to profile the whole process. One profiler runs at a time.
-  function dt_profiler_start(record_shapes, profile_memory, device_times, stat, errmsg) &
-      result(out)
+  function dt_profiler_start(record_shapes, profile_memory, device_times, max_activities, stat, &
+      errmsg) result(out)
   logical, intent(in), optional :: record_shapes
   logical, intent(in), optional :: profile_memory
   logical, intent(in), optional :: device_times
+  type(*), dimension(..), intent(in), optional :: max_activities
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(dt_profiler) :: out
@@ -17757,6 +17758,7 @@ end subroutine
   if (present(record_shapes)) call dtf_give(f, 0, record_shapes)
   if (present(profile_memory)) call dtf_give(f, 1, profile_memory)
   if (present(device_times)) call dtf_give(f, 2, device_times)
+  if (present(max_activities)) call dtf_give(f, 3, max_activities)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_hold(f, 0, 0))
   call dtf_end(f)
@@ -17774,23 +17776,28 @@ end function
   call dtf_end(f)
 end subroutine
 ! profiler_range_begin: Begins a range of this thread, which contains what runs until
-! profiler_range_end; nothing where no profiler runs.
-  subroutine dt_profiler_range_begin(name, stat, errmsg)
+! profiler_range_end. Its number, for profiler_range_end; 0 where no profiler runs.
+  function dt_profiler_range_begin(name, stat, errmsg) result(out)
   character(*), intent(in) :: name
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
+  integer(int64) :: out
   type(frame) :: f
   call dtf_begin(f, 737)
   call dtf_give(f, 0, name)
   call tell(dtf_run(f), stat, errmsg)
+  out = f%results(0)
   call dtf_end(f)
-end subroutine
-! profiler_range_end: Ends the range that this thread began last.
-  subroutine dt_profiler_range_end(stat, errmsg)
+end function
+! profiler_range_end: Ends a range, and those that began within it and did not end. One that has
+! ended, or belongs to another profiler, is nothing.
+  subroutine dt_profiler_range_end(range, stat, errmsg)
+  type(*), dimension(..), intent(in) :: range
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 738)
+  call dtf_give(f, 0, range)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine

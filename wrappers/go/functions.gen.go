@@ -9369,12 +9369,16 @@ type ProfilerStartOptions struct {
 	// Measure how long a GPU computes, by events around each kernel; the other times are those of the
 	// threads that send work.
 	DeviceTimes bool
+
+	// How many are kept, of some hundred bytes each: a profiler that nobody stops does not fill the
+	// memory. Later ones are left out, and the table says how many.
+	MaxActivities *int
 }
 
 // ProfilerStart: Begins to profile the whole process. One profiler runs at a time.
 func ProfilerStart(options ...ProfilerStartOptions) (out *Profiler, err error) {
 	o := last(options)
-	err = run(735, []any{o.RecordShapes, o.ProfileMemory, o.DeviceTimes}, &out)
+	err = run(735, []any{o.RecordShapes, o.ProfileMemory, o.DeviceTimes, o.MaxActivities}, &out)
 	return
 }
 
@@ -9384,14 +9388,16 @@ func (x *Profiler) Stop() error {
 }
 
 // ProfilerRangeBegin: Begins a range of this thread, which contains what runs until
-// profiler_range_end; nothing where no profiler runs.
-func ProfilerRangeBegin(name string) error {
-	return run(737, []any{name})
+// profiler_range_end. Its number, for profiler_range_end; 0 where no profiler runs.
+func ProfilerRangeBegin(name string) (out int, err error) {
+	err = run(737, []any{name}, &out)
+	return
 }
 
-// ProfilerRangeEnd: Ends the range that this thread began last.
-func ProfilerRangeEnd() error {
-	return run(738, []any{})
+// ProfilerRangeEnd: Ends a range, and those that began within it and did not end. One that has
+// ended, or belongs to another profiler, is nothing.
+func ProfilerRangeEnd(range_ int) error {
+	return run(738, []any{range_})
 }
 
 // ProfilerTableOptions are the optional arguments.

@@ -4973,9 +4973,9 @@ static int32_t py_fractional_max_pool3d_with_indices(int64_t input, const int64_
   return status;
 }
 
-static int64_t py_profiler_start(int32_t record_shapes, int32_t profile_memory, int32_t device_times) {
+static int64_t py_profiler_start(int32_t record_shapes, int32_t profile_memory, int32_t device_times, int64_t max_activities) {
   dt_profiler *out = NULL;
-  (void)!dt_profiler_start(record_shapes, profile_memory, device_times, &out);
+  (void)!dt_profiler_start(record_shapes, profile_memory, device_times, max_activities, &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -4983,12 +4983,15 @@ static int32_t py_profiler_stop(int64_t self) {
   return dt_profiler_stop((dt_profiler *)(intptr_t)self);
 }
 
-static int32_t py_profiler_range_begin(const char *name) {
-  return dt_profiler_range_begin(name);
+static int64_t py_profiler_range_begin(const char *name) {
+  int64_t out = 0;
+  if (dt_profiler_range_begin(name, &out)) return INT64_MIN;
+  if (out == INT64_MIN) dt_error_clear();
+  return out;
 }
 
-static int32_t py_profiler_range_end(void) {
-  return dt_profiler_range_end();
+static int32_t py_profiler_range_end(int64_t range) {
+  return dt_profiler_range_end(range);
 }
 
 static int64_t py_profiler_table(int64_t self, const char *sort_by, int64_t row_limit, int32_t group_by_input_shape) {

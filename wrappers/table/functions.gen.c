@@ -11626,7 +11626,8 @@ static const dtt_function function_fractional_max_pool3d_with_indices = {"fracti
 static dt_status call_profiler_start(const dtt_cell *a, dtt_cell *r) {
   dt_profiler *r_out = NULL;
   dt_status status;
-  status = dt_profiler_start((int32_t)a[0].i, (int32_t)a[1].i, (int32_t)a[2].i, &r_out);
+  status = dt_profiler_start(
+    (int32_t)a[0].i, (int32_t)a[1].i, (int32_t)a[2].i, (int64_t)a[3].i, &r_out);
   r[0].p = r_out;
   return status;
 }
@@ -11635,11 +11636,15 @@ static const dtt_item items_610[] = {
   {"record_shapes", NULL, DTT_BOOL, 0, 0, 0, 0, 0, 0},
   {"profile_memory", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
   {"device_times", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
+  {"max_activities", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
 static const dtt_item items_611[] = {
   {"out", &dtt_handle_profiler, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_profiler_start = {"profiler_start", call_profiler_start, items_610, items_611, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_cell cells_612[] = {
+  {0}, {0}, {0}, {4194304},
+};
+static const dtt_function function_profiler_start = {"profiler_start", call_profiler_start, items_610, items_611, cells_612, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_profiler_stop(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11648,32 +11653,35 @@ static dt_status call_profiler_stop(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_612[] = {
+static const dtt_item items_613[] = {
   {"self", &dtt_handle_profiler, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_profiler_stop = {"stop", call_profiler_stop, items_612, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_profiler_stop = {"stop", call_profiler_stop, items_613, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_profiler_range_begin(const dtt_cell *a, dtt_cell *r) {
-  (void)r;
+  int64_t r_out = 0;
   dt_status status;
-  status = dt_profiler_range_begin((const char *)a[0].p);
+  status = dt_profiler_range_begin((const char *)a[0].p, &r_out);
+  r[0].i = r_out;
   return status;
 }
 
-static const dtt_item items_613[] = {
+static const dtt_item items_614[] = {
   {"name", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_profiler_range_begin = {"profiler_range_begin", call_profiler_range_begin, items_613, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_profiler_range_begin = {"profiler_range_begin", call_profiler_range_begin, items_614, items_267, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_profiler_range_end(const dtt_cell *a, dtt_cell *r) {
-  (void)a;
   (void)r;
   dt_status status;
-  status = dt_profiler_range_end();
+  status = dt_profiler_range_end((int64_t)a[0].i);
   return status;
 }
 
-static const dtt_function function_profiler_range_end = {"profiler_range_end", call_profiler_range_end, NULL, NULL, NULL, 0, 0, 0, 0, 0, NULL};
+static const dtt_item items_615[] = {
+  {"range", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
+};
+static const dtt_function function_profiler_range_end = {"profiler_range_end", call_profiler_range_end, items_615, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_profiler_table(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -11684,16 +11692,16 @@ static dt_status call_profiler_table(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_614[] = {
+static const dtt_item items_616[] = {
   {"self", &dtt_handle_profiler, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"sort_by", NULL, DTT_STR, 1, 0, 0, 0, 0, 0},
   {"row_limit", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"group_by_input_shape", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_615[] = {
+static const dtt_cell cells_617[] = {
   {0}, {.p = (void *)""}, {100}, {0},
 };
-static const dtt_function function_profiler_table = {"table", call_profiler_table, items_614, items_289, cells_615, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_profiler_table = {"table", call_profiler_table, items_616, items_289, cells_617, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_profiler_memory_summary(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -11703,14 +11711,14 @@ static dt_status call_profiler_memory_summary(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_616[] = {
+static const dtt_item items_618[] = {
   {"self", &dtt_handle_profiler, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"row_limit", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_617[] = {
+static const dtt_cell cells_619[] = {
   {0}, {10},
 };
-static const dtt_function function_profiler_memory_summary = {"memory_summary", call_profiler_memory_summary, items_616, items_289, cells_617, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_profiler_memory_summary = {"memory_summary", call_profiler_memory_summary, items_618, items_289, cells_619, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_profiler_activities(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -11724,12 +11732,12 @@ static dt_status call_profiler_activities(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_618[] = {
+static const dtt_item items_620[] = {
   {"names", &dtt_handle_string_list, DTT_STR, 0, 1, 0, 0, 0, 0},
   {"shapes", &dtt_handle_string_list, DTT_STR, 2, 1, 0, 0, 0, 0},
   {"numbers", &dtt_handle_tensor, DTT_TENSOR, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_profiler_activities = {"activities", call_profiler_activities, items_612, items_618, cells_45, 1, 3, 1, 0, 0, NULL};
+static const dtt_function function_profiler_activities = {"activities", call_profiler_activities, items_613, items_620, cells_45, 1, 3, 1, 0, 0, NULL};
 
 static dt_status call_profiler_export_chrome_trace(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11738,11 +11746,11 @@ static dt_status call_profiler_export_chrome_trace(const dtt_cell *a, dtt_cell *
   return status;
 }
 
-static const dtt_item items_619[] = {
+static const dtt_item items_621[] = {
   {"self", &dtt_handle_profiler, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"path", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_profiler_export_chrome_trace = {"export_chrome_trace", call_profiler_export_chrome_trace, items_619, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_profiler_export_chrome_trace = {"export_chrome_trace", call_profiler_export_chrome_trace, items_621, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_rand(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11754,14 +11762,14 @@ static dt_status call_rand(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_620[] = {
+static const dtt_item items_622[] = {
   {"size", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_rand = {"rand", call_rand, items_620, items_187, cells_201, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_rand = {"rand", call_rand, items_622, items_187, cells_201, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_randn(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11773,7 +11781,7 @@ static dt_status call_randn(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_randn = {"randn", call_randn, items_620, items_187, cells_201, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_randn = {"randn", call_randn, items_622, items_187, cells_201, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_randint(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11786,7 +11794,7 @@ static dt_status call_randint(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_621[] = {
+static const dtt_item items_623[] = {
   {"low", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"high", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 1, 0, 0, 1, 0},
@@ -11795,7 +11803,7 @@ static const dtt_item items_621[] = {
   {"device", NULL, DTT_DEVICE, 6, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_randint = {"randint", call_randint, items_621, items_187, cells_101, 7, 1, 9, 0, 0, NULL};
+static const dtt_function function_randint = {"randint", call_randint, items_623, items_187, cells_101, 7, 1, 9, 0, 0, NULL};
 
 static dt_status call_randperm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11807,14 +11815,14 @@ static dt_status call_randperm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_622[] = {
+static const dtt_item items_624[] = {
   {"n", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 1, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 3, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_randperm = {"randperm", call_randperm, items_622, items_187, cells_105, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_randperm = {"randperm", call_randperm, items_624, items_187, cells_105, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_rand_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11826,7 +11834,7 @@ static dt_status call_rand_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_623[] = {
+static const dtt_item items_625[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 1, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
@@ -11834,7 +11842,7 @@ static const dtt_item items_623[] = {
   {"requires_grad", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 6, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_rand_like = {"rand_like", call_rand_like, items_623, items_187, cells_201, 6, 1, 7, 0, 0, NULL};
+static const dtt_function function_rand_like = {"rand_like", call_rand_like, items_625, items_187, cells_201, 6, 1, 7, 0, 0, NULL};
 
 static dt_status call_randn_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11846,7 +11854,7 @@ static dt_status call_randn_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_randn_like = {"randn_like", call_randn_like, items_623, items_187, cells_201, 6, 1, 7, 0, 0, NULL};
+static const dtt_function function_randn_like = {"randn_like", call_randn_like, items_625, items_187, cells_201, 6, 1, 7, 0, 0, NULL};
 
 static dt_status call_randint_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11858,7 +11866,7 @@ static dt_status call_randint_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_624[] = {
+static const dtt_item items_626[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"low", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"high", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
@@ -11868,7 +11876,7 @@ static const dtt_item items_624[] = {
   {"requires_grad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 8, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_randint_like = {"randint_like", call_randint_like, items_624, items_187, cells_101, 8, 1, 9, 0, 0, NULL};
+static const dtt_function function_randint_like = {"randint_like", call_randint_like, items_626, items_187, cells_101, 8, 1, 9, 0, 0, NULL};
 
 static dt_status call_bernoulli(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11878,11 +11886,11 @@ static dt_status call_bernoulli(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_625[] = {
+static const dtt_item items_627[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_bernoulli = {"bernoulli", call_bernoulli, items_625, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_bernoulli = {"bernoulli", call_bernoulli, items_627, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_multinomial(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11893,13 +11901,13 @@ static dt_status call_multinomial(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_626[] = {
+static const dtt_item items_628[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"num_samples", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"replacement", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_multinomial = {"multinomial", call_multinomial, items_626, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_multinomial = {"multinomial", call_multinomial, items_628, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_poisson(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11909,7 +11917,7 @@ static dt_status call_poisson(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_poisson = {"poisson", call_poisson, items_625, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_poisson = {"poisson", call_poisson, items_627, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_binomial(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11919,12 +11927,12 @@ static dt_status call_binomial(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_627[] = {
+static const dtt_item items_629[] = {
   {"count", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"prob", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_binomial = {"binomial", call_binomial, items_627, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_binomial = {"binomial", call_binomial, items_629, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_exponential_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11933,15 +11941,15 @@ static dt_status call_exponential_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_628[] = {
+static const dtt_item items_630[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"lambd", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_629[] = {
+static const dtt_cell cells_631[] = {
   {0}, {.f = 1.0}, {0},
 };
-static const dtt_function function_exponential_ = {"exponential_", call_exponential_, items_628, NULL, cells_629, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_exponential_ = {"exponential_", call_exponential_, items_630, NULL, cells_631, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_geometric_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11950,12 +11958,12 @@ static dt_status call_geometric_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_630[] = {
+static const dtt_item items_632[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_F64, 1, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_geometric_ = {"geometric_", call_geometric_, items_630, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_geometric_ = {"geometric_", call_geometric_, items_632, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_cauchy_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11964,16 +11972,16 @@ static dt_status call_cauchy_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_631[] = {
+static const dtt_item items_633[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"median", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"sigma", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_632[] = {
+static const dtt_cell cells_634[] = {
   {0}, {.f = 0.0}, {.f = 1.0}, {0},
 };
-static const dtt_function function_cauchy_ = {"cauchy_", call_cauchy_, items_631, NULL, cells_632, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_cauchy_ = {"cauchy_", call_cauchy_, items_633, NULL, cells_634, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_log_normal_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11983,16 +11991,16 @@ static dt_status call_log_normal_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_633[] = {
+static const dtt_item items_635[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mean", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"std", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_634[] = {
+static const dtt_cell cells_636[] = {
   {0}, {.f = 1.0}, {.f = 2.0}, {0},
 };
-static const dtt_function function_log_normal_ = {"log_normal_", call_log_normal_, items_633, NULL, cells_634, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_log_normal_ = {"log_normal_", call_log_normal_, items_635, NULL, cells_636, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_uniform_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12001,13 +12009,13 @@ static dt_status call_uniform_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_635[] = {
+static const dtt_item items_637[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"low", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"high", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_uniform_ = {"uniform_", call_uniform_, items_635, NULL, cells_632, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_uniform_ = {"uniform_", call_uniform_, items_637, NULL, cells_634, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_normal_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12016,7 +12024,7 @@ static dt_status call_normal_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_normal_ = {"normal_", call_normal_, items_633, NULL, cells_632, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_normal_ = {"normal_", call_normal_, items_635, NULL, cells_634, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_bernoulli_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12025,12 +12033,12 @@ static dt_status call_bernoulli_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_636[] = {
+static const dtt_item items_638[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_bernoulli_ = {"bernoulli_", call_bernoulli_, items_636, NULL, cells_524, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_bernoulli_ = {"bernoulli_", call_bernoulli_, items_638, NULL, cells_524, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_stochastic_round(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12041,12 +12049,12 @@ static dt_status call_stochastic_round(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_637[] = {
+static const dtt_item items_639[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 1, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_stochastic_round = {"stochastic_round", call_stochastic_round, items_637, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_stochastic_round = {"stochastic_round", call_stochastic_round, items_639, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_random_from_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12055,12 +12063,12 @@ static dt_status call_random_from_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_638[] = {
+static const dtt_item items_640[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"low", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_random_from_ = {"random_", call_random_from_, items_638, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_random_from_ = {"random_", call_random_from_, items_640, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_manual_seed(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12069,10 +12077,10 @@ static dt_status call_manual_seed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_639[] = {
+static const dtt_item items_641[] = {
   {"seed", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_manual_seed = {"manual_seed", call_manual_seed, items_639, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_manual_seed = {"manual_seed", call_manual_seed, items_641, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_default_generator(const dtt_cell *a, dtt_cell *r) {
   dt_generator *r_out = NULL;
@@ -12082,10 +12090,10 @@ static dt_status call_default_generator(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_640[] = {
+static const dtt_item items_642[] = {
   {"out", &dtt_handle_generator, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_default_generator = {"default_generator", call_default_generator, items_297, items_640, cells_116, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_default_generator = {"default_generator", call_default_generator, items_297, items_642, cells_116, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_set_own_generators(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12094,10 +12102,10 @@ static dt_status call_set_own_generators(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_641[] = {
+static const dtt_item items_643[] = {
   {"mode", NULL, DTT_BOOL, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_own_generators = {"set_own_generators", call_set_own_generators, items_641, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_own_generators = {"set_own_generators", call_set_own_generators, items_643, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_has_own_generators(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -12118,7 +12126,7 @@ static dt_status call_generator_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_generator_new = {"generator_new", call_generator_new, items_297, items_640, cells_116, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_generator_new = {"generator_new", call_generator_new, items_297, items_642, cells_116, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_generator_device(const dtt_cell *a, dtt_cell *r) {
   dt_device_type r_out_type = 0;
@@ -12130,10 +12138,10 @@ static dt_status call_generator_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_642[] = {
+static const dtt_item items_644[] = {
   {"self", &dtt_handle_generator, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_generator_device = {"device", call_generator_device, items_642, items_292, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_generator_device = {"device", call_generator_device, items_644, items_292, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_generator_manual_seed(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12142,11 +12150,11 @@ static dt_status call_generator_manual_seed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_643[] = {
+static const dtt_item items_645[] = {
   {"self", &dtt_handle_generator, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"seed", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_generator_manual_seed = {"manual_seed", call_generator_manual_seed, items_643, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_generator_manual_seed = {"manual_seed", call_generator_manual_seed, items_645, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_generator_initial_seed(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -12156,7 +12164,7 @@ static dt_status call_generator_initial_seed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_generator_initial_seed = {"initial_seed", call_generator_initial_seed, items_642, items_267, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_generator_initial_seed = {"initial_seed", call_generator_initial_seed, items_644, items_267, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_generator_get_state(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12166,7 +12174,7 @@ static dt_status call_generator_get_state(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_generator_get_state = {"get_state", call_generator_get_state, items_642, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_generator_get_state = {"get_state", call_generator_get_state, items_644, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_generator_set_state(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12175,11 +12183,11 @@ static dt_status call_generator_set_state(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_644[] = {
+static const dtt_item items_646[] = {
   {"self", &dtt_handle_generator, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"state", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_generator_set_state = {"set_state", call_generator_set_state, items_644, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_generator_set_state = {"set_state", call_generator_set_state, items_646, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_lstm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -12196,7 +12204,7 @@ static dt_status call_lstm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_645[] = {
+static const dtt_item items_647[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"hx", NULL, DTT_TENSOR, 1, 1, 1, 0, 1, 0},
   {"params", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
@@ -12207,12 +12215,12 @@ static const dtt_item items_645[] = {
   {"bidirectional", NULL, DTT_BOOL, 9, 0, 0, 0, 1, 0},
   {"batch_first", NULL, DTT_BOOL, 10, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_646[] = {
+static const dtt_item items_648[] = {
   {"output", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"h_n", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
   {"c_n", &dtt_handle_tensor, DTT_TENSOR, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_lstm = {"lstm", call_lstm, items_645, items_646, cells_241, 9, 3, 11, 0, 0, NULL};
+static const dtt_function function_lstm = {"lstm", call_lstm, items_647, items_648, cells_241, 9, 3, 11, 0, 0, NULL};
 
 static dt_status call_lstm_packed(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -12229,7 +12237,7 @@ static dt_status call_lstm_packed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_647[] = {
+static const dtt_item items_649[] = {
   {"data", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"batch_sizes", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"hx", NULL, DTT_TENSOR, 2, 1, 1, 0, 1, 0},
@@ -12240,7 +12248,7 @@ static const dtt_item items_647[] = {
   {"train", NULL, DTT_BOOL, 9, 0, 0, 0, 1, 0},
   {"bidirectional", NULL, DTT_BOOL, 10, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_lstm_packed = {"lstm_packed", call_lstm_packed, items_647, items_646, cells_241, 9, 3, 11, 0, 0, NULL};
+static const dtt_function function_lstm_packed = {"lstm_packed", call_lstm_packed, items_649, items_648, cells_241, 9, 3, 11, 0, 0, NULL};
 
 static dt_status call_gru(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -12255,7 +12263,7 @@ static dt_status call_gru(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_648[] = {
+static const dtt_item items_650[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"hx", NULL, DTT_TENSOR, 1, 0, 1, 0, 1, 0},
   {"params", NULL, DTT_TENSOR, 2, 1, 0, 0, 1, 0},
@@ -12266,11 +12274,11 @@ static const dtt_item items_648[] = {
   {"bidirectional", NULL, DTT_BOOL, 8, 0, 0, 0, 1, 0},
   {"batch_first", NULL, DTT_BOOL, 9, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_649[] = {
+static const dtt_item items_651[] = {
   {"output", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"h_n", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_gru = {"gru", call_gru, items_648, items_649, cells_137, 9, 2, 10, 0, 0, NULL};
+static const dtt_function function_gru = {"gru", call_gru, items_650, items_651, cells_137, 9, 2, 10, 0, 0, NULL};
 
 static dt_status call_gru_packed(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -12285,7 +12293,7 @@ static dt_status call_gru_packed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_650[] = {
+static const dtt_item items_652[] = {
   {"data", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"batch_sizes", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"hx", NULL, DTT_TENSOR, 2, 0, 1, 0, 1, 0},
@@ -12296,7 +12304,7 @@ static const dtt_item items_650[] = {
   {"train", NULL, DTT_BOOL, 8, 0, 0, 0, 1, 0},
   {"bidirectional", NULL, DTT_BOOL, 9, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_gru_packed = {"gru_packed", call_gru_packed, items_650, items_649, cells_137, 9, 2, 10, 0, 0, NULL};
+static const dtt_function function_gru_packed = {"gru_packed", call_gru_packed, items_652, items_651, cells_137, 9, 2, 10, 0, 0, NULL};
 
 static dt_status call_rnn_tanh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -12311,7 +12319,7 @@ static dt_status call_rnn_tanh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rnn_tanh = {"rnn_tanh", call_rnn_tanh, items_648, items_649, cells_137, 9, 2, 10, 0, 0, NULL};
+static const dtt_function function_rnn_tanh = {"rnn_tanh", call_rnn_tanh, items_650, items_651, cells_137, 9, 2, 10, 0, 0, NULL};
 
 static dt_status call_rnn_tanh_packed(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -12326,7 +12334,7 @@ static dt_status call_rnn_tanh_packed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rnn_tanh_packed = {"rnn_tanh_packed", call_rnn_tanh_packed, items_650, items_649, cells_137, 9, 2, 10, 0, 0, NULL};
+static const dtt_function function_rnn_tanh_packed = {"rnn_tanh_packed", call_rnn_tanh_packed, items_652, items_651, cells_137, 9, 2, 10, 0, 0, NULL};
 
 static dt_status call_rnn_relu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -12341,7 +12349,7 @@ static dt_status call_rnn_relu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rnn_relu = {"rnn_relu", call_rnn_relu, items_648, items_649, cells_137, 9, 2, 10, 0, 0, NULL};
+static const dtt_function function_rnn_relu = {"rnn_relu", call_rnn_relu, items_650, items_651, cells_137, 9, 2, 10, 0, 0, NULL};
 
 static dt_status call_rnn_relu_packed(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -12356,7 +12364,7 @@ static dt_status call_rnn_relu_packed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rnn_relu_packed = {"rnn_relu_packed", call_rnn_relu_packed, items_650, items_649, cells_137, 9, 2, 10, 0, 0, NULL};
+static const dtt_function function_rnn_relu_packed = {"rnn_relu_packed", call_rnn_relu_packed, items_652, items_651, cells_137, 9, 2, 10, 0, 0, NULL};
 
 static dt_status call_lstm_cell(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_h = NULL;
@@ -12370,7 +12378,7 @@ static dt_status call_lstm_cell(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_651[] = {
+static const dtt_item items_653[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"hx", NULL, DTT_TENSOR, 1, 1, 1, 0, 1, 0},
   {"w_ih", NULL, DTT_TENSOR, 3, 0, 0, 0, 1, 0},
@@ -12378,11 +12386,11 @@ static const dtt_item items_651[] = {
   {"b_ih", NULL, DTT_TENSOR, 5, 0, 1, 0, 0, 0},
   {"b_hh", NULL, DTT_TENSOR, 6, 0, 1, 0, 0, 0},
 };
-static const dtt_item items_652[] = {
+static const dtt_item items_654[] = {
   {"h", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"c", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_lstm_cell = {"lstm_cell", call_lstm_cell, items_651, items_652, cells_201, 6, 2, 7, 0, 0, NULL};
+static const dtt_function function_lstm_cell = {"lstm_cell", call_lstm_cell, items_653, items_654, cells_201, 6, 2, 7, 0, 0, NULL};
 
 static dt_status call_gru_cell(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12394,7 +12402,7 @@ static dt_status call_gru_cell(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_653[] = {
+static const dtt_item items_655[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"hx", NULL, DTT_TENSOR, 1, 0, 1, 0, 1, 0},
   {"w_ih", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
@@ -12402,7 +12410,7 @@ static const dtt_item items_653[] = {
   {"b_ih", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
   {"b_hh", NULL, DTT_TENSOR, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_gru_cell = {"gru_cell", call_gru_cell, items_653, items_187, cells_105, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_gru_cell = {"gru_cell", call_gru_cell, items_655, items_187, cells_105, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_rnn_tanh_cell(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12414,7 +12422,7 @@ static dt_status call_rnn_tanh_cell(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rnn_tanh_cell = {"rnn_tanh_cell", call_rnn_tanh_cell, items_653, items_187, cells_105, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_rnn_tanh_cell = {"rnn_tanh_cell", call_rnn_tanh_cell, items_655, items_187, cells_105, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_rnn_relu_cell(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12426,7 +12434,7 @@ static dt_status call_rnn_relu_cell(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rnn_relu_cell = {"rnn_relu_cell", call_rnn_relu_cell, items_653, items_187, cells_105, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_rnn_relu_cell = {"rnn_relu_cell", call_rnn_relu_cell, items_655, items_187, cells_105, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_sum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12438,13 +12446,13 @@ static dt_status call_sum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_654[] = {
+static const dtt_item items_656[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_sum = {"sum", call_sum, items_654, items_187, cells_259, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_sum = {"sum", call_sum, items_656, items_187, cells_259, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_mean(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12456,7 +12464,7 @@ static dt_status call_mean(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_mean = {"mean", call_mean, items_654, items_187, cells_259, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_mean = {"mean", call_mean, items_656, items_187, cells_259, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_nansum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12468,7 +12476,7 @@ static dt_status call_nansum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nansum = {"nansum", call_nansum, items_654, items_187, cells_259, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_nansum = {"nansum", call_nansum, items_656, items_187, cells_259, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_nanmean(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12480,7 +12488,7 @@ static dt_status call_nanmean(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nanmean = {"nanmean", call_nanmean, items_654, items_187, cells_259, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_nanmean = {"nanmean", call_nanmean, items_656, items_187, cells_259, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_count_nonzero(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12490,11 +12498,11 @@ static dt_status call_count_nonzero(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_655[] = {
+static const dtt_item items_657[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
 };
-static const dtt_function function_count_nonzero = {"count_nonzero", call_count_nonzero, items_655, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_count_nonzero = {"count_nonzero", call_count_nonzero, items_657, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_prod(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12506,13 +12514,13 @@ static dt_status call_prod(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_656[] = {
+static const dtt_item items_658[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 1, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_prod = {"prod", call_prod, items_656, items_187, cells_259, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_prod = {"prod", call_prod, items_658, items_187, cells_259, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_max(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12543,12 +12551,12 @@ static dt_status call_amax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_657[] = {
+static const dtt_item items_659[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_amax = {"amax", call_amax, items_657, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_amax = {"amax", call_amax, items_659, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_amin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12559,7 +12567,7 @@ static dt_status call_amin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_amin = {"amin", call_amin, items_657, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_amin = {"amin", call_amin, items_659, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_aminmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_min = NULL;
@@ -12572,16 +12580,16 @@ static dt_status call_aminmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_658[] = {
+static const dtt_item items_660[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 1, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_659[] = {
+static const dtt_item items_661[] = {
   {"min", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"max", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_aminmax = {"aminmax", call_aminmax, items_658, items_659, cells_125, 3, 2, 4, 0, 0, NULL};
+static const dtt_function function_aminmax = {"aminmax", call_aminmax, items_660, items_661, cells_125, 3, 2, 4, 0, 0, NULL};
 
 static dt_status call_argmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12592,7 +12600,7 @@ static dt_status call_argmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_argmax = {"argmax", call_argmax, items_658, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_argmax = {"argmax", call_argmax, items_660, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_argmin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12603,7 +12611,7 @@ static dt_status call_argmin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_argmin = {"argmin", call_argmin, items_658, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_argmin = {"argmin", call_argmin, items_660, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_var(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12615,13 +12623,13 @@ static dt_status call_var(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_660[] = {
+static const dtt_item items_662[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"correction", NULL, DTT_SCALAR, 3, 0, 1, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_var = {"var", call_var, items_660, items_187, cells_201, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_var = {"var", call_var, items_662, items_187, cells_201, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_std(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12633,7 +12641,7 @@ static dt_status call_std(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_std = {"std", call_std, items_660, items_187, cells_201, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_std = {"std", call_std, items_662, items_187, cells_201, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_var_mean(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_var = NULL;
@@ -12647,11 +12655,11 @@ static dt_status call_var_mean(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_661[] = {
+static const dtt_item items_663[] = {
   {"var", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"mean", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_var_mean = {"var_mean", call_var_mean, items_660, items_661, cells_201, 4, 2, 7, 0, 0, NULL};
+static const dtt_function function_var_mean = {"var_mean", call_var_mean, items_662, items_663, cells_201, 4, 2, 7, 0, 0, NULL};
 
 static dt_status call_std_mean(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_std = NULL;
@@ -12665,11 +12673,11 @@ static dt_status call_std_mean(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_662[] = {
+static const dtt_item items_664[] = {
   {"std", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"mean", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_std_mean = {"std_mean", call_std_mean, items_660, items_662, cells_201, 4, 2, 7, 0, 0, NULL};
+static const dtt_function function_std_mean = {"std_mean", call_std_mean, items_662, items_664, cells_201, 4, 2, 7, 0, 0, NULL};
 
 static dt_status call_cov(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12680,16 +12688,16 @@ static dt_status call_cov(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_663[] = {
+static const dtt_item items_665[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"correction", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"fweights", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
   {"aweights", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_664[] = {
+static const dtt_cell cells_666[] = {
   {0}, {1}, {0}, {0},
 };
-static const dtt_function function_cov = {"cov", call_cov, items_663, items_187, cells_664, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_cov = {"cov", call_cov, items_665, items_187, cells_666, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_corrcoef(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12711,14 +12719,14 @@ static dt_status call_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_665[] = {
+static const dtt_item items_667[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_norm = {"norm", call_norm, items_665, items_187, cells_437, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_norm = {"norm", call_norm, items_667, items_187, cells_437, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_any(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12729,7 +12737,7 @@ static dt_status call_any(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_any = {"any", call_any, items_657, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_any = {"any", call_any, items_659, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_all(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12740,7 +12748,7 @@ static dt_status call_all(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_all = {"all", call_all, items_657, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_all = {"all", call_all, items_659, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_logsumexp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12751,12 +12759,12 @@ static dt_status call_logsumexp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_666[] = {
+static const dtt_item items_668[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_logsumexp = {"logsumexp", call_logsumexp, items_666, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_logsumexp = {"logsumexp", call_logsumexp, items_668, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_cumsum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12804,11 +12812,11 @@ static dt_status call_logcumsumexp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_667[] = {
+static const dtt_item items_669[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_logcumsumexp = {"logcumsumexp", call_logcumsumexp, items_667, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_logcumsumexp = {"logcumsumexp", call_logcumsumexp, items_669, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_diff(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12820,17 +12828,17 @@ static dt_status call_diff(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_668[] = {
+static const dtt_item items_670[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"n", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"prepend", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
   {"append", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_669[] = {
+static const dtt_cell cells_671[] = {
   {0}, {1}, {-1}, {0}, {0},
 };
-static const dtt_function function_diff = {"diff", call_diff, items_668, items_187, cells_669, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_diff = {"diff", call_diff, items_670, items_187, cells_671, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_gradient(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -12842,13 +12850,13 @@ static dt_status call_gradient(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_670[] = {
+static const dtt_item items_672[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"spacing", NULL, DTT_F64, 1, 1, 1, 0, 0, 0},
   {"dim", NULL, DTT_I64, 3, 1, 1, 0, 0, 1},
   {"edge_order", NULL, DTT_I64, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_gradient = {"gradient", call_gradient, items_670, items_204, cells_399, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_gradient = {"gradient", call_gradient, items_672, items_204, cells_399, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_trapezoid(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12860,16 +12868,16 @@ static dt_status call_trapezoid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_671[] = {
+static const dtt_item items_673[] = {
   {"y", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"x", NULL, DTT_TENSOR, 1, 0, 1, 0, 0, 0},
   {"dx", NULL, DTT_SCALAR, 2, 0, 1, 0, 0, 0},
   {"dim", NULL, DTT_I64, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_672[] = {
+static const dtt_cell cells_674[] = {
   {0}, {0}, {0}, {0}, {0}, {-1},
 };
-static const dtt_function function_trapezoid = {"trapezoid", call_trapezoid, items_671, items_187, cells_672, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_trapezoid = {"trapezoid", call_trapezoid, items_673, items_187, cells_674, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_cumulative_trapezoid(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12881,7 +12889,7 @@ static dt_status call_cumulative_trapezoid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cumulative_trapezoid = {"cumulative_trapezoid", call_cumulative_trapezoid, items_671, items_187, cells_672, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_cumulative_trapezoid = {"cumulative_trapezoid", call_cumulative_trapezoid, items_673, items_187, cells_674, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_equal(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -12903,17 +12911,17 @@ static dt_status call_isclose(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_673[] = {
+static const dtt_item items_675[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"rtol", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"atol", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
   {"equal_nan", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_674[] = {
+static const dtt_cell cells_676[] = {
   {0}, {0}, {.f = 1e-05}, {.f = 1e-08}, {0},
 };
-static const dtt_function function_isclose = {"isclose", call_isclose, items_673, items_187, cells_674, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_isclose = {"isclose", call_isclose, items_675, items_187, cells_676, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_allclose(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -12925,7 +12933,7 @@ static dt_status call_allclose(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_allclose = {"allclose", call_allclose, items_673, items_195, cells_674, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_allclose = {"allclose", call_allclose, items_675, items_195, cells_676, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_pad(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12937,16 +12945,16 @@ static dt_status call_pad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_675[] = {
+static const dtt_item items_677[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"pad", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"mode", &enum_padding_mode, DTT_ENUM, 3, 0, 0, 0, 0, 0},
   {"value", NULL, DTT_SCALAR, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_676[] = {
+static const dtt_cell cells_678[] = {
   {0}, {0}, {0}, {DT_PADDING_MODE_CONSTANT}, {0}, {0}, {0},
 };
-static const dtt_function function_pad = {"pad", call_pad, items_675, items_187, cells_676, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_pad = {"pad", call_pad, items_677, items_187, cells_678, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_roll(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12958,12 +12966,12 @@ static dt_status call_roll(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_677[] = {
+static const dtt_item items_679[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"shifts", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"dims", NULL, DTT_I64, 3, 1, 0, 0, 0, 1},
 };
-static const dtt_function function_roll = {"roll", call_roll, items_677, items_187, cells_259, 3, 1, 5, 0, 0, NULL};
+static const dtt_function function_roll = {"roll", call_roll, items_679, items_187, cells_259, 3, 1, 5, 0, 0, NULL};
 
 static dt_status call_rot90(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12974,18 +12982,18 @@ static dt_status call_rot90(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_678[] = {
+static const dtt_item items_680[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"k", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"dims", NULL, DTT_I64, 2, 1, 0, 0, 0, 0},
 };
-static const int64_t numbers_679[] = {
+static const int64_t numbers_681[] = {
   0, 1
 };
-static const dtt_cell cells_680[] = {
-  {0}, {1}, {.p = (void *)numbers_679}, {2},
+static const dtt_cell cells_682[] = {
+  {0}, {1}, {.p = (void *)numbers_681}, {2},
 };
-static const dtt_function function_rot90 = {"rot90", call_rot90, items_678, items_187, cells_680, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_rot90 = {"rot90", call_rot90, items_680, items_187, cells_682, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_fliplr(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13015,11 +13023,11 @@ static dt_status call_tile(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_681[] = {
+static const dtt_item items_683[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dims", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_tile = {"tile", call_tile, items_681, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_tile = {"tile", call_tile, items_683, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_repeat_interleave(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13033,13 +13041,13 @@ static dt_status call_repeat_interleave(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_682[] = {
+static const dtt_item items_684[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"repeats", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 5, 0, 1, 0, 0, 0},
   {"output_size", NULL, DTT_I64, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_repeat_interleave = {"repeat_interleave", call_repeat_interleave, items_682, items_187, cells_101, 4, 1, 9, 0, 0, NULL};
+static const dtt_function function_repeat_interleave = {"repeat_interleave", call_repeat_interleave, items_684, items_187, cells_101, 4, 1, 9, 0, 0, NULL};
 
 static dt_status call_diag(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13070,11 +13078,11 @@ static dt_status call_diagflat(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_683[] = {
+static const dtt_item items_685[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"offset", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_diagflat = {"diagflat", call_diagflat, items_683, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_diagflat = {"diagflat", call_diagflat, items_685, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_block_diag(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13134,11 +13142,11 @@ static dt_status call_unravel_index(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_684[] = {
+static const dtt_item items_686[] = {
   {"indices", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"shape", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
 };
-static const dtt_function function_unravel_index = {"unravel_index", call_unravel_index, items_684, items_204, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_unravel_index = {"unravel_index", call_unravel_index, items_686, items_204, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_cartesian_prod(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13158,15 +13166,15 @@ static dt_status call_combinations(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_685[] = {
+static const dtt_item items_687[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"r", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"with_replacement", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_686[] = {
+static const dtt_cell cells_688[] = {
   {0}, {2}, {0},
 };
-static const dtt_function function_combinations = {"combinations", call_combinations, items_685, items_187, cells_686, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_combinations = {"combinations", call_combinations, items_687, items_187, cells_688, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_tril_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13178,14 +13186,14 @@ static dt_status call_tril_indices(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_687[] = {
+static const dtt_item items_689[] = {
   {"row", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"col", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"offset", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_tril_indices = {"tril_indices", call_tril_indices, items_687, items_187, cells_105, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_tril_indices = {"tril_indices", call_tril_indices, items_689, items_187, cells_105, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_triu_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13197,7 +13205,7 @@ static dt_status call_triu_indices(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_triu_indices = {"triu_indices", call_triu_indices, items_687, items_187, cells_105, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_triu_indices = {"triu_indices", call_triu_indices, items_689, items_187, cells_105, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_select_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13208,13 +13216,13 @@ static dt_status call_select_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_688[] = {
+static const dtt_item items_690[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_select_scatter = {"select_scatter", call_select_scatter, items_688, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_select_scatter = {"select_scatter", call_select_scatter, items_690, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_slice_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13228,7 +13236,7 @@ static dt_status call_slice_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_689[] = {
+static const dtt_item items_691[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
@@ -13236,7 +13244,7 @@ static const dtt_item items_689[] = {
   {"end", NULL, DTT_I64, 5, 0, 1, 0, 0, 0},
   {"step", NULL, DTT_I64, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_slice_scatter = {"slice_scatter", call_slice_scatter, items_689, items_187, cells_111, 6, 1, 8, 0, 0, NULL};
+static const dtt_function function_slice_scatter = {"slice_scatter", call_slice_scatter, items_691, items_187, cells_111, 6, 1, 8, 0, 0, NULL};
 
 static dt_status call_diagonal_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13248,17 +13256,17 @@ static dt_status call_diagonal_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_690[] = {
+static const dtt_item items_692[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"offset", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"dim1", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
   {"dim2", NULL, DTT_I64, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_691[] = {
+static const dtt_cell cells_693[] = {
   {0}, {0}, {0}, {0}, {1},
 };
-static const dtt_function function_diagonal_scatter = {"diagonal_scatter", call_diagonal_scatter, items_690, items_187, cells_691, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_diagonal_scatter = {"diagonal_scatter", call_diagonal_scatter, items_692, items_187, cells_693, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_as_strided_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13271,14 +13279,14 @@ static dt_status call_as_strided_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_692[] = {
+static const dtt_item items_694[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 1, 0, 0, 1, 0},
   {"stride", NULL, DTT_I64, 4, 1, 0, 0, 1, 0},
   {"storage_offset", NULL, DTT_I64, 6, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_as_strided_scatter = {"as_strided_scatter", call_as_strided_scatter, items_692, items_187, cells_139, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_as_strided_scatter = {"as_strided_scatter", call_as_strided_scatter, items_694, items_187, cells_139, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_im2col(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13291,17 +13299,17 @@ static dt_status call_im2col(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_693[] = {
+static const dtt_item items_695[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
   {"dilation", NULL, DTT_I64, 3, 1, 0, 0, 0, 2},
   {"padding", NULL, DTT_I64, 5, 1, 0, 0, 0, 2},
   {"stride", NULL, DTT_I64, 7, 1, 0, 0, 0, 2},
 };
-static const dtt_cell cells_694[] = {
+static const dtt_cell cells_696[] = {
   {0}, {0}, {0}, {.p = (void *)numbers_218}, {2}, {.p = (void *)numbers_219}, {2}, {.p = (void *)numbers_218}, {2},
 };
-static const dtt_function function_im2col = {"unfold", call_im2col, items_693, items_187, cells_694, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_im2col = {"unfold", call_im2col, items_695, items_187, cells_696, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_fold(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13314,7 +13322,7 @@ static dt_status call_fold(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_695[] = {
+static const dtt_item items_697[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"output_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
   {"kernel_size", NULL, DTT_I64, 3, 1, 0, 0, 1, 2},
@@ -13322,10 +13330,10 @@ static const dtt_item items_695[] = {
   {"padding", NULL, DTT_I64, 7, 1, 0, 0, 0, 2},
   {"stride", NULL, DTT_I64, 9, 1, 0, 0, 0, 2},
 };
-static const dtt_cell cells_696[] = {
+static const dtt_cell cells_698[] = {
   {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_218}, {2}, {.p = (void *)numbers_219}, {2}, {.p = (void *)numbers_218}, {2},
 };
-static const dtt_function function_fold = {"fold", call_fold, items_695, items_187, cells_696, 6, 1, 11, 0, 0, NULL};
+static const dtt_function function_fold = {"fold", call_fold, items_697, items_187, cells_698, 6, 1, 11, 0, 0, NULL};
 
 static dt_status call_pixel_shuffle(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13335,11 +13343,11 @@ static dt_status call_pixel_shuffle(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_697[] = {
+static const dtt_item items_699[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"upscale_factor", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_pixel_shuffle = {"pixel_shuffle", call_pixel_shuffle, items_697, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_pixel_shuffle = {"pixel_shuffle", call_pixel_shuffle, items_699, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_pixel_unshuffle(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13349,11 +13357,11 @@ static dt_status call_pixel_unshuffle(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_698[] = {
+static const dtt_item items_700[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"downscale_factor", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_pixel_unshuffle = {"pixel_unshuffle", call_pixel_unshuffle, items_698, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_pixel_unshuffle = {"pixel_unshuffle", call_pixel_unshuffle, items_700, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_channel_shuffle(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13363,11 +13371,11 @@ static dt_status call_channel_shuffle(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_699[] = {
+static const dtt_item items_701[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"groups", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_channel_shuffle = {"channel_shuffle", call_channel_shuffle, items_699, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_channel_shuffle = {"channel_shuffle", call_channel_shuffle, items_701, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_sort(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -13380,16 +13388,16 @@ static dt_status call_sort(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_700[] = {
+static const dtt_item items_702[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"descending", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"stable", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_701[] = {
+static const dtt_cell cells_703[] = {
   {0}, {-1}, {0}, {0},
 };
-static const dtt_function function_sort = {"sort", call_sort, items_700, items_585, cells_701, 4, 2, 4, 0, 0, NULL};
+static const dtt_function function_sort = {"sort", call_sort, items_702, items_585, cells_703, 4, 2, 4, 0, 0, NULL};
 
 static dt_status call_argsort(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13400,7 +13408,7 @@ static dt_status call_argsort(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_argsort = {"argsort", call_argsort, items_700, items_187, cells_701, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_argsort = {"argsort", call_argsort, items_702, items_187, cells_703, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_msort(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13424,17 +13432,17 @@ static dt_status call_topk(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_702[] = {
+static const dtt_item items_704[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"k", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"largest", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"sorted", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_703[] = {
+static const dtt_cell cells_705[] = {
   {0}, {0}, {-1}, {1}, {1},
 };
-static const dtt_function function_topk = {"topk", call_topk, items_702, items_585, cells_703, 5, 2, 5, 0, 0, NULL};
+static const dtt_function function_topk = {"topk", call_topk, items_704, items_585, cells_705, 5, 2, 5, 0, 0, NULL};
 
 static dt_status call_kthvalue(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -13447,16 +13455,16 @@ static dt_status call_kthvalue(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_704[] = {
+static const dtt_item items_706[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"k", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_705[] = {
+static const dtt_cell cells_707[] = {
   {0}, {0}, {-1}, {0},
 };
-static const dtt_function function_kthvalue = {"kthvalue", call_kthvalue, items_704, items_585, cells_705, 4, 2, 4, 0, 0, NULL};
+static const dtt_function function_kthvalue = {"kthvalue", call_kthvalue, items_706, items_585, cells_707, 4, 2, 4, 0, 0, NULL};
 
 static dt_status call_median(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13488,15 +13496,15 @@ static dt_status call_mode(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_706[] = {
+static const dtt_item items_708[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_707[] = {
+static const dtt_cell cells_709[] = {
   {0}, {-1}, {0},
 };
-static const dtt_function function_mode = {"mode", call_mode, items_706, items_585, cells_707, 3, 2, 3, 0, 0, NULL};
+static const dtt_function function_mode = {"mode", call_mode, items_708, items_585, cells_709, 3, 2, 3, 0, 0, NULL};
 
 static dt_status call_quantile(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13509,17 +13517,17 @@ static dt_status call_quantile(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_708[] = {
+static const dtt_item items_710[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"q", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 5, 0, 1, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"interpolation", NULL, DTT_STR, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_709[] = {
+static const dtt_cell cells_711[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {.p = (void *)"linear"},
 };
-static const dtt_function function_quantile = {"quantile", call_quantile, items_708, items_187, cells_709, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_quantile = {"quantile", call_quantile, items_710, items_187, cells_711, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_nanquantile(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13532,7 +13540,7 @@ static dt_status call_nanquantile(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nanquantile = {"nanquantile", call_nanquantile, items_708, items_187, cells_709, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_nanquantile = {"nanquantile", call_nanquantile, items_710, items_187, cells_711, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_cummax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -13544,7 +13552,7 @@ static dt_status call_cummax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cummax = {"cummax", call_cummax, items_667, items_585, cells_116, 2, 2, 2, 0, 0, NULL};
+static const dtt_function function_cummax = {"cummax", call_cummax, items_669, items_585, cells_116, 2, 2, 2, 0, 0, NULL};
 
 static dt_status call_cummin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -13556,7 +13564,7 @@ static dt_status call_cummin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cummin = {"cummin", call_cummin, items_667, items_585, cells_116, 2, 2, 2, 0, 0, NULL};
+static const dtt_function function_cummin = {"cummin", call_cummin, items_669, items_585, cells_116, 2, 2, 2, 0, 0, NULL};
 
 static dt_status call_unique(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -13573,22 +13581,22 @@ static dt_status call_unique(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_710[] = {
+static const dtt_item items_712[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"sorted", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
   {"return_inverse", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"return_counts", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_item items_711[] = {
+static const dtt_item items_713[] = {
   {"output", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"inverse_indices", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
   {"counts", &dtt_handle_tensor, DTT_TENSOR, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_712[] = {
+static const dtt_cell cells_714[] = {
   {0}, {1}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_unique = {"unique", call_unique, items_710, items_711, cells_712, 5, 3, 6, 0, 0, NULL};
+static const dtt_function function_unique = {"unique", call_unique, items_712, items_713, cells_714, 5, 3, 6, 0, 0, NULL};
 
 static dt_status call_unique_consecutive(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -13605,13 +13613,13 @@ static dt_status call_unique_consecutive(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_713[] = {
+static const dtt_item items_715[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"return_inverse", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
   {"return_counts", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_unique_consecutive = {"unique_consecutive", call_unique_consecutive, items_713, items_711, cells_259, 4, 3, 5, 0, 0, NULL};
+static const dtt_function function_unique_consecutive = {"unique_consecutive", call_unique_consecutive, items_715, items_713, cells_259, 4, 3, 5, 0, 0, NULL};
 
 static dt_status call_searchsorted(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13624,7 +13632,7 @@ static dt_status call_searchsorted(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_714[] = {
+static const dtt_item items_716[] = {
   {"sorted_sequence", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"input", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"out_int32", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
@@ -13632,7 +13640,7 @@ static const dtt_item items_714[] = {
   {"side", NULL, DTT_STR, 7, 0, 1, 0, 0, 0},
   {"sorter", NULL, DTT_TENSOR, 8, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_searchsorted = {"searchsorted", call_searchsorted, items_714, items_187, cells_101, 6, 1, 9, 0, 0, NULL};
+static const dtt_function function_searchsorted = {"searchsorted", call_searchsorted, items_716, items_187, cells_101, 6, 1, 9, 0, 0, NULL};
 
 static dt_status call_bucketize(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13644,13 +13652,13 @@ static dt_status call_bucketize(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_715[] = {
+static const dtt_item items_717[] = {
   {"input", NULL, DTT_OPERAND, 0, 0, 0, 0, 1, 0},
   {"boundaries", NULL, DTT_TENSOR, 4, 0, 0, 0, 1, 0},
   {"out_int32", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
   {"right", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_bucketize = {"bucketize", call_bucketize, items_715, items_187, cells_201, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_bucketize = {"bucketize", call_bucketize, items_717, items_187, cells_201, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_isin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13663,13 +13671,13 @@ static dt_status call_isin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_716[] = {
+static const dtt_item items_718[] = {
   {"elements", NULL, DTT_OPERAND, 0, 0, 0, 0, 1, 0},
   {"test_elements", NULL, DTT_OPERAND, 4, 0, 0, 0, 1, 0},
   {"assume_unique", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
   {"invert", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_isin = {"isin", call_isin, items_716, items_187, cells_137, 4, 1, 10, 0, 0, NULL};
+static const dtt_function function_isin = {"isin", call_isin, items_718, items_187, cells_137, 4, 1, 10, 0, 0, NULL};
 
 static dt_status call_bincount(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13679,12 +13687,12 @@ static dt_status call_bincount(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_717[] = {
+static const dtt_item items_719[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weights", NULL, DTT_TENSOR, 1, 0, 1, 0, 0, 0},
   {"minlength", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_bincount = {"bincount", call_bincount, items_717, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_bincount = {"bincount", call_bincount, items_719, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_histc(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13696,16 +13704,16 @@ static dt_status call_histc(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_718[] = {
+static const dtt_item items_720[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"bins", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"min", NULL, DTT_SCALAR, 2, 0, 0, 0, 0, 0},
   {"max", NULL, DTT_SCALAR, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_719[] = {
+static const dtt_cell cells_721[] = {
   {0}, {100}, {DT_SCALAR_KIND_INT}, {0}, {.f = 0}, {DT_SCALAR_KIND_INT}, {0}, {.f = 0},
 };
-static const dtt_function function_histc = {"histc", call_histc, items_718, items_187, cells_719, 4, 1, 8, 0, 0, NULL};
+static const dtt_function function_histc = {"histc", call_histc, items_720, items_187, cells_721, 4, 1, 8, 0, 0, NULL};
 
 static dt_status call_histogram(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_hist = NULL;
@@ -13720,21 +13728,21 @@ static dt_status call_histogram(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_720[] = {
+static const dtt_item items_722[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"bins", NULL, DTT_OPERAND, 1, 0, 0, 0, 0, 0},
   {"range", NULL, DTT_F64, 5, 1, 1, 0, 0, 0},
   {"weight", NULL, DTT_TENSOR, 7, 0, 1, 0, 0, 0},
   {"density", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_721[] = {
+static const dtt_item items_723[] = {
   {"hist", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"bin_edges", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_722[] = {
+static const dtt_cell cells_724[] = {
   {0}, {0}, {DT_SCALAR_KIND_INT}, {100}, {.f = 0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_histogram = {"histogram", call_histogram, items_720, items_721, cells_722, 5, 2, 9, 0, 0, NULL};
+static const dtt_function function_histogram = {"histogram", call_histogram, items_722, items_723, cells_724, 5, 2, 9, 0, 0, NULL};
 
 static dt_status call_erfc(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13872,11 +13880,11 @@ static dt_status call_polygamma(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_723[] = {
+static const dtt_item items_725[] = {
   {"n", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"input", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_polygamma = {"polygamma", call_polygamma, items_723, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_polygamma = {"polygamma", call_polygamma, items_725, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_polygamma_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -13895,11 +13903,11 @@ static dt_status call_mvlgamma(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_724[] = {
+static const dtt_item items_726[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_mvlgamma = {"mvlgamma", call_mvlgamma, items_724, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_mvlgamma = {"mvlgamma", call_mvlgamma, items_726, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_mvlgamma_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -13908,7 +13916,7 @@ static dt_status call_mvlgamma_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_mvlgamma_ = {"mvlgamma_", call_mvlgamma_, items_724, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_mvlgamma_ = {"mvlgamma_", call_mvlgamma_, items_726, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_i0(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13991,11 +13999,11 @@ static dt_status call_frexp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_725[] = {
+static const dtt_item items_727[] = {
   {"mantissa", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"exponent", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_frexp = {"frexp", call_frexp, items_253, items_725, cells_45, 1, 2, 1, 0, 0, NULL};
+static const dtt_function function_frexp = {"frexp", call_frexp, items_253, items_727, cells_45, 1, 2, 1, 0, 0, NULL};
 
 static dt_status call_nextafter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14044,7 +14052,7 @@ static dt_status call_tensor_size(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_size = {"size", call_tensor_size, items_667, items_267, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_size = {"size", call_tensor_size, items_669, items_267, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_shape(const dtt_cell *a, dtt_cell *r) {
   dt_status status;
@@ -14142,10 +14150,10 @@ static dt_status call_tensor_data_ptr(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_726[] = {
+static const dtt_item items_728[] = {
   {"out", NULL, DTT_POINTER, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_data_ptr = {"data_ptr", call_tensor_data_ptr, items_253, items_726, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_data_ptr = {"data_ptr", call_tensor_data_ptr, items_253, items_728, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_is_set_to(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -14175,10 +14183,10 @@ static dt_status call_tensor_base(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_727[] = {
+static const dtt_item items_729[] = {
   {"out", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_tensor_base = {"base", call_tensor_base, items_253, items_727, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_base = {"base", call_tensor_base, items_253, items_729, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_version(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -14202,10 +14210,10 @@ static dt_status call_tensor_item(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_728[] = {
+static const dtt_item items_730[] = {
   {"out", NULL, DTT_SCALAR, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_item = {"item", call_tensor_item, items_253, items_728, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_item = {"item", call_tensor_item, items_253, items_730, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_to_string(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -14227,17 +14235,17 @@ static dt_status call_set_print_options(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_729[] = {
+static const dtt_item items_731[] = {
   {"precision", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
   {"threshold", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"edge_items", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"line_width", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
   {"sci_mode", NULL, DTT_BOOL, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_730[] = {
+static const dtt_cell cells_732[] = {
   {4}, {1000}, {3}, {80}, {0}, {0},
 };
-static const dtt_function function_set_print_options = {"set_print_options", call_set_print_options, items_729, NULL, cells_730, 5, 0, 6, 0, 0, NULL};
+static const dtt_function function_set_print_options = {"set_print_options", call_set_print_options, items_731, NULL, cells_732, 5, 0, 6, 0, 0, NULL};
 
 static dt_status call_tensor_requires_grad(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -14256,11 +14264,11 @@ static dt_status call_tensor_requires_grad_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_731[] = {
+static const dtt_item items_733[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"requires_grad", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_requires_grad_ = {"requires_grad_", call_tensor_requires_grad_, items_731, NULL, cells_322, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_tensor_requires_grad_ = {"requires_grad_", call_tensor_requires_grad_, items_733, NULL, cells_322, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_tensor_is_leaf(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -14280,7 +14288,7 @@ static dt_status call_tensor_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_grad = {"grad", call_tensor_grad, items_253, items_727, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_grad = {"grad", call_tensor_grad, items_253, items_729, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_set_grad(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -14289,11 +14297,11 @@ static dt_status call_tensor_set_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_732[] = {
+static const dtt_item items_734[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"grad", NULL, DTT_TENSOR, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_tensor_set_grad = {"set_grad", call_tensor_set_grad, items_732, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_tensor_set_grad = {"set_grad", call_tensor_set_grad, items_734, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_tensor_retain_grad(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -14322,10 +14330,10 @@ static dt_status call_tensor_node(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_733[] = {
+static const dtt_item items_735[] = {
   {"out", &dtt_handle_node, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_node = {"node", call_tensor_node, items_253, items_733, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_node = {"node", call_tensor_node, items_253, items_735, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_output_nr(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -14345,10 +14353,10 @@ static dt_status call_node_name(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_734[] = {
+static const dtt_item items_736[] = {
   {"self", &dtt_handle_node, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_node_name = {"name", call_node_name, items_734, items_289, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_node_name = {"name", call_node_name, items_736, items_289, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_node_address(const dtt_cell *a, dtt_cell *r) {
   void *r_out = NULL;
@@ -14358,7 +14366,7 @@ static dt_status call_node_address(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_node_address = {"address", call_node_address, items_734, items_726, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_node_address = {"address", call_node_address, items_736, items_728, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_node_next_count(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -14368,7 +14376,7 @@ static dt_status call_node_next_count(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_node_next_count = {"next_count", call_node_next_count, items_734, items_267, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_node_next_count = {"next_count", call_node_next_count, items_736, items_267, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_node_next_output(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -14378,11 +14386,11 @@ static dt_status call_node_next_output(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_735[] = {
+static const dtt_item items_737[] = {
   {"self", &dtt_handle_node, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_node_next_output = {"next_output", call_node_next_output, items_735, items_267, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_node_next_output = {"next_output", call_node_next_output, items_737, items_267, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_node_next(const dtt_cell *a, dtt_cell *r) {
   dt_node *r_out = NULL;
@@ -14392,7 +14400,7 @@ static dt_status call_node_next(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_node_next = {"next", call_node_next, items_735, items_733, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_node_next = {"next", call_node_next, items_737, items_735, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_grad_fn_name(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -14421,11 +14429,11 @@ static dt_status call_tensor_set_data(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_736[] = {
+static const dtt_item items_738[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"data", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_tensor_set_data = {"set_data", call_tensor_set_data, items_736, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_tensor_set_data = {"set_data", call_tensor_set_data, items_738, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_build_info(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -14446,10 +14454,10 @@ static dt_status call_string_list_len(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_737[] = {
+static const dtt_item items_739[] = {
   {"self", &dtt_handle_string_list, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_string_list_len = {"len", call_string_list_len, items_737, items_267, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_string_list_len = {"len", call_string_list_len, items_739, items_267, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_list_new(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -14459,13 +14467,13 @@ static dt_status call_tensor_list_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_738[] = {
+static const dtt_item items_740[] = {
   {"tensors", NULL, DTT_TENSOR, 0, 1, 0, 1, 1, 0},
 };
-static const dtt_item items_739[] = {
+static const dtt_item items_741[] = {
   {"out", &dtt_handle_tensor_list, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_list_new = {"tensor_list_new", call_tensor_list_new, items_738, items_739, cells_116, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_list_new = {"tensor_list_new", call_tensor_list_new, items_740, items_741, cells_116, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_list_len(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -14475,10 +14483,10 @@ static dt_status call_tensor_list_len(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_740[] = {
+static const dtt_item items_742[] = {
   {"self", &dtt_handle_tensor_list, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_tensor_list_len = {"len", call_tensor_list_len, items_740, items_267, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_list_len = {"len", call_tensor_list_len, items_742, items_267, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_list_get(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14488,11 +14496,11 @@ static dt_status call_tensor_list_get(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_741[] = {
+static const dtt_item items_743[] = {
   {"self", &dtt_handle_tensor_list, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_tensor_list_get = {"get", call_tensor_list_get, items_741, items_727, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_list_get = {"get", call_tensor_list_get, items_743, items_729, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_is_grad_enabled(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -14512,7 +14520,7 @@ static dt_status call_set_grad_enabled(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_set_grad_enabled = {"set_grad_enabled", call_set_grad_enabled, items_641, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_grad_enabled = {"set_grad_enabled", call_set_grad_enabled, items_643, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_is_anomaly_enabled(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -14532,7 +14540,7 @@ static dt_status call_set_detect_anomaly(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_set_detect_anomaly = {"set_detect_anomaly", call_set_detect_anomaly, items_641, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_detect_anomaly = {"set_detect_anomaly", call_set_detect_anomaly, items_643, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_get_default_dtype(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -14552,10 +14560,10 @@ static dt_status call_set_default_dtype(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_742[] = {
+static const dtt_item items_744[] = {
   {"d", &dtt_dtypes, DTT_ENUM, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_default_dtype = {"set_default_dtype", call_set_default_dtype, items_742, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_default_dtype = {"set_default_dtype", call_set_default_dtype, items_744, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_get_default_device(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -14607,10 +14615,10 @@ static dt_status call_set_num_threads(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_743[] = {
+static const dtt_item items_745[] = {
   {"n", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_num_threads = {"set_num_threads", call_set_num_threads, items_743, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_num_threads = {"set_num_threads", call_set_num_threads, items_745, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_memory_stats(const dtt_cell *a, dtt_cell *r) {
   int64_t r_allocated = 0;
@@ -14625,12 +14633,12 @@ static dt_status call_memory_stats(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_744[] = {
+static const dtt_item items_746[] = {
   {"allocated", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
   {"reserved", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"peak", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_memory_stats = {"memory_stats", call_memory_stats, items_297, items_744, cells_116, 1, 3, 2, 0, 0, NULL};
+static const dtt_function function_memory_stats = {"memory_stats", call_memory_stats, items_297, items_746, cells_116, 1, 3, 2, 0, 0, NULL};
 
 static dt_status call_set_log(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -14639,10 +14647,10 @@ static dt_status call_set_log(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_745[] = {
+static const dtt_item items_747[] = {
   {"log", &callback_log_hook, DTT_CALLBACK, 0, 0, 1, 0, 1, 0},
 };
-static const dtt_function function_set_log = {"set_log", call_set_log, items_745, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_log = {"set_log", call_set_log, items_747, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_set_memory_hook(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -14651,10 +14659,10 @@ static dt_status call_set_memory_hook(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_746[] = {
+static const dtt_item items_748[] = {
   {"hook", &callback_memory_hook, DTT_CALLBACK, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_memory_hook = {"set_memory_hook", call_set_memory_hook, items_746, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_memory_hook = {"set_memory_hook", call_set_memory_hook, items_748, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_remove_memory_hook(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -14692,11 +14700,11 @@ static dt_status call_view(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_747[] = {
+static const dtt_item items_749[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_view = {"view", call_view, items_747, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_view = {"view", call_view, items_749, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_detach(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14735,11 +14743,11 @@ static dt_status call_reshape(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_748[] = {
+static const dtt_item items_750[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"shape", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_reshape = {"reshape", call_reshape, items_748, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_reshape = {"reshape", call_reshape, items_750, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_reshape_as(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14759,12 +14767,12 @@ static dt_status call_flatten(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_749[] = {
+static const dtt_item items_751[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"start_dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"end_dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_flatten = {"flatten", call_flatten, items_749, items_187, cells_408, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_flatten = {"flatten", call_flatten, items_751, items_187, cells_408, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_unflatten(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14775,12 +14783,12 @@ static dt_status call_unflatten(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_750[] = {
+static const dtt_item items_752[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"sizes", NULL, DTT_I64, 2, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_unflatten = {"unflatten", call_unflatten, items_750, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_unflatten = {"unflatten", call_unflatten, items_752, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_transpose(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14790,12 +14798,12 @@ static dt_status call_transpose(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_751[] = {
+static const dtt_item items_753[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim0", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim1", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_transpose = {"transpose", call_transpose, items_751, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_transpose = {"transpose", call_transpose, items_753, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_transpose_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -14804,7 +14812,7 @@ static dt_status call_transpose_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_transpose_ = {"transpose_", call_transpose_, items_751, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_transpose_ = {"transpose_", call_transpose_, items_753, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_swapaxes(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14814,12 +14822,12 @@ static dt_status call_swapaxes(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_752[] = {
+static const dtt_item items_754[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"axis0", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"axis1", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_swapaxes = {"swapaxes", call_swapaxes, items_752, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_swapaxes = {"swapaxes", call_swapaxes, items_754, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_swapaxes_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -14828,7 +14836,7 @@ static dt_status call_swapaxes_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_swapaxes_ = {"swapaxes_", call_swapaxes_, items_752, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_swapaxes_ = {"swapaxes_", call_swapaxes_, items_754, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_permute(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14838,7 +14846,7 @@ static dt_status call_permute(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_permute = {"permute", call_permute, items_681, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_permute = {"permute", call_permute, items_683, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_movedim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14850,12 +14858,12 @@ static dt_status call_movedim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_753[] = {
+static const dtt_item items_755[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"source", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"destination", NULL, DTT_I64, 3, 1, 0, 0, 1, 1},
 };
-static const dtt_function function_movedim = {"movedim", call_movedim, items_753, items_187, cells_259, 3, 1, 5, 0, 0, NULL};
+static const dtt_function function_movedim = {"movedim", call_movedim, items_755, items_187, cells_259, 3, 1, 5, 0, 0, NULL};
 
 static dt_status call_t(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14884,7 +14892,7 @@ static dt_status call_squeeze(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_squeeze = {"squeeze", call_squeeze, items_655, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_squeeze = {"squeeze", call_squeeze, items_657, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_squeeze_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -14893,7 +14901,7 @@ static dt_status call_squeeze_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_squeeze_ = {"squeeze_", call_squeeze_, items_655, NULL, cells_59, 2, 0, 3, 1, 0, NULL};
+static const dtt_function function_squeeze_ = {"squeeze_", call_squeeze_, items_657, NULL, cells_59, 2, 0, 3, 1, 0, NULL};
 
 static dt_status call_unsqueeze(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14903,7 +14911,7 @@ static dt_status call_unsqueeze(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_unsqueeze = {"unsqueeze", call_unsqueeze, items_667, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_unsqueeze = {"unsqueeze", call_unsqueeze, items_669, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_unsqueeze_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -14912,7 +14920,7 @@ static dt_status call_unsqueeze_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_unsqueeze_ = {"unsqueeze_", call_unsqueeze_, items_667, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_unsqueeze_ = {"unsqueeze_", call_unsqueeze_, items_669, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_expand(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14922,7 +14930,7 @@ static dt_status call_expand(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_expand = {"expand", call_expand, items_747, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_expand = {"expand", call_expand, items_749, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_expand_as(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14942,7 +14950,7 @@ static dt_status call_broadcast_to(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_broadcast_to = {"broadcast_to", call_broadcast_to, items_747, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_broadcast_to = {"broadcast_to", call_broadcast_to, items_749, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_select(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14952,12 +14960,12 @@ static dt_status call_select(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_754[] = {
+static const dtt_item items_756[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_select = {"select", call_select, items_754, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_select = {"select", call_select, items_756, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_narrow(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14968,13 +14976,13 @@ static dt_status call_narrow(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_755[] = {
+static const dtt_item items_757[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"start", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
   {"length", NULL, DTT_I64, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_narrow = {"narrow", call_narrow, items_755, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_narrow = {"narrow", call_narrow, items_757, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_slice(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14988,17 +14996,17 @@ static dt_status call_slice(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_756[] = {
+static const dtt_item items_758[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"start", NULL, DTT_I64, 2, 0, 1, 0, 0, 0},
   {"end", NULL, DTT_I64, 4, 0, 1, 0, 0, 0},
   {"step", NULL, DTT_I64, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_757[] = {
+static const dtt_cell cells_759[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {1},
 };
-static const dtt_function function_slice = {"slice", call_slice, items_756, items_187, cells_757, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_slice = {"slice", call_slice, items_758, items_187, cells_759, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_as_strided(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15011,13 +15019,13 @@ static dt_status call_as_strided(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_758[] = {
+static const dtt_item items_760[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"stride", NULL, DTT_I64, 3, 1, 0, 0, 1, 0},
   {"storage_offset", NULL, DTT_I64, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_as_strided = {"as_strided", call_as_strided, items_758, items_187, cells_201, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_as_strided = {"as_strided", call_as_strided, items_760, items_187, cells_201, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_as_strided_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15029,7 +15037,7 @@ static dt_status call_as_strided_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_as_strided_ = {"as_strided_", call_as_strided_, items_758, NULL, cells_201, 4, 0, 7, 1, 0, NULL};
+static const dtt_function function_as_strided_ = {"as_strided_", call_as_strided_, items_760, NULL, cells_201, 4, 0, 7, 1, 0, NULL};
 
 static dt_status call_resize_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15038,7 +15046,7 @@ static dt_status call_resize_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_resize_ = {"resize_", call_resize_, items_747, NULL, cells_59, 2, 0, 3, 1, 0, NULL};
+static const dtt_function function_resize_ = {"resize_", call_resize_, items_749, NULL, cells_59, 2, 0, 3, 1, 0, NULL};
 
 static dt_status call_resize_as_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15047,11 +15055,11 @@ static dt_status call_resize_as_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_759[] = {
+static const dtt_item items_761[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"the_template", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_resize_as_ = {"resize_as_", call_resize_as_, items_759, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_resize_as_ = {"resize_as_", call_resize_as_, items_761, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_view_dtype(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15061,11 +15069,11 @@ static dt_status call_view_dtype(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_760[] = {
+static const dtt_item items_762[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_view_dtype = {"view_dtype", call_view_dtype, items_760, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_view_dtype = {"view_dtype", call_view_dtype, items_762, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_unfold(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15076,13 +15084,13 @@ static dt_status call_unfold(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_761[] = {
+static const dtt_item items_763[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dimension", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
   {"step", NULL, DTT_I64, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_unfold = {"unfold", call_unfold, items_761, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_unfold = {"unfold", call_unfold, items_763, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_diagonal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15093,10 +15101,10 @@ static dt_status call_diagonal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_cell cells_762[] = {
+static const dtt_cell cells_764[] = {
   {0}, {0}, {0}, {1},
 };
-static const dtt_function function_diagonal = {"diagonal", call_diagonal, items_432, items_187, cells_762, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_diagonal = {"diagonal", call_diagonal, items_432, items_187, cells_764, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_chunk(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -15106,12 +15114,12 @@ static dt_status call_chunk(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_763[] = {
+static const dtt_item items_765[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"chunks", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_chunk = {"chunk", call_chunk, items_763, items_204, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_chunk = {"chunk", call_chunk, items_765, items_204, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_split(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -15121,12 +15129,12 @@ static dt_status call_split(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_764[] = {
+static const dtt_item items_766[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"split_size", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_split = {"split", call_split, items_764, items_204, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_split = {"split", call_split, items_766, items_204, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_split_with_sizes(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -15137,12 +15145,12 @@ static dt_status call_split_with_sizes(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_765[] = {
+static const dtt_item items_767[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"split_sizes", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_split_with_sizes = {"split_with_sizes", call_split_with_sizes, items_765, items_204, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_split_with_sizes = {"split_with_sizes", call_split_with_sizes, items_767, items_204, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_split_sections(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -15152,12 +15160,12 @@ static dt_status call_split_sections(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_766[] = {
+static const dtt_item items_768[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"sections", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_split_sections = {"tensor_split", call_split_sections, items_766, items_204, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_split_sections = {"tensor_split", call_split_sections, items_768, items_204, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_split_at(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -15168,12 +15176,12 @@ static dt_status call_split_at(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_767[] = {
+static const dtt_item items_769[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_split_at = {"split_at", call_split_at, items_767, items_204, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_split_at = {"split_at", call_split_at, items_769, items_204, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_hsplit(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -15183,11 +15191,11 @@ static dt_status call_hsplit(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_768[] = {
+static const dtt_item items_770[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"sections", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_hsplit = {"hsplit", call_hsplit, items_768, items_204, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_hsplit = {"hsplit", call_hsplit, items_770, items_204, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_vsplit(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -15197,7 +15205,7 @@ static dt_status call_vsplit(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_vsplit = {"vsplit", call_vsplit, items_768, items_204, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_vsplit = {"vsplit", call_vsplit, items_770, items_204, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_dsplit(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -15207,7 +15215,7 @@ static dt_status call_dsplit(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_dsplit = {"dsplit", call_dsplit, items_768, items_204, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_dsplit = {"dsplit", call_dsplit, items_770, items_204, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_atleast_1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15267,14 +15275,14 @@ static dt_status call_meshgrid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_769[] = {
+static const dtt_item items_771[] = {
   {"tensors", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"indexing", NULL, DTT_STR, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_770[] = {
+static const dtt_cell cells_772[] = {
   {0}, {0}, {.p = (void *)"ij"},
 };
-static const dtt_function function_meshgrid = {"meshgrid", call_meshgrid, items_769, items_204, cells_770, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_meshgrid = {"meshgrid", call_meshgrid, items_771, items_204, cells_772, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_unbind(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -15294,11 +15302,11 @@ static dt_status call_cat(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_771[] = {
+static const dtt_item items_773[] = {
   {"tensors", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_cat = {"cat", call_cat, items_771, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_cat = {"cat", call_cat, items_773, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_stack(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15308,7 +15316,7 @@ static dt_status call_stack(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_stack = {"stack", call_stack, items_771, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_stack = {"stack", call_stack, items_773, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_repeat(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15318,11 +15326,11 @@ static dt_status call_repeat(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_772[] = {
+static const dtt_item items_774[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"repeats", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_repeat = {"repeat", call_repeat, items_772, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_repeat = {"repeat", call_repeat, items_774, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_narrow_copy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15333,7 +15341,7 @@ static dt_status call_narrow_copy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_narrow_copy = {"narrow_copy", call_narrow_copy, items_755, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_narrow_copy = {"narrow_copy", call_narrow_copy, items_757, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_sum_to_size(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15343,7 +15351,7 @@ static dt_status call_sum_to_size(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sum_to_size = {"sum_to_size", call_sum_to_size, items_747, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_sum_to_size = {"sum_to_size", call_sum_to_size, items_749, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_flip(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15353,11 +15361,11 @@ static dt_status call_flip(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_773[] = {
+static const dtt_item items_775[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dims", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
 };
-static const dtt_function function_flip = {"flip", call_flip, items_773, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_flip = {"flip", call_flip, items_775, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_interpolate(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15369,16 +15377,16 @@ static dt_status call_interpolate(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_774[] = {
+static const dtt_item items_776[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"scale_factor", NULL, DTT_F64, 3, 1, 1, 0, 0, 1},
   {"mode", &enum_interpolation, DTT_ENUM, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_775[] = {
+static const dtt_cell cells_777[] = {
   {0}, {0}, {0}, {0}, {0}, {DT_INTERPOLATION_NEAREST},
 };
-static const dtt_function function_interpolate = {"interpolate", call_interpolate, items_774, items_187, cells_775, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_interpolate = {"interpolate", call_interpolate, items_776, items_187, cells_777, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_interpolate_aligned(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15393,7 +15401,7 @@ static dt_status call_interpolate_aligned(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_776[] = {
+static const dtt_item items_778[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"scale_factor", NULL, DTT_F64, 3, 1, 1, 0, 0, 1},
@@ -15402,10 +15410,10 @@ static const dtt_item items_776[] = {
   {"recompute_scale_factor", NULL, DTT_BOOL, 8, 0, 1, 0, 0, 0},
   {"antialias", NULL, DTT_BOOL, 10, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_777[] = {
+static const dtt_cell cells_779[] = {
   {0}, {0}, {0}, {0}, {0}, {DT_INTERPOLATION_BILINEAR}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_interpolate_aligned = {"interpolate_aligned", call_interpolate_aligned, items_776, items_187, cells_777, 7, 1, 11, 0, 0, NULL};
+static const dtt_function function_interpolate_aligned = {"interpolate_aligned", call_interpolate_aligned, items_778, items_187, cells_779, 7, 1, 11, 0, 0, NULL};
 
 static dt_status call_grid_sample(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15418,17 +15426,17 @@ static dt_status call_grid_sample(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_778[] = {
+static const dtt_item items_780[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"grid", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"mode", NULL, DTT_STR, 2, 0, 0, 0, 0, 0},
   {"padding_mode", NULL, DTT_STR, 3, 0, 0, 0, 0, 0},
   {"align_corners", NULL, DTT_BOOL, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_779[] = {
+static const dtt_cell cells_781[] = {
   {0}, {0}, {.p = (void *)"bilinear"}, {.p = (void *)"zeros"}, {0}, {0},
 };
-static const dtt_function function_grid_sample = {"grid_sample", call_grid_sample, items_778, items_187, cells_779, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_grid_sample = {"grid_sample", call_grid_sample, items_780, items_187, cells_781, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_affine_grid(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15441,12 +15449,12 @@ static dt_status call_affine_grid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_780[] = {
+static const dtt_item items_782[] = {
   {"theta", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"align_corners", NULL, DTT_BOOL, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_affine_grid = {"affine_grid", call_affine_grid, items_780, items_187, cells_259, 3, 1, 5, 0, 0, NULL};
+static const dtt_function function_affine_grid = {"affine_grid", call_affine_grid, items_782, items_187, cells_259, 3, 1, 5, 0, 0, NULL};
 
 static dt_status call_ger(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15885,7 +15893,7 @@ static dt_status call_trapz(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_trapz = {"trapz", call_trapz, items_671, items_187, cells_672, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_trapz = {"trapz", call_trapz, items_673, items_187, cells_674, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_concat(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15895,7 +15903,7 @@ static dt_status call_concat(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_concat = {"concat", call_concat, items_771, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_concat = {"concat", call_concat, items_773, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_concatenate(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15905,7 +15913,7 @@ static dt_status call_concatenate(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_concatenate = {"concatenate", call_concatenate, items_771, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_concatenate = {"concatenate", call_concatenate, items_773, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_swapdims(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15915,7 +15923,7 @@ static dt_status call_swapdims(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_swapdims = {"swapdims", call_swapdims, items_751, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_swapdims = {"swapdims", call_swapdims, items_753, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_swapdims_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15924,7 +15932,7 @@ static dt_status call_swapdims_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_swapdims_ = {"swapdims_", call_swapdims_, items_751, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_swapdims_ = {"swapdims_", call_swapdims_, items_753, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_moveaxis(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15936,7 +15944,7 @@ static dt_status call_moveaxis(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_moveaxis = {"moveaxis", call_moveaxis, items_753, items_187, cells_259, 3, 1, 5, 0, 0, NULL};
+static const dtt_function function_moveaxis = {"moveaxis", call_moveaxis, items_755, items_187, cells_259, 3, 1, 5, 0, 0, NULL};
 
 static dt_status call_row_stack(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15968,13 +15976,13 @@ static dt_status call_tensordot_dims(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_781[] = {
+static const dtt_item items_783[] = {
   {"a", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"b", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dims_a", NULL, DTT_I64, 2, 1, 0, 0, 1, 0},
   {"dims_b", NULL, DTT_I64, 4, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_tensordot_dims = {"tensordot", call_tensordot_dims, items_781, items_187, cells_105, 4, 1, 6, 0, 3, &function_tensordot};
+static const dtt_function function_tensordot_dims = {"tensordot", call_tensordot_dims, items_783, items_187, cells_105, 4, 1, 6, 0, 3, &function_tensordot};
 
 static dt_status call_round_decimals(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15984,11 +15992,11 @@ static dt_status call_round_decimals(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_782[] = {
+static const dtt_item items_784[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"decimals", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_round_decimals = {"round", call_round_decimals, items_782, items_187, cells_116, 2, 1, 2, 0, 1, &function_round};
+static const dtt_function function_round_decimals = {"round", call_round_decimals, items_784, items_187, cells_116, 2, 1, 2, 0, 1, &function_round};
 
 static dt_status call_round_decimals_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15997,7 +16005,7 @@ static dt_status call_round_decimals_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_round_decimals_ = {"round_", call_round_decimals_, items_782, NULL, cells_116, 2, 0, 2, 1, 1, &function_round_};
+static const dtt_function function_round_decimals_ = {"round_", call_round_decimals_, items_784, NULL, cells_116, 2, 0, 2, 1, 1, &function_round_};
 
 static dt_status call_bernoulli_p(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16007,7 +16015,7 @@ static dt_status call_bernoulli_p(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bernoulli_p = {"bernoulli", call_bernoulli_p, items_630, items_187, cells_59, 3, 1, 3, 0, 1, &function_bernoulli};
+static const dtt_function function_bernoulli_p = {"bernoulli", call_bernoulli_p, items_632, items_187, cells_59, 3, 1, 3, 0, 1, &function_bernoulli};
 
 static dt_status call_bernoulli_tensor_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -16016,12 +16024,12 @@ static dt_status call_bernoulli_tensor_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_783[] = {
+static const dtt_item items_785[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"probabilities", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_bernoulli_tensor_ = {"bernoulli_", call_bernoulli_tensor_, items_783, NULL, cells_59, 3, 0, 3, 1, 1, &function_bernoulli_};
+static const dtt_function function_bernoulli_tensor_ = {"bernoulli_", call_bernoulli_tensor_, items_785, NULL, cells_59, 3, 0, 3, 1, 1, &function_bernoulli_};
 
 static dt_status call_random_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -16031,13 +16039,13 @@ static dt_status call_random_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_784[] = {
+static const dtt_item items_786[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"low", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"high", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_random_ = {"random_", call_random_, items_784, NULL, cells_125, 4, 0, 4, 1, 2, &function_random_from_};
+static const dtt_function function_random_ = {"random_", call_random_, items_786, NULL, cells_125, 4, 0, 4, 1, 2, &function_random_from_};
 
 static dt_status call_max_dim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -16049,12 +16057,12 @@ static dt_status call_max_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_785[] = {
+static const dtt_item items_787[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"keepdim", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_max_dim = {"max", call_max_dim, items_785, items_585, cells_59, 3, 2, 3, 0, 1, &function_max};
+static const dtt_function function_max_dim = {"max", call_max_dim, items_787, items_585, cells_59, 3, 2, 3, 0, 1, &function_max};
 
 static dt_status call_min_dim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -16066,7 +16074,7 @@ static dt_status call_min_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_min_dim = {"min", call_min_dim, items_785, items_585, cells_59, 3, 2, 3, 0, 1, &function_min};
+static const dtt_function function_min_dim = {"min", call_min_dim, items_787, items_585, cells_59, 3, 2, 3, 0, 1, &function_min};
 
 static dt_status call_gradient_at(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -16078,13 +16086,13 @@ static dt_status call_gradient_at(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_786[] = {
+static const dtt_item items_788[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"coordinates", NULL, DTT_TENSOR, 1, 1, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 3, 1, 1, 0, 0, 1},
   {"edge_order", NULL, DTT_I64, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_gradient_at = {"gradient", call_gradient_at, items_786, items_204, cells_399, 4, 1, 6, 0, 1, &function_gradient};
+static const dtt_function function_gradient_at = {"gradient", call_gradient_at, items_788, items_204, cells_399, 4, 1, 6, 0, 1, &function_gradient};
 
 static dt_status call_median_dim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -16097,7 +16105,7 @@ static dt_status call_median_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_median_dim = {"median", call_median_dim, items_785, items_585, cells_59, 3, 2, 3, 0, 1, &function_median};
+static const dtt_function function_median_dim = {"median", call_median_dim, items_787, items_585, cells_59, 3, 2, 3, 0, 1, &function_median};
 
 static dt_status call_nanmedian_dim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -16110,7 +16118,7 @@ static dt_status call_nanmedian_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nanmedian_dim = {"nanmedian", call_nanmedian_dim, items_785, items_585, cells_59, 3, 2, 3, 0, 1, &function_nanmedian};
+static const dtt_function function_nanmedian_dim = {"nanmedian", call_nanmedian_dim, items_787, items_585, cells_59, 3, 2, 3, 0, 1, &function_nanmedian};
 
 static const dtt_entry methods_dataset[] = {
   {"len", &function_dataset_len},

@@ -11682,7 +11682,7 @@ def fractional_max_pool3d_with_indices(input, kernel_size, output_size=None, out
     return fractional_max_pool3d_with_indices_result((wrap(out[0]), wrap(out[1])))
 
 
-def profiler_start(record_shapes=False, profile_memory=False, device_times=False):
+def profiler_start(record_shapes=False, profile_memory=False, device_times=False, max_activities=4194304):
     """Begins to profile the whole process. One profiler runs at a time.
 
     Args:
@@ -11690,35 +11690,44 @@ def profiler_start(record_shapes=False, profile_memory=False, device_times=False
         profile_memory: Keep how much memory is in use after each kernel.
         device_times: Measure how long a GPU computes, by events around each kernel; the
             other times are those of the threads that send work.
+        max_activities: How many are kept, of some hundred bytes each: a profiler that
+            nobody stops does not fill the memory. Later ones are left out, and the table
+            says how many.
     """
     try:
-        out = lib.py_profiler_start(record_shapes, profile_memory, device_times)
+        out = lib.py_profiler_start(record_shapes, profile_memory, device_times, max_activities)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "profiler_start", "record_shapes:bool profile_memory:bool device_times:bool", record_shapes, profile_memory, device_times) from None
+        raise complain(error, "profiler_start", "record_shapes:bool profile_memory:bool device_times:bool max_activities:i64", record_shapes, profile_memory, device_times, max_activities) from None
     return Profiler.own(out)
 
 
 def profiler_range_begin(name):
-    """Begins a range of this thread, which contains what runs until profiler_range_end;
-    nothing where no profiler runs.
+    """Begins a range of this thread, which contains what runs until profiler_range_end.
 
     Args:
         name: The name of what comes.
+
+    Returns:
+        Its number, for profiler_range_end; 0 where no profiler runs.
     """
     try:
-        status = lib.py_profiler_range_begin(c_string(name))
+        out = lib.py_profiler_range_begin(c_string(name))
     except BAD_ARGUMENTS as error:
         raise complain(error, "profiler_range_begin", "name:str", name) from None
-    if status:
-        raise fail()
+    return int_or_fail(out)
 
 
-def profiler_range_end():
-    """Ends the range that this thread began last."""
+def profiler_range_end(range):
+    """Ends a range, and those that began within it and did not end. One that has ended, or
+    belongs to another profiler, is nothing.
+
+    Args:
+        range: What profiler_range_begin gave.
+    """
     try:
-        status = lib.py_profiler_range_end()
+        status = lib.py_profiler_range_end(range)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "profiler_range_end", "") from None
+        raise complain(error, "profiler_range_end", "range:i64", range) from None
     if status:
         raise fail()
 

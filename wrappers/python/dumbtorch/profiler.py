@@ -105,13 +105,14 @@ class record_function:
 
     def __init__(self, name: str, args: str | None = None):
         self.name, self.args = name, args
+        self._ranges: list[int] = []
 
     def __enter__(self):
-        _ops.profiler_range_begin(self.name)
+        self._ranges.append(_ops.profiler_range_begin(self.name))
         return self
 
     def __exit__(self, *error):
-        _ops.profiler_range_end()
+        _ops.profiler_range_end(self._ranges.pop())
 
     def __call__(self, function):
         @functools.wraps(function)
@@ -347,11 +348,11 @@ class profile:
         if action in _RECORDING and before not in _RECORDING:
             self._profiler = _ops.profiler_start(**self._options)
         if action in _RECORDING and self._schedule:
-            _ops.profiler_range_begin(f"ProfilerStep#{self.step_num}")
+            self._step_range = _ops.profiler_range_begin(f"ProfilerStep#{self.step_num}")
 
     def _end_step(self) -> None:
         if self.current_action in _RECORDING and self._schedule:
-            _ops.profiler_range_end()
+            _ops.profiler_range_end(self._step_range)
 
     def _finish(self) -> None:
         self._profiler.stop()

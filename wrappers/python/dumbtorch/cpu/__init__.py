@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .. import _ops
 from . import amp as amp
 
 __all__ = [
@@ -10,6 +11,10 @@ __all__ = [
     "device_count",
     "is_available",
     "is_initialized",
+    "max_memory_allocated",
+    "memory_allocated",
+    "memory_reserved",
+    "reset_peak_memory_stats",
     "set_device",
     "synchronize",
 ]
@@ -37,3 +42,23 @@ def set_device(device) -> None:
 
 def synchronize(device=None) -> None:
     """Does nothing: work on the CPU is done when its function returns."""
+
+
+def memory_allocated(device=None) -> int:
+    """Bytes in use by tensors."""
+    return _ops.memory_stats("cpu").allocated
+
+
+def max_memory_allocated(device=None) -> int:
+    """The most bytes that tensors used at once since the last reset."""
+    return _ops.memory_stats("cpu").peak
+
+
+def memory_reserved(device=None) -> int:
+    """Bytes that the allocator holds: in use or cached."""
+    return _ops.memory_stats("cpu").reserved
+
+
+def reset_peak_memory_stats(device=None) -> None:
+    """Starts the peak anew."""
+    _ops.reset_peak_memory_stats("cpu")
