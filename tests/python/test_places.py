@@ -36,3 +36,11 @@ def test_groups_of_layers(torch, text):
             for t, kind in ((dt, ours), (torch, theirs))
         ]
         assert found[0] == found[1], layer
+
+
+def test_export_is_refused():
+    """Programs that only import torch.onnx run."""
+    onnx = importlib.import_module("dumbtorch.onnx")
+    assert not onnx.is_in_onnx_export()
+    with pytest.raises(NotImplementedError, match="networks are not exported"):
+        onnx.export(dt.nn.Linear(1, 1), dt.ones(1, 1), "x.onnx")
