@@ -141,6 +141,18 @@ def test_options_of_the_loader():
             list(DataLoader(data, **wrong))
 
 
+@pytest.mark.parametrize(
+    "arguments", [{"data_source": []}, {"num_samples": 0}, {"num_samples": 2.5}, {"replacement": 1}]
+)
+def test_what_random_samplers_refuse(torch, arguments):
+    said = []
+    for t in (dt, torch):
+        with pytest.raises((TypeError, ValueError)) as caught:
+            t.utils.data.RandomSampler(**{"data_source": range(3), **arguments})
+        said.append((caught.type, str(caught.value)))
+    assert said[0] == said[1]
+
+
 def test_samplers_and_subsets():
     assert sorted(RandomSampler(range(5))) == [0, 1, 2, 3, 4]
     assert len(list(RandomSampler(range(3), replacement=True, num_samples=10))) == 10

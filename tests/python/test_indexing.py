@@ -217,3 +217,9 @@ def test_adding_truth_values(both, same):
         return [x.index_add(0, t.tensor([0, 1]), source, alpha=a) for a in (0, 1, 2)]
 
     same(*both(run))
+
+
+def test_a_list_of_tensors_is_one_index(torch):
+    a, b = [0, 1], [1, 0]
+    ours = dt.arange(6).view(2, 3)[[dt.tensor(a), dt.tensor(b)]]
+    assert ours.tolist() == torch.arange(6).view(2, 3)[torch.tensor([a, b])].tolist()

@@ -368,3 +368,22 @@ def test_print_breaks_before_what_would_not_fit(torch):
             shape = (*[1] * ones, columns)
             texts = [str(t.ones(shape, requires_grad=True)) for t in (dt, torch)]
             assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[t.ones(1), t.ones(1)]", "[[t.ones(1, 1), 2.5]]", "[t.ones(1, dtype=t.int64), 2]", "[[1.0], t.ones(1)]",
+        "[2, t.ones(())]", "[t.ones(2), t.ones(2)]", "[t.ones(0)]", "[[1.0, 2.0], t.ones(2)]",
+    ],
+)  # fmt: skip
+def test_a_tensor_in_a_list_is_a_number(torch, text):
+    """Those with one element, whatever their dimensions; as a row it may only stand after a list."""
+    found = []
+    for t in (dt, torch):
+        try:
+            x = t.tensor(eval(text, {"t": t}))
+            found.append((tuple(x.shape), str(x.dtype), x.tolist()))
+        except ValueError as error:
+            found.append(str(error))
+    assert found[0] == found[1]

@@ -9,6 +9,7 @@ listed in docs/python.md.
 
 from __future__ import annotations
 
+import importlib as _importlib
 import math as _math
 
 from . import _missing, _ops, _overloads, _typed_tensors, _types
@@ -62,7 +63,6 @@ from . import (  # noqa: E402
     compiler,
     cpu,
     cuda,
-    distributions,
     func,
     linalg,
     nn,
@@ -165,7 +165,18 @@ from .serialization import load, save  # noqa: E402
 from .storage import TypedStorage, UntypedStorage, is_storage  # noqa: E402
 from .utils.dlpack import to_dlpack  # noqa: E402
 
-__getattr__ = _missing.getattr_of(__name__)
+_missing_name = _missing.getattr_of(__name__)
+
+
+def _late(name: str):
+    # What few programs use, and takes its time to import.
+    if name in ("distributions", "multiprocessing"):
+        return _importlib.import_module(f"{__name__}.{name}")
+    return _missing_name(name)
+
+
+__getattr__ = _late
+
 
 __version__ = version.__version__
 

@@ -48,7 +48,6 @@ from . import backends as backends
 from . import compiler as compiler
 from . import cpu as cpu
 from . import cuda as cuda
-from . import distributions as distributions
 from . import func as func
 from . import linalg as linalg
 from . import nn as nn
@@ -691,6 +690,7 @@ from ._ops import swapdims_ as swapdims_
 from ._ops import moveaxis as moveaxis
 from ._ops import row_stack as row_stack
 from ._ops import argwhere as argwhere
+def _late(name: str) -> Any: ...
 def is_tensor(obj) -> Any: ...
 def typename(obj) -> str: ...
 def get_device(input) -> builtins.int: ...

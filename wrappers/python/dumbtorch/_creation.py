@@ -221,7 +221,7 @@ def _from_values(data, dtype):
     flat = _flatten(data, shape, kinds)
     own = None
     if not kinds <= _PLAIN:
-        flat = [v.item() if hasattr(v, "item") else v for v in flat]
+        flat = [_number(v) for v in flat]
         own = _promoted(kinds) if dtype is None else None
     kind = _kind(flat, own or dtype)
     if dtype is not None and kind is not dtype:
@@ -234,6 +234,13 @@ def _from_values(data, dtype):
     size = packed.itemsize * len(packed)
     out = wrap(lib.py_from_data(ffi.from_buffer(packed), size, shape, len(shape), wide.number))
     return out if wide is (own or kind) else _ops.to(out, dtype=own or kind)
+
+
+def _number(x):
+    """What stands for a number, as one."""
+    if isinstance(x, TensorBase) and x.numel() != 1:
+        raise ValueError("only one element tensors can be converted to Python scalars")
+    return x.item() if hasattr(x, "item") else x
 
 
 def _promoted(kinds: set):
@@ -263,7 +270,7 @@ _MAX_DIMS = 16
 
 
 def _shape(data) -> list[int]:
-    """The shape that the first entries of nested sequences say."""
+    """The shape that the first entries of nested sequences say. A tensor among them is a number."""
     shape = []
     while isinstance(data, (list, tuple, range)) or (hasattr(data, "__len__") and _rank(data)):
         shape.append(len(data))
@@ -276,7 +283,8 @@ def _shape(data) -> list[int]:
 
 
 def _rank(data) -> int:
-    return 0 if isinstance(data, (str, bytes, dict)) else getattr(data, "ndim", 1)
+    number = isinstance(data, (str, bytes, dict, TensorBase))
+    return 0 if number else getattr(data, "ndim", 1)
 
 
 def _flatten(data, shape: list[int], kinds: set, dim: int = 0) -> list:

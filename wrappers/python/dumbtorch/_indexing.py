@@ -146,7 +146,8 @@ def _item(i):
 def _from_list(values):
     from ._creation import tensor
 
-    values = list(values)
+    # As a list of lists does: a tensor in it is a row.
+    values = [v.tolist() if isinstance(v, TensorBase) else v for v in values]
     return tensor(values) if values else tensor(values, dtype=int64)
 
 

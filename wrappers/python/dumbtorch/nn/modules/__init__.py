@@ -1,7 +1,10 @@
 """Layers (generated from the schema), containers and the base class."""
 
+import sys as _sys
+
 from . import batchnorm as batchnorm
 from . import layers, lazy
+from . import places as _places
 from .activation import MultiheadAttention
 from .adaptive import AdaptiveLogSoftmaxWithLoss
 from .batchnorm import SyncBatchNorm
@@ -31,3 +34,5 @@ __all__ = [
     "TransformerEncoderLayer", "TripletMarginWithDistanceLoss",
 ]  # fmt: skip
 __all__ += layers.__all__ + lazy.__all__
+
+_places.install(_sys.modules[__name__])

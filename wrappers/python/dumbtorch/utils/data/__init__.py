@@ -3,6 +3,7 @@
 from ... import _missing
 from ..._ops import load_npy, load_npz, read_csv, read_idx, save_npy, save_npz
 from .collate import default_collate, default_convert
+from .dataloader import DataLoader
 from .dataset import (
     ChainDataset,
     ConcatDataset,
@@ -14,7 +15,6 @@ from .dataset import (
     random_split,
 )
 from .info import get_worker_info
-from .loader import DataLoader
 from .sampler import (
     BatchSampler,
     DistributedSampler,
