@@ -174,7 +174,8 @@ Tensor linalg_lu_solve(const Tensor& LU, const Tensor& pivots, const Tensor& B, 
   const Tensor order = expand(permutation_of(pivots, n), sizes_of(batch, {n}));
   if (adjoint) {
     const Tensor y = linalg_solve_triangular(turned(LU), b, false);
-    return permuted(linalg_solve_triangular(turned(LU), y, true, true, true), argsort(order));
+    const Tensor x = linalg_solve_triangular(turned(LU), y, true, true, true);
+    return by_columns(permuted(x, argsort(order)));
   }
   const Tensor y = linalg_solve_triangular(LU, permuted(b, order), false, true, true);
   return linalg_solve_triangular(LU, y, true);

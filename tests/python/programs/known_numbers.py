@@ -62,6 +62,27 @@ def _(c: Case) -> bool:
 
 @documented("**More is taken**")
 def _(c: Case) -> bool:
+    return c.derives("HuberLoss") and c.only_theirs_raises("Found dtype .* but expected")
+
+
+@documented("**More is taken**")
+def _(c: Case) -> bool:
+    return "cov(" in c.statement and c.only_theirs_raises("m1 and m2 to have the same dtype")
+
+
+@documented("**More is taken**")
+def _(c: Case) -> bool:
+    return c.only_theirs_raises("_embedding_bag_backward|_scaled_dot_product_flash_attention")
+
+
+# What comes out of fused attention, of one head or several.
+@documented("**Memory order**")
+def _(c: Case) -> bool:
+    return c.aspect == "strides" and "scaled_dot_product_attention(" in c.statement
+
+
+@documented("**More is taken**")
+def _(c: Case) -> bool:
     return c.only_theirs_raises(
         r"(clamp|clip)_?\(\) received an invalid combination of arguments - got \(.*Tensor"
     )
@@ -229,6 +250,13 @@ def _(c: Case) -> bool:
     return lengths and only_the_infinite_differs(c)
 
 
+# Of a cube, or of what is divided by one.
+@documented("**`norm`** adds squares")
+def _(c: Case) -> bool:
+    huge = any(largest(x) >= 1e9 for x in c.floats)
+    return huge and c.derives("Renorm", "LinalgVectorNorm") and only_the_infinite_differs(c)
+
+
 @documented("**Distances of NaN**")
 def _(c: Case) -> bool:
     distance = re.search(r"[cp]dist\(", c.statement) is not None or c.derives("Cdist", "Pdist")
@@ -387,6 +415,19 @@ def _(c: Case) -> bool:
     )
     single = isinstance(c.theirs, torch.Tensor) and c.theirs.dtype is torch.float32
     return c.aspect == "values" and bool(many) and single and may_be_rounding(c)
+
+
+# Of rows whose elements are all equal, but for the rounding of their mean.
+@documented("**Rounding**")
+def _(c: Case) -> bool:
+    correlates = c.aspect == "values" and "corrcoef(" in c.statement
+    return correlates and any(has_constant_row(x) for x in c.used if x is not c.theirs)
+
+
+# A sum of a window that is 0, or nearly, has another sign.
+@documented("**Rounding**")
+def _(c: Case) -> bool:
+    return c.aspect == "values" and c.derives("Sign") and "lp_pool" in c.history
 
 
 # Distances that are made of products: their squares are what is left of terms that cancel.

@@ -15,6 +15,7 @@ from .case import (
     documented,
     graph_behind,
     graph_of,
+    has_node,
     is_derivative,
 )
 
@@ -206,6 +207,13 @@ def _(c: Case) -> bool:
     return factors and c.derives("BinaryCrossEntropy") and c.only_theirs_raises(CHANGED)
 
 
+# What comes before a comparison in place is not asked.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    compares = c.derives("Ge", "Gt", "Le", "Lt", "Eq", "Ne")
+    return compares and c.only_theirs_raises(CHANGED)
+
+
 # Indices of int32 are kept as others, and those without elements not at all.
 @documented(KEEPS)
 def _(c: Case) -> bool:
@@ -280,6 +288,13 @@ def _(c: Case) -> bool:
     unknown = c.aspect == "type" and c.difference.ours == "None"
     unknown = unknown or c.aspect == "length" or c.only_ours_raises(UNUSED)
     return unknown and any(serves(n) for x in c.derived for n in graph_of(x))
+
+
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    x = c.tensors.get(c.difference.place.removesuffix(".grad"))
+    from_the_right = x is not None and has_node(x, "LinalgSolve") and "left=False" in c.history
+    return c.aspect == "values" and from_the_right and not x.is_leaf and x.retains_grad
 
 
 def serves(node: Node) -> bool:

@@ -72,6 +72,19 @@ x2 = t.nn.functional.bilinear(x1, x1, t.ones(1, 1, 1, dtype=t.float64), t.ones(1
 x1 = t.linalg.solve_triangular(t.eye(3), t.ones(2, 3), upper=True, left=False)
 x2 = t.linalg.solve_triangular(t.eye(3), t.ones(2, 4, 3), upper=False, left=False)
 """,
+    "the memory of what is factorised and solved": """
+x1 = t.eye(2)
+x2, x3 = t.linalg.qr(t.arange(6.0).reshape(2, 3))
+x4, x5 = t.linalg.qr(t.arange(6.0).reshape(3, 2) + 1)
+x6 = t.linalg.lu_solve(*t.linalg.lu_factor(x1), t.ones(2, 3), adjoint=True)
+x7 = t.linalg.lu_solve(*t.linalg.lu_factor(x1), t.ones(3, 2), left=False)
+""",
+    "the sign of a determinant is part of the graph": """
+x1 = t.eye(2, requires_grad=True)
+x2, x3 = x1.slogdet()
+x2.sum().backward()
+x3.backward()
+""",
 }
 
 
