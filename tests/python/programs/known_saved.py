@@ -41,6 +41,8 @@ KEPT_BY_PYTORCH_ALONE = {
     "IndexPutBackward0": "indices",
     "IndexPutImplBackward0": "indices",
     "MaxBackward0": "indices",
+    "MkldnnRnnLayerBackward0": r"result\d",
+    "MultiMarginLossBackward0": "weight",
     "MaxPool2DWithIndicesBackward0": "self",
     "MaxPool2DWithIndicesBackwardBackward0": "self|indices",
     "MinBackward0": "indices",
@@ -79,6 +81,10 @@ KEPT_FOR = {
     ("DotBackward0", "tensor"): [0],
     ("IndexAddBackward0", "index"): [1],
     ("LdexpBackward0", "result"): [1],
+    ("LinalgLstsqBackward0", "solution"): [0],
+    ("LinalgLuSolveBackward0", "result"): [0],
+    ("LinalgSolveExBackward0", "result"): [0],
+    ("LinalgSolveTriangularBackward0", "result"): [0],
     ("MmBackward0", "mat2"): [0],
     ("MmBackward0", "self"): [1],
     ("MvBackward0", "self"): [1],
@@ -295,6 +301,13 @@ def _(c: Case) -> bool:
     x = c.tensors.get(c.difference.place.removesuffix(".grad"))
     from_the_right = x is not None and has_node(x, "LinalgSolve") and "left=False" in c.history
     return c.aspect == "values" and from_the_right and not x.is_leaf and x.retains_grad
+
+
+# By an inverse, from which PyTorch's whole gradient comes.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    by_inverse = any(has_node(x, "LinalgInv") and not x.is_leaf for x in c.wanted)
+    return c.aspect == "values" and by_inverse and is_derivative(c)
 
 
 def serves(node: Node) -> bool:

@@ -59,6 +59,12 @@ x6 = t.logspace(50, 1, 1)
 x1 = t.trapezoid(t.zeros(2, 0), x=t.zeros(0), dx=1)
 x2 = t.cumulative_trapezoid(t.zeros(2), x=t.zeros(2), dx=1, dim=7)
 """,
+    "a tensor of one number that does not fit": """
+x1 = t.zeros(2, dtype=t.uint8).index_fill(0, t.tensor([0]), t.tensor(-0.5))
+x2 = t.zeros(2, dtype=t.uint8).index_fill_(0, t.tensor([0]), t.tensor(300))
+x3 = t.zeros(2).index_fill(0, t.tensor([0]), t.tensor(1e300, dtype=t.float64))
+x4 = t.zeros(2).index_fill(0, t.tensor([0]), t.tensor(t.inf, dtype=t.float64))
+""",
     "nothing is rolled along any dimension": """
 x1 = t.zeros(0).roll(0, 1)
 x2 = t.zeros(0, 2).roll((1, 1), (0, 7))
