@@ -83,9 +83,11 @@ std::tuple<Tensor, Tensor> linalg_slogdet(const Tensor& A) {
     y = sum(log(abs(p.diagonal)), {{-1}});
   }
   if (!needs_graph(A)) return {sign_of_all, y};
-  record("LinalgSlogdetBackward0", y, {A}, [a = Saved::input(A)](BackwardCall& b) {
-    b.results[0] = inverse_gradient(a.get(b.node), b.grad());
-  });
+  record_all("LinalgSlogdetBackward0", {sign_of_all, y}, {A},
+             [a = Saved::input(A)](BackwardCall& b) {
+               const Tensor& g = b.grads[1];  // the sign has none
+               if (g.defined()) b.results[0] = inverse_gradient(a.get(b.node), g);
+             });
   return {sign_of_all, y};
 }
 

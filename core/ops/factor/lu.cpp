@@ -97,7 +97,8 @@ Tensor composed_solution(const Tensor& lu, const Tensor& pivots, const Tensor& b
   const Tensor order = permutation_of(pivots, lu.size(-1));
   if (adjoint) {
     const Tensor y = linalg_solve_triangular(turned(lu), b, false);
-    return permuted(linalg_solve_triangular(turned(lu), y, true, true, true), argsort(order));
+    const Tensor x = linalg_solve_triangular(turned(lu), y, true, true, true);
+    return by_columns(permuted(x, argsort(order)));
   }
   const Tensor y = linalg_solve_triangular(lu, permuted(b, order), false, true, true);
   return linalg_solve_triangular(lu, y, true);

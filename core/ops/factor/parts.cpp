@@ -63,6 +63,10 @@ Tensor no_view(const Tensor& x) {
   return unsafe_view(x, x.sizes());
 }
 
+Tensor by_columns(const Tensor& x) {
+  return no_view(turned(contiguous(turned(x))));
+}
+
 Tensor broadcast_matrices(const Tensor& x, const Dims& batch) {
   const Dims sizes = sizes_of(batch, {x.size(-2), x.size(-1)});
   return sizes == x.sizes() ? x : expand(x, sizes);

@@ -29,6 +29,8 @@ Tensor identities(const Tensor& like, const Dims& batch, int64_t n);
 Tensor turned(const Tensor& x);  // the matrices' transposes
 // A view of what nobody else holds, as a result: no view, as PyTorch's is none.
 Tensor no_view(const Tensor& x);
+// x in memory that has its matrices column by column, as a result.
+Tensor by_columns(const Tensor& x);
 Tensor broadcast_matrices(const Tensor& x, const Dims& batch);
 
 // ---- checks

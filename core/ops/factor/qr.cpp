@@ -116,6 +116,7 @@ std::tuple<Tensor, Tensor> linalg_qr(const Tensor& A, const std::string& mode) {
     r = triu(narrow(factors, -2, 0, k));
     if (columns > k)
       r = cat({r, zeros(sizes_of(batch_of(A), {m - k, n}), A.dtype(), A.device())}, -2);
+    r = by_columns(r);
     if (!is_r) q = reflectors_product(factors, tau, columns);
   }
   if (!needs_graph(A)) return {q, r};

@@ -70,8 +70,8 @@ Tensor linalg_solve_triangular(const Tensor& A, const Tensor& B, bool upper, boo
   check_same_dtype(A, B, "linalg.solve_triangular");
   check_real(A, "linalg.solve_triangular", "triangular_solve_cpu");
   if (!left) {
-    const Tensor x = linalg_solve_triangular(turned(A), turned(B), !upper, true, unitriangular);
-    return no_view(turned(contiguous(x)));  // column by column, as the other side's
+    return by_columns(
+        turned(linalg_solve_triangular(turned(A), turned(B), !upper, true, unitriangular)));
   }
   const Dims batch = broadcast_sizes(batch_of(A), batch_of(B));
   return solve_triangle(broadcast_matrices(A, batch), broadcast_matrices(B, batch), upper,

@@ -110,13 +110,17 @@ void check_index_add(const Tensor& self, int dim, const Tensor& index, const Ten
   check_apart(self, source);
 }
 
-void check_index_fill(const Tensor& index, const Operand& value) {
+void check_index_fill(const Tensor& self, const Tensor& index, const Operand& value) {
   DT_CHECK(index.dtype() == kIndexDType, kIndexError,
            "index_fill_(): Expected dtype int64 for index.");
   DT_CHECK(index.ndim() <= 1, kRuntimeError, "Index has to be a vector/scalar");
   DT_CHECK(value.is_number() || value.tensor().ndim() == 0, kRuntimeError,
            "index_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
            value.is_number() ? 0 : value.tensor().ndim(), " dimension(s).");
+  // A GPU would have to be waited for.
+  if (!value.is_number() && value.tensor().device() == kCpu) {
+    check_fits(item(value.tensor().detach()), self.dtype());
+  }
 }
 
 void check_index_copy(const Tensor& self, int dim, const Tensor& index, const Tensor& source) {

@@ -23,7 +23,7 @@ void check_index_values(const Tensor& self, const Tensor& values, const Dims& si
 void check_index_select(const Tensor& input, const Tensor& index);
 void check_index_add(const Tensor& self, int dim, const Tensor& index, const Tensor& source);
 
-void check_index_fill(const Tensor& index, const Operand& value);
+void check_index_fill(const Tensor& self, const Tensor& index, const Operand& value);
 void check_index_copy(const Tensor& self, int dim, const Tensor& index, const Tensor& source);
 
 // ---- elements

@@ -6,6 +6,7 @@ import warnings
 
 import torch
 
+from . import fitting
 from . import statements as s
 from .program import Program, Refused
 
@@ -19,6 +20,8 @@ STATEMENTS = {
     s.detached: 4, s.write_data: 2, s.use_grad: 4, s.step_by_hand: 1,
     s.block: 5, s.conversion: 3, s.looked_at: 3, s.copied: 1,
     s.functional_inplace: 1, s.normalized: 1, s.certain_random: 2,
+    fitting.factorisation: 3, fitting.system: 2, fitting.cell: 1, fitting.recurrent: 1, fitting.bags: 1,
+    fitting.sequences_of_classes: 1, fitting.samples: 1, fitting.attention: 1, fitting.loss_of_products: 1,
     s.module: 2, s.use_module: 4, s.parameter: 2, s.loss_module: 2, s.optimizer: 2, s.step: 4, s.clip: 1,
 }  # fmt: skip
 ALWAYS = (s.new_trainable, s.arithmetic, s.function)

@@ -8,6 +8,7 @@ import re
 import torch
 
 from . import (  # noqa: F401 - they fill DIFFERENCES
+    known_arguments,
     known_edges,
     known_elementwise,
     known_gradients,

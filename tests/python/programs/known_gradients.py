@@ -191,11 +191,29 @@ def _(c: Case) -> bool:
     return linear and ((zeros and none) or c.only_theirs_raises(UNUSED))
 
 
+# The nearest elements.
+@documented("**Constant derivatives**")
+def _(c: Case) -> bool:
+    none = c.aspect == "type" and c.difference.theirs == "None"
+    none = none or c.only_theirs_raises(f"{UNUSED}|does not require grad")
+    none = none or (c.aspect == "requires_grad" and c.difference.ours == "True")
+    attention = "scaled_dot_product_attention(" in c.history
+    return none and is_derivative(c) and (attention or c.derives("GridSampler"))
+
+
+# Of a matrix of one element.
+@documented("**Constant derivatives**")
+def _(c: Case) -> bool:
+    more = c.aspect == "requires_grad" and c.difference.ours == "True" and is_derivative(c)
+    return more and c.derives("LinalgDet")
+
+
 # How many elements differ.
 @documented("**Constant derivatives**")
 def _(c: Case) -> bool:
     less = c.aspect == "requires_grad" and c.difference.ours == "False" and is_derivative(c)
-    return less and "p=0.0" in c.history and any(has_node(x, ("Pdist", "Cdist")) for x in c.used)
+    counts = re.search(r"[cp]dist\(.*, (p=)?(0|0\.0|False)\b", c.history) is not None
+    return less and counts and any(has_node(x, ("Pdist", "Cdist")) for x in c.used)
 
 
 @documented("**Constant derivatives**")

@@ -1,4 +1,4 @@
-"""What is known of errors, numbers and memory."""
+"""What is known of numbers and memory."""
 
 from __future__ import annotations
 
@@ -26,115 +26,6 @@ from .exact import is_rounding, may_be_rounding
 from .tensors import largest, smallest
 
 PRODUCT = r"linear\(|matmul\(|mm_?\(|mv\(|dot\(|@"
-
-
-# ---- errors
-
-
-@documented("**More is taken**")
-def _(c: Case) -> bool:
-    return "keepdim=" in c.statement and c.only_theirs_raises(
-        r"(sum|mean|prod)\(\) (missing|received an invalid)"
-    )
-
-
-@documented("**More is taken**")
-def _(c: Case) -> bool:
-    return c.only_theirs_raises(r"trapezoid: Currently, we only support dx as a real number")
-
-
-# The variance that is a whole number.
-@documented("**More is taken**")
-def _(c: Case) -> bool:
-    sentence = r"any\(\) received an invalid combination of arguments - got \(bool\)"
-    return "gaussian_nll_loss(" in c.statement and c.only_theirs_raises(sentence)
-
-
-@documented("`torch.group_norm`")
-def _(c: Case) -> bool:
-    return "t.group_norm(" in c.statement and c.only_ours_raises("Expected more than 1 value per")
-
-
-@documented("**More is taken**")
-def _(c: Case) -> bool:
-    return c.only_theirs_raises(r"cpu\(\) takes 0 positional arguments")
-
-
-@documented("**More is taken**")
-def _(c: Case) -> bool:
-    return c.only_theirs_raises(
-        r"(clamp|clip)_?\(\) received an invalid combination of arguments - got \(.*Tensor"
-    )
-
-
-@documented("integer divisors")
-def _(c: Case) -> bool:
-    return c.device != "cpu" and c.only_theirs_raises("ZeroDivisionError")
-
-
-@documented("**Numbers that do not fit**")
-def _(c: Case) -> bool:
-    if not isinstance(c.theirs, torch.Tensor) or c.theirs.dtype.is_floating_point:
-        return False
-    floats = [x for x in c.used if x.dtype.is_floating_point]
-    return (
-        c.device != "cpu"
-        and c.aspect == "values"
-        and any(not fits_in(x, c.theirs.dtype) for x in floats)
-    )
-
-
-def fits_in(x: torch.Tensor, dtype: torch.dtype) -> bool:
-    """Whether an integer dtype, or bool, has room for all elements."""
-    if dtype is torch.bool:
-        return True
-    low, high = float(torch.iinfo(dtype).min), float(torch.iinfo(dtype).max)
-    return bool(((x.detach() > low - 1) & (x.detach() < high + 1)).all())
-
-
-@documented("**Padding** of a convolution")
-def _(c: Case) -> bool:
-    padded = re.search(r"[cC]onv\dd\(.*padding", c.called) is not None
-    padded = padded or c.derives("Convolution")
-    return (
-        padded
-        and c.aspect == "values"
-        and any(not x.detach().isfinite().all() for x in c.used if x.dtype.is_floating_point)
-    )
-
-
-# A transposed one multiplies the places that a window does not reach, and PyTorch may.
-@documented("**Padding** of a convolution")
-def _(c: Case) -> bool:
-    transposed = re.search(r"conv_transpose\dd\(|ConvTranspose\dd\(", c.called) is not None
-    return transposed and all_that_differ(c, lambda ours, theirs: ours.isnan() | theirs.isnan())
-
-
-@documented("**Optimizers**")
-def _(c: Case) -> bool:
-    return c.only_ours_raises(
-        "a parameter group with duplicate parameters|is not dense: its elements"
-    )
-
-
-# Beyond its elements PyTorch's tensor has memory that held what it was made from.
-@documented("**Memory order**")
-def _(c: Case) -> bool:
-    return (
-        "as_strided" in c.statement
-        and c.only_ours_raises("setStorage: .* are out of bounds for storage")
-        and any(x.untyped_storage().nbytes() > x.nbytes and not x._is_view() for x in c.used)
-    )
-
-
-# PyTorch takes a bound without dimensions for a number there.
-@documented("**More is taken**")
-def _(c: Case) -> bool:
-    if c.aspect != "dtype" or not re.search(r"\b(clamp|clip)\(", c.statement):
-        return False
-    given = [x for x in c.used if x is not c.theirs]
-    promoted = str(torch.result_type(given[0], given[-1])).removeprefix("torch.")
-    return promoted == c.difference.ours and any(x.dim() == 0 for x in given)
 
 
 # ---- numbers
@@ -227,6 +118,13 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     lengths = re.search(r"(norm|dist|distance|triplet_margin_loss)_?\(", c.statement) is not None
     return lengths and only_the_infinite_differs(c)
+
+
+# Of a cube, or of what is divided by one.
+@documented("**`norm`** adds squares")
+def _(c: Case) -> bool:
+    huge = any(largest(x) >= 1e9 for x in c.floats)
+    return huge and c.derives("Renorm", "LinalgVectorNorm") and only_the_infinite_differs(c)
 
 
 @documented("**Distances of NaN**")
@@ -389,6 +287,19 @@ def _(c: Case) -> bool:
     return c.aspect == "values" and bool(many) and single and may_be_rounding(c)
 
 
+# Of rows whose elements are all equal, but for the rounding of their mean.
+@documented("**Rounding**")
+def _(c: Case) -> bool:
+    correlates = c.aspect == "values" and "corrcoef(" in c.statement
+    return correlates and any(has_constant_row(x) for x in c.used if x is not c.theirs)
+
+
+# A sum of a window that is 0, or nearly, has another sign.
+@documented("**Rounding**")
+def _(c: Case) -> bool:
+    return c.aspect == "values" and c.derives("Sign") and "lp_pool" in c.history
+
+
 # Distances that are made of products: their squares are what is left of terms that cancel.
 @documented("**Rounding**")
 def _(c: Case) -> bool:
@@ -408,6 +319,17 @@ def _(c: Case) -> bool:
     large = large and c.derives("Softmax", "LogSoftmax")
     steep = any(0 < smallest(x) <= 1e-20 for x in c.tensors.values()) and c.derives("Div")
     return c.aspect == "values" and (large or steep) and may_be_rounding(c)
+
+
+# What is left of gradients by both operands where they are one tensor.
+@documented("**Rounding**")
+def _(c: Case) -> bool:
+    if c.aspect != "values" or not c.derives("Div", "LinalgCross"):
+        return False
+    itself = r"\((x\d+), (?:\w+=)?\1\b|(x\d+)\.\w+\((?:\w+=)?\2\b|(x\d+) / \3\b"
+    ours, theirs = (numbers_of(s) for s in (c.difference.ours, c.difference.theirs))
+    same = (ours == theirs) | (ours.isnan() & theirs.isnan()) | ((ours - theirs).abs() <= 1e-2)
+    return re.search(itself, c.history) is not None and bool(same.all())
 
 
 # What is left of huge terms that cancel decides on which side an activation is flat.

@@ -15,6 +15,7 @@ from .case import (
     documented,
     graph_behind,
     graph_of,
+    has_node,
     is_derivative,
 )
 
@@ -40,6 +41,8 @@ KEPT_BY_PYTORCH_ALONE = {
     "IndexPutBackward0": "indices",
     "IndexPutImplBackward0": "indices",
     "MaxBackward0": "indices",
+    "MkldnnRnnLayerBackward0": r"result\d",
+    "MultiMarginLossBackward0": "weight",
     "MaxPool2DWithIndicesBackward0": "self",
     "MaxPool2DWithIndicesBackwardBackward0": "self|indices",
     "MinBackward0": "indices",
@@ -78,6 +81,10 @@ KEPT_FOR = {
     ("DotBackward0", "tensor"): [0],
     ("IndexAddBackward0", "index"): [1],
     ("LdexpBackward0", "result"): [1],
+    ("LinalgLstsqBackward0", "solution"): [0],
+    ("LinalgLuSolveBackward0", "result"): [0],
+    ("LinalgSolveExBackward0", "result"): [0],
+    ("LinalgSolveTriangularBackward0", "result"): [0],
     ("MmBackward0", "mat2"): [0],
     ("MmBackward0", "self"): [1],
     ("MvBackward0", "self"): [1],
@@ -206,6 +213,13 @@ def _(c: Case) -> bool:
     return factors and c.derives("BinaryCrossEntropy") and c.only_theirs_raises(CHANGED)
 
 
+# What comes before a comparison in place is not asked.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    compares = c.derives("Ge", "Gt", "Le", "Lt", "Eq", "Ne")
+    return compares and c.only_theirs_raises(CHANGED)
+
+
 # Indices of int32 are kept as others, and those without elements not at all.
 @documented(KEEPS)
 def _(c: Case) -> bool:
@@ -280,6 +294,20 @@ def _(c: Case) -> bool:
     unknown = c.aspect == "type" and c.difference.ours == "None"
     unknown = unknown or c.aspect == "length" or c.only_ours_raises(UNUSED)
     return unknown and any(serves(n) for x in c.derived for n in graph_of(x))
+
+
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    x = c.tensors.get(c.difference.place.removesuffix(".grad"))
+    from_the_right = x is not None and has_node(x, "LinalgSolve") and "left=False" in c.history
+    return c.aspect == "values" and from_the_right and not x.is_leaf and x.retains_grad
+
+
+# By an inverse, from which PyTorch's whole gradient comes.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    by_inverse = any(has_node(x, "LinalgInv") and not x.is_leaf for x in c.wanted)
+    return c.aspect == "values" and by_inverse and is_derivative(c)
 
 
 def serves(node: Node) -> bool:

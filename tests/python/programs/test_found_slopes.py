@@ -59,6 +59,12 @@ x6 = t.logspace(50, 1, 1)
 x1 = t.trapezoid(t.zeros(2, 0), x=t.zeros(0), dx=1)
 x2 = t.cumulative_trapezoid(t.zeros(2), x=t.zeros(2), dx=1, dim=7)
 """,
+    "a tensor of one number that does not fit": """
+x1 = t.zeros(2, dtype=t.uint8).index_fill(0, t.tensor([0]), t.tensor(-0.5))
+x2 = t.zeros(2, dtype=t.uint8).index_fill_(0, t.tensor([0]), t.tensor(300))
+x3 = t.zeros(2).index_fill(0, t.tensor([0]), t.tensor(1e300, dtype=t.float64))
+x4 = t.zeros(2).index_fill(0, t.tensor([0]), t.tensor(t.inf, dtype=t.float64))
+""",
     "nothing is rolled along any dimension": """
 x1 = t.zeros(0).roll(0, 1)
 x2 = t.zeros(0, 2).roll((1, 1), (0, 7))
@@ -71,6 +77,19 @@ x2 = t.nn.functional.bilinear(x1, x1, t.ones(1, 1, 1, dtype=t.float64), t.ones(1
     "a triangular system from the right is solved column by column": """
 x1 = t.linalg.solve_triangular(t.eye(3), t.ones(2, 3), upper=True, left=False)
 x2 = t.linalg.solve_triangular(t.eye(3), t.ones(2, 4, 3), upper=False, left=False)
+""",
+    "the memory of what is factorised and solved": """
+x1 = t.eye(2)
+x2, x3 = t.linalg.qr(t.arange(6.0).reshape(2, 3))
+x4, x5 = t.linalg.qr(t.arange(6.0).reshape(3, 2) + 1)
+x6 = t.linalg.lu_solve(*t.linalg.lu_factor(x1), t.ones(2, 3), adjoint=True)
+x7 = t.linalg.lu_solve(*t.linalg.lu_factor(x1), t.ones(3, 2), left=False)
+""",
+    "the sign of a determinant is part of the graph": """
+x1 = t.eye(2, requires_grad=True)
+x2, x3 = x1.slogdet()
+x2.sum().backward()
+x3.backward()
 """,
 }
 

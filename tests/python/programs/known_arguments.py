@@ -1,0 +1,143 @@
+"""What is known of arguments: of those that one library refuses."""
+
+from __future__ import annotations
+
+import re
+
+import torch
+
+from .case import Case, documented
+from .elements import all_that_differ
+
+
+@documented("**More is taken**")
+def _(c: Case) -> bool:
+    return "keepdim=" in c.statement and c.only_theirs_raises(
+        r"(sum|mean|prod)\(\) (missing|received an invalid)"
+    )
+
+
+@documented("**More is taken**")
+def _(c: Case) -> bool:
+    return c.only_theirs_raises(r"trapezoid: Currently, we only support dx as a real number")
+
+
+# The variance that is a whole number.
+@documented("**More is taken**")
+def _(c: Case) -> bool:
+    sentence = r"any\(\) received an invalid combination of arguments - got \(bool\)"
+    return "gaussian_nll_loss(" in c.statement and c.only_theirs_raises(sentence)
+
+
+@documented("`torch.group_norm`")
+def _(c: Case) -> bool:
+    return "t.group_norm(" in c.statement and c.only_ours_raises("Expected more than 1 value per")
+
+
+@documented("**More is taken**")
+def _(c: Case) -> bool:
+    return c.only_theirs_raises(r"cpu\(\) takes 0 positional arguments")
+
+
+@documented("**More is taken**")
+def _(c: Case) -> bool:
+    return c.derives("HuberLoss") and c.only_theirs_raises("Found dtype .* but expected")
+
+
+@documented("**More is taken**")
+def _(c: Case) -> bool:
+    return "cov(" in c.statement and c.only_theirs_raises("m1 and m2 to have the same dtype")
+
+
+@documented("**More is taken**")
+def _(c: Case) -> bool:
+    return c.only_theirs_raises("_embedding_bag_backward|_scaled_dot_product_flash_attention")
+
+
+# The states of a cell.
+@documented("**Memory order**")
+def _(c: Case) -> bool:
+    return c.aspect == "strides" and "_cell(" in c.statement
+
+
+# What comes out of fused attention, of one head or several.
+@documented("**Memory order**")
+def _(c: Case) -> bool:
+    return c.aspect == "strides" and "scaled_dot_product_attention(" in c.statement
+
+
+@documented("**More is taken**")
+def _(c: Case) -> bool:
+    return c.only_theirs_raises(
+        r"(clamp|clip)_?\(\) received an invalid combination of arguments - got \(.*Tensor"
+    )
+
+
+@documented("integer divisors")
+def _(c: Case) -> bool:
+    return c.device != "cpu" and c.only_theirs_raises("ZeroDivisionError")
+
+
+@documented("**Numbers that do not fit**")
+def _(c: Case) -> bool:
+    if not isinstance(c.theirs, torch.Tensor) or c.theirs.dtype.is_floating_point:
+        return False
+    floats = [x for x in c.used if x.dtype.is_floating_point]
+    return (
+        c.device != "cpu"
+        and c.aspect == "values"
+        and any(not fits_in(x, c.theirs.dtype) for x in floats)
+    )
+
+
+def fits_in(x: torch.Tensor, dtype: torch.dtype) -> bool:
+    """Whether an integer dtype, or bool, has room for all elements."""
+    if dtype is torch.bool:
+        return True
+    low, high = float(torch.iinfo(dtype).min), float(torch.iinfo(dtype).max)
+    return bool(((x.detach() > low - 1) & (x.detach() < high + 1)).all())
+
+
+@documented("**Padding** of a convolution")
+def _(c: Case) -> bool:
+    padded = re.search(r"[cC]onv\dd\(.*padding", c.called) is not None
+    padded = padded or c.derives("Convolution")
+    return (
+        padded
+        and c.aspect == "values"
+        and any(not x.detach().isfinite().all() for x in c.used if x.dtype.is_floating_point)
+    )
+
+
+# A transposed one multiplies the places that a window does not reach, and PyTorch may.
+@documented("**Padding** of a convolution")
+def _(c: Case) -> bool:
+    transposed = re.search(r"conv_transpose\dd\(|ConvTranspose\dd\(", c.called) is not None
+    return transposed and all_that_differ(c, lambda ours, theirs: ours.isnan() | theirs.isnan())
+
+
+@documented("**Optimizers**")
+def _(c: Case) -> bool:
+    return c.only_ours_raises(
+        "a parameter group with duplicate parameters|is not dense: its elements"
+    )
+
+
+# Beyond its elements PyTorch's tensor has memory that held what it was made from.
+@documented("**Memory order**")
+def _(c: Case) -> bool:
+    return (
+        "as_strided" in c.statement
+        and c.only_ours_raises("setStorage: .* are out of bounds for storage")
+        and any(x.untyped_storage().nbytes() > x.nbytes and not x._is_view() for x in c.used)
+    )
+
+
+# PyTorch takes a bound without dimensions for a number there.
+@documented("**More is taken**")
+def _(c: Case) -> bool:
+    if c.aspect != "dtype" or not re.search(r"\b(clamp|clip)\(", c.statement):
+        return False
+    given = [x for x in c.used if x is not c.theirs]
+    promoted = str(torch.result_type(given[0], given[-1])).removeprefix("torch.")
+    return promoted == c.difference.ours and any(x.dim() == 0 for x in given)
