@@ -2534,6 +2534,51 @@ struct bessel_i_backward {
   }
 };
 
+// bessel: bessel(input, kind)
+struct bessel {
+  static constexpr int n_in = 1, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y(const T* p, T input) {
+    const T kind = p[0];
+    return math::bessel(input, kind);
+  }
+};
+
+// gamma_part: gamma_part(input, other, upper)
+struct gamma_part {
+  static constexpr int n_in = 2, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y(const T* p, T input, T other) {
+    const T upper = p[0];
+    return math::gamma_part(input, other, upper);
+  }
+};
+
+// Gradients of gamma_part by other.
+struct gamma_part_backward {
+  static constexpr int n_in = 3, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y0(const T* p, T grad, T input, T other) {
+    const T upper = p[0];
+    const T density = math::exp((input - T(1)) * math::log(other) - other - math::lgamma(input));
+    return math::where(math::eq(upper, T(1)), -grad * density, grad * density);
+  }
+};
+
+// orthogonal_polynomial: orthogonal_polynomial(x, n, family)
+struct orthogonal_polynomial {
+  static constexpr int n_in = 2, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y(const T* p, T x, T n) {
+    const T family = p[0];
+    return math::orthogonal_polynomial(x, n, family);
+  }
+};
+
 }  // namespace dt::fn
 
 // X(name, class): the compute types of a class are FLOAT: float, double; INT: int32_t, int64_t; NUM: all four.
@@ -2614,7 +2659,8 @@ struct bessel_i_backward {
   X(erfinv_backward, FLOAT) \
   X(lgamma, FLOAT) \
   X(digamma_backward, FLOAT) \
-  X(bessel_i, FLOAT)
+  X(bessel_i, FLOAT) \
+  X(gamma_part, FLOAT)
 
 #define DT_POINTWISE_SHARE_1(X) \
   X(neg_backward, FLOAT) \
@@ -2693,7 +2739,8 @@ struct bessel_i_backward {
   X(ndtri, FLOAT) \
   X(lgamma_backward, FLOAT) \
   X(zeta, FLOAT) \
-  X(bessel_i_backward, FLOAT)
+  X(bessel_i_backward, FLOAT) \
+  X(gamma_part_backward, FLOAT)
 
 #define DT_POINTWISE_SHARE_2(X) \
   X(abs, NUM) \
@@ -2771,6 +2818,8 @@ struct bessel_i_backward {
   X(erfinv, FLOAT) \
   X(ndtri_backward, FLOAT) \
   X(digamma, FLOAT) \
-  X(zeta_backward, FLOAT)
+  X(zeta_backward, FLOAT) \
+  X(bessel, FLOAT) \
+  X(orthogonal_polynomial, FLOAT)
 
 // clang-format on
