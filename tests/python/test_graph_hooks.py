@@ -238,3 +238,48 @@ def test_only_hooks_may_ask():
     assert dt._ops.autograd_current_backward() == 0
     with pytest.raises(RuntimeError, match="no backward runs on this thread"):
         dt._ops.autograd_is_reached(0)
+
+
+# ---- torch.func.linearize
+
+
+def test_linearize(torch):
+    def run(t, func):
+        x, y = t.tensor([0.5, 1.0], dtype=t.float64), t.tensor(2.0, dtype=t.float64)
+        calls = []
+
+        def f(x, y):
+            calls.append(1)
+            return (x * y).sin(), {"sum": (x**2).sum() * y}
+
+        out, product = t.func.linearize(f, x, y)
+        tangents = t.tensor([1.0, -2.0], dtype=t.float64), t.tensor(3.0, dtype=t.float64)
+        first, second = product(*tangents), product(tangents[0] * 2, tangents[1])
+        truth = t.func.jvp(f, (x, y), tangents)[1]
+        with pytest.raises(RuntimeError) as caught:
+            product(t.ones(3, dtype=t.float64), y)
+        assert first[0].allclose(truth[0]) and first[1]["sum"].allclose(truth[1]["sum"])
+        return (
+            out,
+            first,
+            second,
+            str(caught.value).replace("torch.Size(", "").replace(")", ""),
+            len(calls),
+        )
+
+    (out, first, second, said, calls), theirs = run(dt, dt.func), run(torch, torch.func)
+    assert calls == 2  # one by linearize, one by jvp
+    assert said == theirs[3]
+    for ours, other in zip((out, first, second), theirs, strict=False):
+        assert ours[0].tolist() == pytest.approx(other[0].tolist())
+        assert ours[1]["sum"].item() == pytest.approx(other[1]["sum"].item())
+
+
+def test_grad_modes_of_functions(both, same):
+    def run(t):
+        x = t.ones(2, requires_grad=True)
+        off, on = t.no_grad(orig_func=lambda: x * 2), t.enable_grad(orig_func=lambda: x * 2)
+        with t.no_grad():
+            return off().requires_grad, on().requires_grad
+
+    same(*both(run))
