@@ -878,6 +878,29 @@ struct digamma_backward {
   }
 };
 
+// gamma_part: gamma_part(input, other, upper)
+struct gamma_part {
+  static constexpr int n_in = 2, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y(const T* p, T input, T other) {
+    const T upper = p[0];
+    return math::gamma_part(input, other, upper);
+  }
+};
+
+// Gradients of gamma_part by other.
+struct gamma_part_backward {
+  static constexpr int n_in = 3, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y0(const T* p, T grad, T input, T other) {
+    const T upper = p[0];
+    const T density = math::exp((input - T(1)) * math::log(other) - other - math::lgamma(input));
+    return math::where(math::eq(upper, T(1)), -grad * density, grad * density);
+  }
+};
+
 }  // namespace dt::fn
 
 // X(name, class): the compute types of a class are FLOAT: float, double; INT: int32_t, int64_t; NUM: all four.
@@ -960,6 +983,8 @@ struct digamma_backward {
   X(ndtri, FLOAT) \
   X(ndtri_backward, FLOAT) \
   X(digamma, FLOAT) \
-  X(digamma_backward, FLOAT)
+  X(digamma_backward, FLOAT) \
+  X(gamma_part, FLOAT) \
+  X(gamma_part_backward, FLOAT)
 
 // clang-format on

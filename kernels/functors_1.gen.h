@@ -872,6 +872,17 @@ struct erfc_backward {
   }
 };
 
+// bessel: bessel(input, kind)
+struct bessel {
+  static constexpr int n_in = 1, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y(const T* p, T input) {
+    const T kind = p[0];
+    return math::bessel(input, kind);
+  }
+};
+
 }  // namespace dt::fn
 
 // X(name, class): the compute types of a class are FLOAT: float, double; INT: int32_t, int64_t; NUM: all four.
@@ -954,6 +965,7 @@ struct erfc_backward {
   X(fmin, NUM) \
   X(fmin_backward, FLOAT) \
   X(erfc, FLOAT) \
-  X(erfc_backward, FLOAT)
+  X(erfc_backward, FLOAT) \
+  X(bessel, FLOAT)
 
 // clang-format on

@@ -800,6 +800,17 @@ struct bessel_i_backward {
   }
 };
 
+// orthogonal_polynomial: orthogonal_polynomial(x, n, family)
+struct orthogonal_polynomial {
+  static constexpr int n_in = 2, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y(const T* p, T x, T n) {
+    const T family = p[0];
+    return math::orthogonal_polynomial(x, n, family);
+  }
+};
+
 }  // namespace dt::fn
 
 // X(name, class): the compute types of a class are FLOAT: float, double; INT: int32_t, int64_t; NUM: all four.
@@ -875,6 +886,7 @@ struct bessel_i_backward {
   X(zeta, FLOAT) \
   X(zeta_backward, FLOAT) \
   X(bessel_i, FLOAT) \
-  X(bessel_i_backward, FLOAT)
+  X(bessel_i_backward, FLOAT) \
+  X(orthogonal_polynomial, FLOAT)
 
 // clang-format on

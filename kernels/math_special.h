@@ -237,6 +237,13 @@ DT_SPECIAL double bessel_i(double x, double order, double scaled) {
   return sum * root * root;
 }
 
+}  // namespace dt::math
+
+#include "kernels/math_bessel.h"
+#include "kernels/math_gamma.h"
+
+namespace dt::math {
+
 // ---- through double
 
 #define DT_THROUGH_DOUBLE(name)    \
@@ -253,6 +260,15 @@ DT_THROUGH_DOUBLE(digamma)
 
 DT_MATH float zeta(float s, float q) {
   return float(zeta(double(s), double(q)));
+}
+DT_MATH float bessel(float x, float kind) {
+  return float(bessel(double(x), double(kind)));
+}
+DT_MATH float gamma_part(float a, float x, float upper) {
+  return float(gamma_part(double(a), double(x), double(upper)));
+}
+DT_MATH float orthogonal_polynomial(float x, float n, float family) {
+  return float(orthogonal_polynomial(double(x), double(n), double(family)));
 }
 DT_MATH float bessel_i(float x, float order, float scaled) {
   return float(bessel_i(double(x), double(order), double(scaled)));

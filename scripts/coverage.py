@@ -22,11 +22,8 @@ NOTES = {
     "torch.compile": "gives back what it was given",
     "torch.vmap": "a loop",
     "torch.nn.DataParallel": "on one device",
-    "torch.nn.utils.parametrizations": "`orthogonal` is refused",
     "torch.nn.utils.convert_conv3d_weight_memory_format": "refused",
     "torch.optim.SparseAdam": "refused",
-    "torch.autograd.graph.saved_tensors_hooks": "refused",
-    "torch.autograd.graph.save_on_cpu": "refused",
     "torch.autograd.inference_mode": "`no_grad`",
 }
 INTRO = """\

@@ -325,9 +325,9 @@ DT_API void dt_hook_release(dt_hook *handle) DT_NOEXCEPT;
 
 /* ---- callbacks */
 
-/** Called with a tensor's gradient; may give back another one that takes its place. It must return:
- * leaving it by longjmp, by an exception or by ending the thread is undefined.
- * @param grad The gradient. */
+/** Called with a tensor's gradient, say; may give back another one that takes its place. It must
+ * return: leaving it by longjmp, by an exception or by ending the thread is undefined.
+ * @param grad The gradient; to hooks of saved tensors, the tensor. */
 typedef dt_status (*dt_tensor_hook)(void *user_data, dt_tensor *grad, dt_tensor **out);
 
 /** The backward of a user's function: gives back one gradient per input, absent where there is none.
@@ -3483,6 +3483,32 @@ DT_MUST_CHECK DT_API dt_status dt_tensor_register_hook(
 DT_MUST_CHECK DT_API dt_status dt_tensor_register_post_accumulate_grad_hook(
     dt_tensor *input, dt_tensor_hook hook, void *hook_data, dt_drop hook_drop,
     dt_hook **out) DT_NOEXCEPT;
+
+/** Which backward runs on this thread, the innermost: for hooks.
+ * @return Its number, which no other backward has; 0 if none runs. */
+DT_MUST_CHECK DT_API dt_status dt_autograd_current_backward(int64_t *out) DT_NOEXCEPT;
+
+/** Whether the backward that runs on this thread, the innermost, comes to the operation or has come
+ * to it.
+ * @param node The operation's address, so that a hook need not keep it alive.
+ * @throws RuntimeError: no backward runs on this thread. */
+DT_MUST_CHECK DT_API dt_status dt_autograd_is_reached(int64_t node, int32_t *out) DT_NOEXCEPT;
+
+/** Has this context's operations keep something else for backward than the tensors themselves:
+ * copies on another device, or rounded ones. By-products, such as the indices of a maximum, stay as
+ * they are. The last pair of functions is in force.
+ * @param pack Called with each tensor that is saved, while nothing is recorded: what it gives back
+ *   is kept instead, of any shape, dtype and device.
+ * @param unpack Called with what is kept, when backward asks for the tensor: gives back one with
+ *   its numbers, shape, dtype and device. */
+DT_MUST_CHECK DT_API dt_status dt_autograd_push_saved_tensors_hooks(
+    dt_tensor_hook pack, void *pack_data, dt_drop pack_drop, dt_tensor_hook unpack,
+    void *unpack_data, dt_drop unpack_drop) DT_NOEXCEPT;
+
+/** Takes the last pair of hooks of saved tensors off. What they have kept is still unpacked with
+ * them.
+ * @throws RuntimeError: there are no such hooks. */
+DT_MUST_CHECK DT_API dt_status dt_autograd_pop_saved_tensors_hooks(void) DT_NOEXCEPT;
 
 /** Takes a hook off; a second time does nothing.
  * @param self The hook. */
@@ -9822,6 +9848,193 @@ DT_MUST_CHECK DT_API dt_status dt_i1(dt_tensor *input, dt_tensor **out) DT_NOEXC
 /** i1(input) exp(-abs(input)), which does not overflow.
  * @param input The input tensor. */
 DT_MUST_CHECK DT_API dt_status dt_i1e(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** The Bessel function of the first kind, of order 0. It has no gradient.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_bessel_j0(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** The Bessel function of the first kind, of order 1. It has no gradient.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_bessel_j1(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** The Bessel function of the second kind, of order 0; NaN of negative numbers. It has no gradient.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_bessel_y0(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** The Bessel function of the second kind, of order 1; NaN of negative numbers. It has no gradient.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_bessel_y1(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** The modified Bessel function of the second kind, of order 0; NaN of negative numbers. It has no
+ * gradient.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_modified_bessel_k0(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** The modified Bessel function of the second kind, of order 1; NaN of negative numbers. It has no
+ * gradient.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_modified_bessel_k1(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** modified_bessel_k0(x) exp(x), which does not vanish. It has no gradient.
+ * @param x The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_scaled_modified_bessel_k0(
+    dt_tensor *x, dt_tensor **out) DT_NOEXCEPT;
+
+/** modified_bessel_k1(x) exp(x), which does not vanish. It has no gradient.
+ * @param x The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_scaled_modified_bessel_k1(
+    dt_tensor *x, dt_tensor **out) DT_NOEXCEPT;
+
+/** sin(x) / x. It has no gradient.
+ * @param x The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_spherical_bessel_j0(dt_tensor *x, dt_tensor **out) DT_NOEXCEPT;
+
+/** Airy's function Ai. It has no gradient.
+ * @param x The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_airy_ai(dt_tensor *x, dt_tensor **out) DT_NOEXCEPT;
+
+/** The lower regularized incomplete Gamma function: the integral of t^(input - 1) exp(-t) from 0 to
+ * other, over Gamma(input).
+ * @param input The input tensor.
+ * @param other Where the integral is cut: it broadcasts with the first.
+ * @throws NotImplementedError: the operands are not floating-point. In backward: a gradient by
+ *   input is asked for. */
+DT_MUST_CHECK DT_API dt_status dt_igamma(
+    dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `igamma`.
+ * @param input The tensor that is written. Written.
+ * @param other Where the integral is cut: it broadcasts with the first.
+ * @throws NotImplementedError: the operands are not floating-point. In backward: a gradient by
+ *   input is asked for. */
+DT_MUST_CHECK DT_API dt_status dt_igamma_(dt_tensor *input, dt_tensor *other) DT_NOEXCEPT;
+
+/** Another name of `igamma`.
+ * @param input The input tensor.
+ * @param other Where the integral is cut: it broadcasts with the first.
+ * @throws NotImplementedError: the operands are not floating-point. In backward: a gradient by
+ *   input is asked for. */
+DT_MUST_CHECK DT_API dt_status dt_gammainc(
+    dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT;
+
+/** The upper regularized incomplete Gamma function: 1 - igamma(input, other), with all its digits.
+ * @param input The input tensor.
+ * @param other Where the integral is cut: it broadcasts with the first.
+ * @throws NotImplementedError: the operands are not floating-point. In backward: a gradient by
+ *   input is asked for. */
+DT_MUST_CHECK DT_API dt_status dt_igammac(
+    dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `igammac`.
+ * @param input The tensor that is written. Written.
+ * @param other Where the integral is cut: it broadcasts with the first.
+ * @throws NotImplementedError: the operands are not floating-point. In backward: a gradient by
+ *   input is asked for. */
+DT_MUST_CHECK DT_API dt_status dt_igammac_(dt_tensor *input, dt_tensor *other) DT_NOEXCEPT;
+
+/** Another name of `igammac`.
+ * @param input The input tensor.
+ * @param other Where the integral is cut: it broadcasts with the first.
+ * @throws NotImplementedError: the operands are not floating-point. In backward: a gradient by
+ *   input is asked for. */
+DT_MUST_CHECK DT_API dt_status dt_gammaincc(
+    dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT;
+
+/** Chebyshev's polynomial of the first kind, of degree n. It has no gradient.
+ * @param x Where: a tensor or a number; one of the two operands is a tensor.
+ * @param n The degree, whose fraction is cut off: a tensor or a number. The polynomial of a
+ *   negative one is 0. */
+DT_MUST_CHECK DT_API dt_status dt_chebyshev_polynomial_t(
+    dt_tensor *x, dt_scalar_kind x_kind, int64_t x_i, double x_f, dt_tensor *n,
+    dt_scalar_kind n_kind, int64_t n_i, double n_f, dt_tensor **out) DT_NOEXCEPT;
+
+/** Chebyshev's polynomial of the second kind, of degree n. It has no gradient.
+ * @param x Where: a tensor or a number; one of the two operands is a tensor.
+ * @param n The degree, whose fraction is cut off: a tensor or a number. The polynomial of a
+ *   negative one is 0. */
+DT_MUST_CHECK DT_API dt_status dt_chebyshev_polynomial_u(
+    dt_tensor *x, dt_scalar_kind x_kind, int64_t x_i, double x_f, dt_tensor *n,
+    dt_scalar_kind n_kind, int64_t n_i, double n_f, dt_tensor **out) DT_NOEXCEPT;
+
+/** Chebyshev's polynomial of the third kind, of degree n. It has no gradient.
+ * @param x Where: a tensor or a number; one of the two operands is a tensor.
+ * @param n The degree, whose fraction is cut off: a tensor or a number. The polynomial of a
+ *   negative one is 0. */
+DT_MUST_CHECK DT_API dt_status dt_chebyshev_polynomial_v(
+    dt_tensor *x, dt_scalar_kind x_kind, int64_t x_i, double x_f, dt_tensor *n,
+    dt_scalar_kind n_kind, int64_t n_i, double n_f, dt_tensor **out) DT_NOEXCEPT;
+
+/** Chebyshev's polynomial of the fourth kind, of degree n. It has no gradient.
+ * @param x Where: a tensor or a number; one of the two operands is a tensor.
+ * @param n The degree, whose fraction is cut off: a tensor or a number. The polynomial of a
+ *   negative one is 0. */
+DT_MUST_CHECK DT_API dt_status dt_chebyshev_polynomial_w(
+    dt_tensor *x, dt_scalar_kind x_kind, int64_t x_i, double x_f, dt_tensor *n,
+    dt_scalar_kind n_kind, int64_t n_i, double n_f, dt_tensor **out) DT_NOEXCEPT;
+
+/** Chebyshev's polynomial of the first kind at 2 x - 1, of degree n. It has no gradient.
+ * @param x Where: a tensor or a number; one of the two operands is a tensor.
+ * @param n The degree, whose fraction is cut off: a tensor or a number. The polynomial of a
+ *   negative one is 0. */
+DT_MUST_CHECK DT_API dt_status dt_shifted_chebyshev_polynomial_t(
+    dt_tensor *x, dt_scalar_kind x_kind, int64_t x_i, double x_f, dt_tensor *n,
+    dt_scalar_kind n_kind, int64_t n_i, double n_f, dt_tensor **out) DT_NOEXCEPT;
+
+/** Chebyshev's polynomial of the second kind at 2 x - 1, of degree n. It has no gradient.
+ * @param x Where: a tensor or a number; one of the two operands is a tensor.
+ * @param n The degree, whose fraction is cut off: a tensor or a number. The polynomial of a
+ *   negative one is 0. */
+DT_MUST_CHECK DT_API dt_status dt_shifted_chebyshev_polynomial_u(
+    dt_tensor *x, dt_scalar_kind x_kind, int64_t x_i, double x_f, dt_tensor *n,
+    dt_scalar_kind n_kind, int64_t n_i, double n_f, dt_tensor **out) DT_NOEXCEPT;
+
+/** Chebyshev's polynomial of the third kind at 2 x - 1, of degree n. It has no gradient.
+ * @param x Where: a tensor or a number; one of the two operands is a tensor.
+ * @param n The degree, whose fraction is cut off: a tensor or a number. The polynomial of a
+ *   negative one is 0. */
+DT_MUST_CHECK DT_API dt_status dt_shifted_chebyshev_polynomial_v(
+    dt_tensor *x, dt_scalar_kind x_kind, int64_t x_i, double x_f, dt_tensor *n,
+    dt_scalar_kind n_kind, int64_t n_i, double n_f, dt_tensor **out) DT_NOEXCEPT;
+
+/** Chebyshev's polynomial of the fourth kind at 2 x - 1, of degree n. It has no gradient.
+ * @param x Where: a tensor or a number; one of the two operands is a tensor.
+ * @param n The degree, whose fraction is cut off: a tensor or a number. The polynomial of a
+ *   negative one is 0. */
+DT_MUST_CHECK DT_API dt_status dt_shifted_chebyshev_polynomial_w(
+    dt_tensor *x, dt_scalar_kind x_kind, int64_t x_i, double x_f, dt_tensor *n,
+    dt_scalar_kind n_kind, int64_t n_i, double n_f, dt_tensor **out) DT_NOEXCEPT;
+
+/** Hermite's polynomial H, of degree n. It has no gradient.
+ * @param x Where: a tensor or a number; one of the two operands is a tensor.
+ * @param n The degree, whose fraction is cut off: a tensor or a number. The polynomial of a
+ *   negative one is 0. */
+DT_MUST_CHECK DT_API dt_status dt_hermite_polynomial_h(
+    dt_tensor *x, dt_scalar_kind x_kind, int64_t x_i, double x_f, dt_tensor *n,
+    dt_scalar_kind n_kind, int64_t n_i, double n_f, dt_tensor **out) DT_NOEXCEPT;
+
+/** Hermite's polynomial He, of degree n. It has no gradient.
+ * @param x Where: a tensor or a number; one of the two operands is a tensor.
+ * @param n The degree, whose fraction is cut off: a tensor or a number. The polynomial of a
+ *   negative one is 0. */
+DT_MUST_CHECK DT_API dt_status dt_hermite_polynomial_he(
+    dt_tensor *x, dt_scalar_kind x_kind, int64_t x_i, double x_f, dt_tensor *n,
+    dt_scalar_kind n_kind, int64_t n_i, double n_f, dt_tensor **out) DT_NOEXCEPT;
+
+/** Laguerre's polynomial, of degree n. It has no gradient.
+ * @param x Where: a tensor or a number; one of the two operands is a tensor.
+ * @param n The degree, whose fraction is cut off: a tensor or a number. The polynomial of a
+ *   negative one is 0. */
+DT_MUST_CHECK DT_API dt_status dt_laguerre_polynomial_l(
+    dt_tensor *x, dt_scalar_kind x_kind, int64_t x_i, double x_f, dt_tensor *n,
+    dt_scalar_kind n_kind, int64_t n_i, double n_f, dt_tensor **out) DT_NOEXCEPT;
+
+/** Legendre's polynomial, of degree n. It has no gradient.
+ * @param x Where: a tensor or a number; one of the two operands is a tensor.
+ * @param n The degree, whose fraction is cut off: a tensor or a number. The polynomial of a
+ *   negative one is 0. */
+DT_MUST_CHECK DT_API dt_status dt_legendre_polynomial_p(
+    dt_tensor *x, dt_scalar_kind x_kind, int64_t x_i, double x_f, dt_tensor *n,
+    dt_scalar_kind n_kind, int64_t n_i, double n_f, dt_tensor **out) DT_NOEXCEPT;
 
 /** -input log(input); 0 at 0, -infinity below.
  * @param input The input tensor. */

@@ -5,6 +5,8 @@
 #include "capi/shim/guard.h"
 #include "capi/shim/types.gen.h"
 #include "core/autograd/function.h"
+#include "core/autograd/running.h"
+#include "core/autograd/saved_hooks.h"
 
 using namespace dt;
 using namespace dt::capi;
@@ -76,6 +78,41 @@ dt_status dt_tensor_register_post_accumulate_grad_hook(
     const auto hook_ = wrap(hook, hook_owner, "hook");
     need(out, "out");
     put(out, register_accumulate_hook(input_, hook_));
+  });
+}
+
+dt_status dt_autograd_current_backward(int64_t *out) noexcept {
+  clear_all(out);
+  return guard("autograd_current_backward", [&] {
+    need(out, "out");
+    put(out, current_backward());
+  });
+}
+
+dt_status dt_autograd_is_reached(int64_t node, int32_t *out) noexcept {
+  clear_all(out);
+  return guard("autograd_is_reached", [&] {
+    const auto node_ = node;
+    need(out, "out");
+    put(out, is_reached(node_));
+  });
+}
+
+dt_status dt_autograd_push_saved_tensors_hooks(
+    dt_tensor_hook pack, void *pack_data, dt_drop pack_drop, dt_tensor_hook unpack,
+    void *unpack_data, dt_drop unpack_drop) noexcept {
+  return guard("autograd_push_saved_tensors_hooks", [&] {
+    const UserData pack_owner(pack_data, pack_drop);
+    const UserData unpack_owner(unpack_data, unpack_drop);
+    const auto pack_ = wrap(pack, pack_owner, "pack");
+    const auto unpack_ = wrap(unpack, unpack_owner, "unpack");
+    push_saved_tensors_hooks(pack_, unpack_);
+  });
+}
+
+dt_status dt_autograd_pop_saved_tensors_hooks() noexcept {
+  return guard("autograd_pop_saved_tensors_hooks", [&] {
+    pop_saved_tensors_hooks();
   });
 }
 

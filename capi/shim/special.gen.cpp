@@ -201,6 +201,296 @@ dt_status dt_i1e(dt_tensor *input, dt_tensor **out) noexcept {
   });
 }
 
+dt_status dt_bessel_j0(dt_tensor *input, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("bessel_j0", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    need(out, "out");
+    put(out, bessel(input_, 0));
+  });
+}
+
+dt_status dt_bessel_j1(dt_tensor *input, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("bessel_j1", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    need(out, "out");
+    put(out, bessel(input_, 1));
+  });
+}
+
+dt_status dt_bessel_y0(dt_tensor *input, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("bessel_y0", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    need(out, "out");
+    put(out, bessel(input_, 2));
+  });
+}
+
+dt_status dt_bessel_y1(dt_tensor *input, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("bessel_y1", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    need(out, "out");
+    put(out, bessel(input_, 3));
+  });
+}
+
+dt_status dt_modified_bessel_k0(dt_tensor *input, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("modified_bessel_k0", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    need(out, "out");
+    put(out, bessel(input_, 4));
+  });
+}
+
+dt_status dt_modified_bessel_k1(dt_tensor *input, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("modified_bessel_k1", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    need(out, "out");
+    put(out, bessel(input_, 5));
+  });
+}
+
+dt_status dt_scaled_modified_bessel_k0(dt_tensor *x, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("scaled_modified_bessel_k0", [&] {
+    const Pin<dt_tensor> x_pin(x, "x"); auto& x_ = *x_pin;
+    need(out, "out");
+    put(out, bessel(x_, 6));
+  });
+}
+
+dt_status dt_scaled_modified_bessel_k1(dt_tensor *x, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("scaled_modified_bessel_k1", [&] {
+    const Pin<dt_tensor> x_pin(x, "x"); auto& x_ = *x_pin;
+    need(out, "out");
+    put(out, bessel(x_, 7));
+  });
+}
+
+dt_status dt_spherical_bessel_j0(dt_tensor *x, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("spherical_bessel_j0", [&] {
+    const Pin<dt_tensor> x_pin(x, "x"); auto& x_ = *x_pin;
+    need(out, "out");
+    put(out, bessel(x_, 8));
+  });
+}
+
+dt_status dt_airy_ai(dt_tensor *x, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("airy_ai", [&] {
+    const Pin<dt_tensor> x_pin(x, "x"); auto& x_ = *x_pin;
+    need(out, "out");
+    put(out, bessel(x_, 9));
+  });
+}
+
+dt_status dt_igamma(dt_tensor *input, dt_tensor *other, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("igamma", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> other_pin(other, "other"); auto& other_ = *other_pin;
+    need(out, "out");
+    put(out, dt::igamma(input_, other_));
+  });
+}
+
+dt_status dt_igamma_(dt_tensor *input, dt_tensor *other) noexcept {
+  return guard("igamma_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> other_pin(other, "other"); auto& other_ = *other_pin;
+    dt::igamma_(input_, other_);
+  });
+}
+
+dt_status dt_gammainc(dt_tensor *input, dt_tensor *other, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("gammainc", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> other_pin(other, "other"); auto& other_ = *other_pin;
+    need(out, "out");
+    put(out, igamma(input_, other_));
+  });
+}
+
+dt_status dt_igammac(dt_tensor *input, dt_tensor *other, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("igammac", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> other_pin(other, "other"); auto& other_ = *other_pin;
+    need(out, "out");
+    put(out, dt::igammac(input_, other_));
+  });
+}
+
+dt_status dt_igammac_(dt_tensor *input, dt_tensor *other) noexcept {
+  return guard("igammac_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> other_pin(other, "other"); auto& other_ = *other_pin;
+    dt::igammac_(input_, other_);
+  });
+}
+
+dt_status dt_gammaincc(dt_tensor *input, dt_tensor *other, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("gammaincc", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> other_pin(other, "other"); auto& other_ = *other_pin;
+    need(out, "out");
+    put(out, igammac(input_, other_));
+  });
+}
+
+dt_status dt_chebyshev_polynomial_t(
+    dt_tensor *x, dt_scalar_kind x_kind, int64_t x_i, double x_f, dt_tensor *n,
+    dt_scalar_kind n_kind, int64_t n_i, double n_f, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("chebyshev_polynomial_t", [&] {
+    const Operand x_ = operand(x, x_kind, x_i, x_f, "x");
+    const Operand n_ = operand(n, n_kind, n_i, n_f, "n");
+    need(out, "out");
+    put(out, orthogonal_polynomial(x_, n_, 0));
+  });
+}
+
+dt_status dt_chebyshev_polynomial_u(
+    dt_tensor *x, dt_scalar_kind x_kind, int64_t x_i, double x_f, dt_tensor *n,
+    dt_scalar_kind n_kind, int64_t n_i, double n_f, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("chebyshev_polynomial_u", [&] {
+    const Operand x_ = operand(x, x_kind, x_i, x_f, "x");
+    const Operand n_ = operand(n, n_kind, n_i, n_f, "n");
+    need(out, "out");
+    put(out, orthogonal_polynomial(x_, n_, 1));
+  });
+}
+
+dt_status dt_chebyshev_polynomial_v(
+    dt_tensor *x, dt_scalar_kind x_kind, int64_t x_i, double x_f, dt_tensor *n,
+    dt_scalar_kind n_kind, int64_t n_i, double n_f, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("chebyshev_polynomial_v", [&] {
+    const Operand x_ = operand(x, x_kind, x_i, x_f, "x");
+    const Operand n_ = operand(n, n_kind, n_i, n_f, "n");
+    need(out, "out");
+    put(out, orthogonal_polynomial(x_, n_, 2));
+  });
+}
+
+dt_status dt_chebyshev_polynomial_w(
+    dt_tensor *x, dt_scalar_kind x_kind, int64_t x_i, double x_f, dt_tensor *n,
+    dt_scalar_kind n_kind, int64_t n_i, double n_f, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("chebyshev_polynomial_w", [&] {
+    const Operand x_ = operand(x, x_kind, x_i, x_f, "x");
+    const Operand n_ = operand(n, n_kind, n_i, n_f, "n");
+    need(out, "out");
+    put(out, orthogonal_polynomial(x_, n_, 3));
+  });
+}
+
+dt_status dt_shifted_chebyshev_polynomial_t(
+    dt_tensor *x, dt_scalar_kind x_kind, int64_t x_i, double x_f, dt_tensor *n,
+    dt_scalar_kind n_kind, int64_t n_i, double n_f, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("shifted_chebyshev_polynomial_t", [&] {
+    const Operand x_ = operand(x, x_kind, x_i, x_f, "x");
+    const Operand n_ = operand(n, n_kind, n_i, n_f, "n");
+    need(out, "out");
+    put(out, orthogonal_polynomial(x_, n_, 4));
+  });
+}
+
+dt_status dt_shifted_chebyshev_polynomial_u(
+    dt_tensor *x, dt_scalar_kind x_kind, int64_t x_i, double x_f, dt_tensor *n,
+    dt_scalar_kind n_kind, int64_t n_i, double n_f, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("shifted_chebyshev_polynomial_u", [&] {
+    const Operand x_ = operand(x, x_kind, x_i, x_f, "x");
+    const Operand n_ = operand(n, n_kind, n_i, n_f, "n");
+    need(out, "out");
+    put(out, orthogonal_polynomial(x_, n_, 5));
+  });
+}
+
+dt_status dt_shifted_chebyshev_polynomial_v(
+    dt_tensor *x, dt_scalar_kind x_kind, int64_t x_i, double x_f, dt_tensor *n,
+    dt_scalar_kind n_kind, int64_t n_i, double n_f, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("shifted_chebyshev_polynomial_v", [&] {
+    const Operand x_ = operand(x, x_kind, x_i, x_f, "x");
+    const Operand n_ = operand(n, n_kind, n_i, n_f, "n");
+    need(out, "out");
+    put(out, orthogonal_polynomial(x_, n_, 6));
+  });
+}
+
+dt_status dt_shifted_chebyshev_polynomial_w(
+    dt_tensor *x, dt_scalar_kind x_kind, int64_t x_i, double x_f, dt_tensor *n,
+    dt_scalar_kind n_kind, int64_t n_i, double n_f, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("shifted_chebyshev_polynomial_w", [&] {
+    const Operand x_ = operand(x, x_kind, x_i, x_f, "x");
+    const Operand n_ = operand(n, n_kind, n_i, n_f, "n");
+    need(out, "out");
+    put(out, orthogonal_polynomial(x_, n_, 7));
+  });
+}
+
+dt_status dt_hermite_polynomial_h(
+    dt_tensor *x, dt_scalar_kind x_kind, int64_t x_i, double x_f, dt_tensor *n,
+    dt_scalar_kind n_kind, int64_t n_i, double n_f, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("hermite_polynomial_h", [&] {
+    const Operand x_ = operand(x, x_kind, x_i, x_f, "x");
+    const Operand n_ = operand(n, n_kind, n_i, n_f, "n");
+    need(out, "out");
+    put(out, orthogonal_polynomial(x_, n_, 8));
+  });
+}
+
+dt_status dt_hermite_polynomial_he(
+    dt_tensor *x, dt_scalar_kind x_kind, int64_t x_i, double x_f, dt_tensor *n,
+    dt_scalar_kind n_kind, int64_t n_i, double n_f, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("hermite_polynomial_he", [&] {
+    const Operand x_ = operand(x, x_kind, x_i, x_f, "x");
+    const Operand n_ = operand(n, n_kind, n_i, n_f, "n");
+    need(out, "out");
+    put(out, orthogonal_polynomial(x_, n_, 9));
+  });
+}
+
+dt_status dt_laguerre_polynomial_l(
+    dt_tensor *x, dt_scalar_kind x_kind, int64_t x_i, double x_f, dt_tensor *n,
+    dt_scalar_kind n_kind, int64_t n_i, double n_f, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("laguerre_polynomial_l", [&] {
+    const Operand x_ = operand(x, x_kind, x_i, x_f, "x");
+    const Operand n_ = operand(n, n_kind, n_i, n_f, "n");
+    need(out, "out");
+    put(out, orthogonal_polynomial(x_, n_, 10));
+  });
+}
+
+dt_status dt_legendre_polynomial_p(
+    dt_tensor *x, dt_scalar_kind x_kind, int64_t x_i, double x_f, dt_tensor *n,
+    dt_scalar_kind n_kind, int64_t n_i, double n_f, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("legendre_polynomial_p", [&] {
+    const Operand x_ = operand(x, x_kind, x_i, x_f, "x");
+    const Operand n_ = operand(n, n_kind, n_i, n_f, "n");
+    need(out, "out");
+    put(out, orthogonal_polynomial(x_, n_, 11));
+  });
+}
+
 dt_status dt_entr(dt_tensor *input, dt_tensor **out) noexcept {
   clear_all(out);
   return guard("entr", [&] {

@@ -9,6 +9,7 @@
 #include "core/autograd/grad_slot.h"
 #include "core/autograd/gradients.h"
 #include "core/autograd/hooks.h"
+#include "core/autograd/running.h"
 #include "core/autograd/targets.h"
 #include "core/base/pointer_map.h"
 #include "core/runtime/context.h"
@@ -18,7 +19,7 @@ namespace dt {
 namespace {
 
 // One backward. What has arrived at a node waits there until its turn comes.
-class Run {
+class Run final : RunningBackward {
  public:
   // With `targets`, only what these need runs, and their gradients are kept there; without (null),
   // everything runs, down to the leaves.
@@ -26,6 +27,7 @@ class Run {
 
   void start(TensorList outputs, TensorList grads);
   void finish();
+  bool reaches(const Node* node) override;
 
  private:
   struct Pending {
@@ -55,6 +57,7 @@ class Run {
   std::vector<std::unique_ptr<Pending>> pending_;
   std::priority_queue<std::pair<uint64_t, int64_t>> ready_;  // (seq, -index in pending_)
   PointerMap index_;                                         // of a node in pending_
+  PointerMap reached_;  // from the roots; filled when asked for
 };
 
 // A node's number is larger than those of what made its inputs. So taking the largest first means
@@ -66,6 +69,25 @@ void Run::finish() {
     ready_.pop();
     step(*p);
   }
+}
+
+bool Run::reaches(const Node* node) {
+  if (targets_) return targets_->need(node);
+  std::vector<Node*> next;
+  const auto visit = [&](Node* n) {
+    bool fresh;
+    if (n) reached_.find_or_insert(n, 1, &fresh);
+    if (n && fresh) next.push_back(n);
+  };
+  if (reached_.find(roots_[0].get()) < 0) {
+    for (const Ref<Node>& root : roots_) visit(root.get());
+  }
+  while (!next.empty()) {
+    Node* const n = next.back();
+    next.pop_back();
+    for (const Edge& edge : n->edges) visit(edge.node.get());
+  }
+  return reached_.find(node) >= 0;
 }
 
 void Run::step(Pending& p) {

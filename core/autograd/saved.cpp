@@ -30,8 +30,12 @@ std::string origin(const Node* maker, int output_index) {
 }  // namespace
 
 Saved Saved::input(const Tensor& x) {
-  Saved s = place(x);
-  if (x.defined()) s.version_ = x.version();
+  if (!x.defined()) return Saved();
+  Saved s;
+  s.packed_ = Packed::make(x);
+  if (s.packed_) return s;
+  s.tensor_ = x;
+  s.version_ = x.version();
   return s;
 }
 
@@ -47,7 +51,19 @@ Saved Saved::output(const Tensor& y, int index) {
   return s;
 }
 
+Tensor Saved::unpack(Node* owner) const {
+  const Tensor x = packed_->unpack();
+  if (!grad_enabled()) return x;
+  const Edge& edge = packed_->edge();
+  if (output_index_ >= 0)
+    set_history(x, Ref<Node>::share(owner), output_index_);
+  else if (edge.defined())
+    set_history(x, edge.node, edge.index);
+  return x;
+}
+
 Tensor Saved::get(Node* owner) const {
+  if (packed_) return unpack(owner);
   if (!tensor_.defined()) return tensor_;
   if (version_ != kAny && tensor_.version() != version_) fail_changed(owner);
   if (output_index_ < 0 || !grad_enabled()) return tensor_;

@@ -1,8 +1,9 @@
 // A tensor kept for backward. Using it after it was changed in place is PyTorch's error, not a
-// wrong gradient.
+// wrong gradient. Where hooks are in force (saved_hooks.h), what these made of it is kept instead.
 #pragma once
 
 #include "core/autograd/node.h"
+#include "core/autograd/saved_hooks.h"
 
 namespace dt {
 
@@ -17,17 +18,19 @@ class Saved {
   // An output of the node that keeps it: kept without its history, which would be a cycle.
   static Saved output(const Tensor& y, int index = 0);
 
-  bool defined() const { return tensor_.defined(); }
+  bool defined() const { return tensor_.defined() || packed_; }
   // The tensor, attached to the graph again; `owner` is the node that saved it.
   Tensor get(Node* owner) const;
-  void reset() { tensor_ = Tensor(); }
+  void reset() { *this = Saved(); }
 
  private:
   static constexpr int64_t kAny = -1;
 
+  Tensor unpack(Node* owner) const;
   [[noreturn]] void fail_changed(const Node* owner) const;
 
-  Tensor tensor_;
+  Tensor tensor_;       // undefined if it is packed
+  Ref<Packed> packed_;  // null if it is not
   int64_t version_ = kAny;
   int32_t output_index_ = -1;  // -1: an input
 };

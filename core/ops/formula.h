@@ -71,6 +71,9 @@ inline Tensor minimum(const Tensor& x, double bound) {
 inline bool eq(double a, double b) {
   return a == b;
 }
+inline Tensor where(bool condition, const Tensor& yes, const Tensor& no) {
+  return condition ? yes : no;
+}
 inline Tensor where(bool condition, const Tensor& yes, double no) {
   return condition ? yes : full_like(yes, no);
 }

@@ -2078,6 +2078,39 @@ const Tensor& bessel_i_(const Tensor& input, const Scalar& order, const Scalar& 
   return input;
 }
 
+static constexpr PointwiseRow kBessel{
+    "bessel", "BesselBackward0", DT_OP_bessel, -1, OpClass::kFloat, 1, 0, false, 0, 0, false, {0},
+    {0}, nullptr, false, false, false, false, nullptr, nullptr};
+Tensor bessel(const Tensor& input, const Scalar& kind) {
+  return pointwise(kBessel, {input}, {kind});
+}
+
+static void gamma_part_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  const Tensor& other = g.input[1];
+  const double upper = g.attribute[0];
+  if (g.wants[1]) {
+    const Tensor density = exp((input - T(1)) * log(other) - other - lgamma(input));
+    g.out[1] = where(eq(upper, T(1)), -grad * density, grad * density);
+  }
+}
+static constexpr PointwiseRow kGammaPart{
+    "gamma_part", "GammaPartBackward0", DT_OP_gamma_part, DT_OP_gamma_part_backward,
+    OpClass::kFloat, 2, 0, false, 2, 3, false, {0, 0}, {0, 3}, gamma_part_gradient, false, false,
+    false, false, nullptr, nullptr};
+Tensor gamma_part(const Tensor& input, const Tensor& other, const Scalar& upper) {
+  return pointwise(kGammaPart, {input, other}, {upper});
+}
+
+static constexpr PointwiseRow kOrthogonalPolynomial{
+    "orthogonal_polynomial", "OrthogonalPolynomialBackward0", DT_OP_orthogonal_polynomial, -1,
+    OpClass::kFloat, 2, 0, false, 0, 0, false, {0, 0}, {0, 0}, nullptr, false, false, false, false,
+    nullptr, nullptr};
+Tensor orthogonal_polynomial(const Operand& x, const Operand& n, const Scalar& family) {
+  return pointwise(kOrthogonalPolynomial, {x, n}, {family});
+}
+
 const PointwiseRow& activation_row(Activation activation) {
   switch (activation) {
     case Activation::kRelu:

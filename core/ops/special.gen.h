@@ -77,6 +77,29 @@ Tensor bessel_i(const Tensor& input, const Scalar& order, const Scalar& scaled);
 // In-place version of `bessel_i`.
 const Tensor& bessel_i_(const Tensor& input, const Scalar& order, const Scalar& scaled);
 
+// bessel_j0 and its kin, modified_bessel_k0 and its kin, spherical_bessel_j0 and airy_ai: they are
+// constants to a graph.
+Tensor bessel(const Tensor& input, const Scalar& kind);
+
+// igamma and igammac, of floats; they are differentiable by other alone.
+Tensor gamma_part(const Tensor& input, const Tensor& other, const Scalar& upper);
+
+// The lower regularized incomplete Gamma function: the integral of t^(input - 1) exp(-t) from 0 to
+// other, over Gamma(input).
+Tensor igamma(const Tensor& input, const Tensor& other);
+
+// In-place version of `igamma`.
+const Tensor& igamma_(const Tensor& input, const Tensor& other);
+
+// The upper regularized incomplete Gamma function: 1 - igamma(input, other), with all its digits.
+Tensor igammac(const Tensor& input, const Tensor& other);
+
+// In-place version of `igammac`.
+const Tensor& igammac_(const Tensor& input, const Tensor& other);
+
+// The families of polynomials, which are constants to a graph.
+Tensor orthogonal_polynomial(const Operand& x, const Operand& n, const Scalar& family);
+
 // -input log(input); 0 at 0, -infinity below.
 Tensor entr(const Tensor& input);
 

@@ -20,6 +20,8 @@ struct Autocasting;
 class DefaultGenerators;
 class Graph;
 class Stream;
+struct SavedHooks;
+class RunningBackward;
 
 // What the last failing call of the C API reported (capi/shim/errors.cpp).
 struct LastError {
@@ -46,6 +48,8 @@ struct Context : RefCounted {
   // interpreters in two threads do not call into each other.
   std::shared_ptr<const MemoryHook> memory_hook;
   bool in_memory_hook = false;
+  std::vector<std::shared_ptr<const SavedHooks>> saved_hooks;  // the last is in force
+  RunningBackward* backward = nullptr;                         // the innermost of those that run
   // What swap_context made current somewhere, and forks since: see there. 0: on no thread.
   std::atomic<uint32_t> in_force{0};
 

@@ -10,7 +10,7 @@
 
 namespace dt {
 
-// Called with a tensor's gradient; may give back another one that takes its place.
+// Called with a tensor's gradient, say; may give back another one that takes its place.
 using TensorHook = std::function<Tensor(const Tensor&)>;
 
 // The backward of a user's function: gives back one gradient per input, absent where there is none.

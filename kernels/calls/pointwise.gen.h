@@ -237,6 +237,10 @@ int32_t zeta(const dt_stream* stream, const calls::Pointwise& call);
 int32_t zeta_backward(const dt_stream* stream, const calls::Pointwise& call);
 int32_t bessel_i(const dt_stream* stream, const calls::Pointwise& call);
 int32_t bessel_i_backward(const dt_stream* stream, const calls::Pointwise& call);
+int32_t bessel(const dt_stream* stream, const calls::Pointwise& call);
+int32_t gamma_part(const dt_stream* stream, const calls::Pointwise& call);
+int32_t gamma_part_backward(const dt_stream* stream, const calls::Pointwise& call);
+int32_t orthogonal_polynomial(const dt_stream* stream, const calls::Pointwise& call);
 
 }  // namespace dt::cpu::kernels
 
@@ -472,5 +476,9 @@ int32_t zeta(const dt_stream* stream, const calls::Pointwise& call);
 int32_t zeta_backward(const dt_stream* stream, const calls::Pointwise& call);
 int32_t bessel_i(const dt_stream* stream, const calls::Pointwise& call);
 int32_t bessel_i_backward(const dt_stream* stream, const calls::Pointwise& call);
+int32_t bessel(const dt_stream* stream, const calls::Pointwise& call);
+int32_t gamma_part(const dt_stream* stream, const calls::Pointwise& call);
+int32_t gamma_part_backward(const dt_stream* stream, const calls::Pointwise& call);
+int32_t orthogonal_polynomial(const dt_stream* stream, const calls::Pointwise& call);
 
 }  // namespace dt::cuda::kernels

@@ -124,6 +124,15 @@ constexpr Probe where(bool, Probe a, Probe b) {
 constexpr Probe bessel_i(Probe a, Probe b, Probe c) {
   return cost(800, a, b, c);
 }
+constexpr Probe bessel(Probe a, Probe b) {
+  return cost(1500, a, b);
+}
+constexpr Probe gamma_part(Probe a, Probe b, Probe c) {
+  return cost(800, a, b, c);
+}
+constexpr Probe orthogonal_polynomial(Probe a, Probe b, Probe c) {
+  return cost(200, a, b, c);
+}
 constexpr Probe sin(Probe a) {
   return {a.operations + 40, true, a.scalar};
 }

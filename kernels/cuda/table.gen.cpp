@@ -348,6 +348,10 @@ void add_kernels(dt_registry* registry) {
   add(registry, "zeta_backward", run<Pointwise, kernels::zeta_backward>);
   add(registry, "bessel_i", run<Pointwise, kernels::bessel_i>);
   add(registry, "bessel_i_backward", run<Pointwise, kernels::bessel_i_backward>);
+  add(registry, "bessel", run<Pointwise, kernels::bessel>);
+  add(registry, "gamma_part", run<Pointwise, kernels::gamma_part>);
+  add(registry, "gamma_part_backward", run<Pointwise, kernels::gamma_part_backward>);
+  add(registry, "orthogonal_polynomial", run<Pointwise, kernels::orthogonal_polynomial>);
 }
 
 }  // namespace dt::cuda

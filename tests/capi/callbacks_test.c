@@ -26,6 +26,12 @@ static dt_status double_gradient(void* user_data, dt_tensor* grad, dt_tensor** o
   return dt_mul(grad, NULL, DT_SCALAR_KIND_INT, 2, 0, out);
 }
 
+static dt_status same_tensor(void* user_data, dt_tensor* kept, dt_tensor** out) {
+  (void)kept, (void)out; /* nothing is given: it stays as it is */
+  ++((probe*)user_data)->calls;
+  return DT_STATUS_OK;
+}
+
 /* The gradient of sum(3 * x) after the hook has seen it. */
 static dt_status hooked_backward(probe* p, float* gradient) {
   const int64_t two = 2;
@@ -105,6 +111,33 @@ static void test_drop_on_failure(void) {
   FAILS(RUNTIME_ERROR, dt_tensor_register_hook(x, double_gradient, &p, drop_probe, &hook));
   CHECK(p.drops == 4 && hook == NULL);
   dt_tensor_release(x);
+}
+
+/* What x * x saves, x = 1 and 1, is kept doubled, and unpacked as it is: the gradient 2 x doubles.
+ */
+static void test_saved_tensors(void) {
+  probe packed = {0, 0, 0}, unpacked = {0, 0, 0};
+  const int64_t two = 2;
+  float values[2];
+  dt_tensor *x = NULL, *y = NULL, *s = NULL, *g = NULL;
+  OK(dt_ones(&two, 1, DT_DTYPE_FLOAT32, 0, 0, 1, &x));
+  OK(dt_autograd_push_saved_tensors_hooks(double_gradient, &packed, drop_probe, same_tensor,
+                                          &unpacked, drop_probe));
+  OK(dt_mul(x, x, 0, 0, 0, &y));
+  OK(dt_autograd_pop_saved_tensors_hooks());
+  FAILS(RUNTIME_ERROR, dt_autograd_pop_saved_tensors_hooks());
+  CHECK(packed.calls > 0 && unpacked.calls == 0 && packed.drops == 0);
+  OK(dt_sum(y, NULL, 0, 0, 0, &s));
+  OK(dt_tensor_backward(s, NULL, NULL, 0, NULL, 0));
+  CHECK(unpacked.calls == packed.calls);
+  OK(dt_tensor_grad(x, &g));
+  OK(dt_tensor_read(g, values, sizeof values));
+  CHECK(values[0] == 4.0f && values[1] == 4.0f);
+  dt_tensor_release(g);
+  dt_tensor_release(s);
+  dt_tensor_release(y);
+  dt_tensor_release(x);
+  CHECK(packed.drops == 1 && unpacked.drops == 1);
 }
 
 /* y = x^3 with the backward 3 * x^2 * grad of our own. */
@@ -357,6 +390,7 @@ int main(void) {
   test_errors();
   test_remove();
   test_drop_on_failure();
+  test_saved_tensors();
   test_custom_function();
   test_blob();
   test_dlpack();

@@ -86,6 +86,19 @@ static void test_tensor_register_post_accumulate_grad_hook(void) {
   EXPECT(TYPE_ERROR, "tensor_register_post_accumulate_grad_hook", dt_tensor_register_post_accumulate_grad_hook(good.tensor, called_tensor_hook, &good.drops, count_drop, NULL));
 }
 
+static void test_autograd_current_backward(void) {
+  EXPECT(TYPE_ERROR, "autograd_current_backward", dt_autograd_current_backward(NULL));
+}
+
+static void test_autograd_is_reached(void) {
+  EXPECT(TYPE_ERROR, "autograd_is_reached", dt_autograd_is_reached(1, NULL));
+}
+
+static void test_autograd_push_saved_tensors_hooks(void) {
+  EXPECT(TYPE_ERROR, "autograd_push_saved_tensors_hooks", dt_autograd_push_saved_tensors_hooks(NULL, &good.drops, count_drop, called_tensor_hook, &good.drops, count_drop));
+  EXPECT(TYPE_ERROR, "autograd_push_saved_tensors_hooks", dt_autograd_push_saved_tensors_hooks(called_tensor_hook, &good.drops, count_drop, NULL, &good.drops, count_drop));
+}
+
 static void test_hook_remove(void) {
   EXPECT(HANDLE, "hook_remove", dt_hook_remove((dt_hook *)bad.released));
   EXPECT(HANDLE, "hook_remove", dt_hook_remove((dt_hook *)bad.garbage));
@@ -128,6 +141,9 @@ int main(void) {
   test_autograd_grad();
   test_tensor_register_hook();
   test_tensor_register_post_accumulate_grad_hook();
+  test_autograd_current_backward();
+  test_autograd_is_reached();
+  test_autograd_push_saved_tensors_hooks();
   test_hook_remove();
   test_custom_function();
   return misuse_end();

@@ -174,6 +174,300 @@ static void test_i1e(void) {
   EXPECT(TYPE_ERROR, "i1e", dt_i1e(good.tensor, NULL));
 }
 
+static void test_bessel_j0(void) {
+  EXPECT(HANDLE, "bessel_j0", dt_bessel_j0((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bessel_j0", dt_bessel_j0((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bessel_j0", dt_bessel_j0((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bessel_j0", dt_bessel_j0(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "bessel_j0", dt_bessel_j0(good.tensor, NULL));
+}
+
+static void test_bessel_j1(void) {
+  EXPECT(HANDLE, "bessel_j1", dt_bessel_j1((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bessel_j1", dt_bessel_j1((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bessel_j1", dt_bessel_j1((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bessel_j1", dt_bessel_j1(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "bessel_j1", dt_bessel_j1(good.tensor, NULL));
+}
+
+static void test_bessel_y0(void) {
+  EXPECT(HANDLE, "bessel_y0", dt_bessel_y0((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bessel_y0", dt_bessel_y0((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bessel_y0", dt_bessel_y0((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bessel_y0", dt_bessel_y0(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "bessel_y0", dt_bessel_y0(good.tensor, NULL));
+}
+
+static void test_bessel_y1(void) {
+  EXPECT(HANDLE, "bessel_y1", dt_bessel_y1((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bessel_y1", dt_bessel_y1((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bessel_y1", dt_bessel_y1((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bessel_y1", dt_bessel_y1(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "bessel_y1", dt_bessel_y1(good.tensor, NULL));
+}
+
+static void test_modified_bessel_k0(void) {
+  EXPECT(HANDLE, "modified_bessel_k0", dt_modified_bessel_k0((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "modified_bessel_k0", dt_modified_bessel_k0((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "modified_bessel_k0", dt_modified_bessel_k0((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "modified_bessel_k0", dt_modified_bessel_k0(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "modified_bessel_k0", dt_modified_bessel_k0(good.tensor, NULL));
+}
+
+static void test_modified_bessel_k1(void) {
+  EXPECT(HANDLE, "modified_bessel_k1", dt_modified_bessel_k1((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "modified_bessel_k1", dt_modified_bessel_k1((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "modified_bessel_k1", dt_modified_bessel_k1((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "modified_bessel_k1", dt_modified_bessel_k1(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "modified_bessel_k1", dt_modified_bessel_k1(good.tensor, NULL));
+}
+
+static void test_scaled_modified_bessel_k0(void) {
+  EXPECT(HANDLE, "scaled_modified_bessel_k0", dt_scaled_modified_bessel_k0((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "scaled_modified_bessel_k0", dt_scaled_modified_bessel_k0((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "scaled_modified_bessel_k0", dt_scaled_modified_bessel_k0((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "scaled_modified_bessel_k0", dt_scaled_modified_bessel_k0(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "scaled_modified_bessel_k0", dt_scaled_modified_bessel_k0(good.tensor, NULL));
+}
+
+static void test_scaled_modified_bessel_k1(void) {
+  EXPECT(HANDLE, "scaled_modified_bessel_k1", dt_scaled_modified_bessel_k1((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "scaled_modified_bessel_k1", dt_scaled_modified_bessel_k1((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "scaled_modified_bessel_k1", dt_scaled_modified_bessel_k1((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "scaled_modified_bessel_k1", dt_scaled_modified_bessel_k1(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "scaled_modified_bessel_k1", dt_scaled_modified_bessel_k1(good.tensor, NULL));
+}
+
+static void test_spherical_bessel_j0(void) {
+  EXPECT(HANDLE, "spherical_bessel_j0", dt_spherical_bessel_j0((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "spherical_bessel_j0", dt_spherical_bessel_j0((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "spherical_bessel_j0", dt_spherical_bessel_j0((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "spherical_bessel_j0", dt_spherical_bessel_j0(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "spherical_bessel_j0", dt_spherical_bessel_j0(good.tensor, NULL));
+}
+
+static void test_airy_ai(void) {
+  EXPECT(HANDLE, "airy_ai", dt_airy_ai((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "airy_ai", dt_airy_ai((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "airy_ai", dt_airy_ai((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "airy_ai", dt_airy_ai(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "airy_ai", dt_airy_ai(good.tensor, NULL));
+}
+
+static void test_igamma(void) {
+  EXPECT(HANDLE, "igamma", dt_igamma((dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "igamma", dt_igamma((dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "igamma", dt_igamma((dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "igamma", dt_igamma(NULL, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "igamma", dt_igamma(good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "igamma", dt_igamma(good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "igamma", dt_igamma(good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "igamma", dt_igamma(good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "igamma", dt_igamma(good.tensor, good.tensor, NULL));
+}
+
+static void test_igamma_(void) {
+  EXPECT(HANDLE, "igamma_", dt_igamma_((dt_tensor *)bad.released, good.tensor));
+  EXPECT(HANDLE, "igamma_", dt_igamma_((dt_tensor *)bad.garbage, good.tensor));
+  EXPECT(HANDLE, "igamma_", dt_igamma_((dt_tensor *)bad.foreign, good.tensor));
+  EXPECT(HANDLE, "igamma_", dt_igamma_(NULL, good.tensor));
+  EXPECT(HANDLE, "igamma_", dt_igamma_(good.tensor, (dt_tensor *)bad.released));
+  EXPECT(HANDLE, "igamma_", dt_igamma_(good.tensor, (dt_tensor *)bad.garbage));
+  EXPECT(HANDLE, "igamma_", dt_igamma_(good.tensor, (dt_tensor *)bad.foreign));
+  EXPECT(HANDLE, "igamma_", dt_igamma_(good.tensor, NULL));
+}
+
+static void test_gammainc(void) {
+  EXPECT(HANDLE, "gammainc", dt_gammainc((dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "gammainc", dt_gammainc((dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "gammainc", dt_gammainc((dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "gammainc", dt_gammainc(NULL, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "gammainc", dt_gammainc(good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "gammainc", dt_gammainc(good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "gammainc", dt_gammainc(good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "gammainc", dt_gammainc(good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "gammainc", dt_gammainc(good.tensor, good.tensor, NULL));
+}
+
+static void test_igammac(void) {
+  EXPECT(HANDLE, "igammac", dt_igammac((dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "igammac", dt_igammac((dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "igammac", dt_igammac((dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "igammac", dt_igammac(NULL, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "igammac", dt_igammac(good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "igammac", dt_igammac(good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "igammac", dt_igammac(good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "igammac", dt_igammac(good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "igammac", dt_igammac(good.tensor, good.tensor, NULL));
+}
+
+static void test_igammac_(void) {
+  EXPECT(HANDLE, "igammac_", dt_igammac_((dt_tensor *)bad.released, good.tensor));
+  EXPECT(HANDLE, "igammac_", dt_igammac_((dt_tensor *)bad.garbage, good.tensor));
+  EXPECT(HANDLE, "igammac_", dt_igammac_((dt_tensor *)bad.foreign, good.tensor));
+  EXPECT(HANDLE, "igammac_", dt_igammac_(NULL, good.tensor));
+  EXPECT(HANDLE, "igammac_", dt_igammac_(good.tensor, (dt_tensor *)bad.released));
+  EXPECT(HANDLE, "igammac_", dt_igammac_(good.tensor, (dt_tensor *)bad.garbage));
+  EXPECT(HANDLE, "igammac_", dt_igammac_(good.tensor, (dt_tensor *)bad.foreign));
+  EXPECT(HANDLE, "igammac_", dt_igammac_(good.tensor, NULL));
+}
+
+static void test_gammaincc(void) {
+  EXPECT(HANDLE, "gammaincc", dt_gammaincc((dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "gammaincc", dt_gammaincc((dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "gammaincc", dt_gammaincc((dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "gammaincc", dt_gammaincc(NULL, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "gammaincc", dt_gammaincc(good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "gammaincc", dt_gammaincc(good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "gammaincc", dt_gammaincc(good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "gammaincc", dt_gammaincc(good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "gammaincc", dt_gammaincc(good.tensor, good.tensor, NULL));
+}
+
+static void test_chebyshev_polynomial_t(void) {
+  EXPECT(HANDLE, "chebyshev_polynomial_t", dt_chebyshev_polynomial_t((dt_tensor *)bad.released, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "chebyshev_polynomial_t", dt_chebyshev_polynomial_t((dt_tensor *)bad.foreign, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "chebyshev_polynomial_t", dt_chebyshev_polynomial_t(NULL, 99, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "chebyshev_polynomial_t", dt_chebyshev_polynomial_t(NULL, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "chebyshev_polynomial_t", dt_chebyshev_polynomial_t(good.tensor, 0, 0, 0.0, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "chebyshev_polynomial_t", dt_chebyshev_polynomial_t(good.tensor, 0, 0, 0.0, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "chebyshev_polynomial_t", dt_chebyshev_polynomial_t(good.tensor, 0, 0, 0.0, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "chebyshev_polynomial_t", dt_chebyshev_polynomial_t(good.tensor, 0, 0, 0.0, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "chebyshev_polynomial_t", dt_chebyshev_polynomial_t(good.tensor, 0, 0, 0.0, good.tensor, 0, 0, 0.0, NULL));
+}
+
+static void test_chebyshev_polynomial_u(void) {
+  EXPECT(HANDLE, "chebyshev_polynomial_u", dt_chebyshev_polynomial_u((dt_tensor *)bad.released, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "chebyshev_polynomial_u", dt_chebyshev_polynomial_u((dt_tensor *)bad.foreign, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "chebyshev_polynomial_u", dt_chebyshev_polynomial_u(NULL, 99, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "chebyshev_polynomial_u", dt_chebyshev_polynomial_u(NULL, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "chebyshev_polynomial_u", dt_chebyshev_polynomial_u(good.tensor, 0, 0, 0.0, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "chebyshev_polynomial_u", dt_chebyshev_polynomial_u(good.tensor, 0, 0, 0.0, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "chebyshev_polynomial_u", dt_chebyshev_polynomial_u(good.tensor, 0, 0, 0.0, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "chebyshev_polynomial_u", dt_chebyshev_polynomial_u(good.tensor, 0, 0, 0.0, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "chebyshev_polynomial_u", dt_chebyshev_polynomial_u(good.tensor, 0, 0, 0.0, good.tensor, 0, 0, 0.0, NULL));
+}
+
+static void test_chebyshev_polynomial_v(void) {
+  EXPECT(HANDLE, "chebyshev_polynomial_v", dt_chebyshev_polynomial_v((dt_tensor *)bad.released, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "chebyshev_polynomial_v", dt_chebyshev_polynomial_v((dt_tensor *)bad.foreign, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "chebyshev_polynomial_v", dt_chebyshev_polynomial_v(NULL, 99, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "chebyshev_polynomial_v", dt_chebyshev_polynomial_v(NULL, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "chebyshev_polynomial_v", dt_chebyshev_polynomial_v(good.tensor, 0, 0, 0.0, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "chebyshev_polynomial_v", dt_chebyshev_polynomial_v(good.tensor, 0, 0, 0.0, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "chebyshev_polynomial_v", dt_chebyshev_polynomial_v(good.tensor, 0, 0, 0.0, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "chebyshev_polynomial_v", dt_chebyshev_polynomial_v(good.tensor, 0, 0, 0.0, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "chebyshev_polynomial_v", dt_chebyshev_polynomial_v(good.tensor, 0, 0, 0.0, good.tensor, 0, 0, 0.0, NULL));
+}
+
+static void test_chebyshev_polynomial_w(void) {
+  EXPECT(HANDLE, "chebyshev_polynomial_w", dt_chebyshev_polynomial_w((dt_tensor *)bad.released, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "chebyshev_polynomial_w", dt_chebyshev_polynomial_w((dt_tensor *)bad.foreign, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "chebyshev_polynomial_w", dt_chebyshev_polynomial_w(NULL, 99, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "chebyshev_polynomial_w", dt_chebyshev_polynomial_w(NULL, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "chebyshev_polynomial_w", dt_chebyshev_polynomial_w(good.tensor, 0, 0, 0.0, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "chebyshev_polynomial_w", dt_chebyshev_polynomial_w(good.tensor, 0, 0, 0.0, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "chebyshev_polynomial_w", dt_chebyshev_polynomial_w(good.tensor, 0, 0, 0.0, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "chebyshev_polynomial_w", dt_chebyshev_polynomial_w(good.tensor, 0, 0, 0.0, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "chebyshev_polynomial_w", dt_chebyshev_polynomial_w(good.tensor, 0, 0, 0.0, good.tensor, 0, 0, 0.0, NULL));
+}
+
+static void test_shifted_chebyshev_polynomial_t(void) {
+  EXPECT(HANDLE, "shifted_chebyshev_polynomial_t", dt_shifted_chebyshev_polynomial_t((dt_tensor *)bad.released, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "shifted_chebyshev_polynomial_t", dt_shifted_chebyshev_polynomial_t((dt_tensor *)bad.foreign, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "shifted_chebyshev_polynomial_t", dt_shifted_chebyshev_polynomial_t(NULL, 99, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "shifted_chebyshev_polynomial_t", dt_shifted_chebyshev_polynomial_t(NULL, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "shifted_chebyshev_polynomial_t", dt_shifted_chebyshev_polynomial_t(good.tensor, 0, 0, 0.0, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "shifted_chebyshev_polynomial_t", dt_shifted_chebyshev_polynomial_t(good.tensor, 0, 0, 0.0, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "shifted_chebyshev_polynomial_t", dt_shifted_chebyshev_polynomial_t(good.tensor, 0, 0, 0.0, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "shifted_chebyshev_polynomial_t", dt_shifted_chebyshev_polynomial_t(good.tensor, 0, 0, 0.0, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "shifted_chebyshev_polynomial_t", dt_shifted_chebyshev_polynomial_t(good.tensor, 0, 0, 0.0, good.tensor, 0, 0, 0.0, NULL));
+}
+
+static void test_shifted_chebyshev_polynomial_u(void) {
+  EXPECT(HANDLE, "shifted_chebyshev_polynomial_u", dt_shifted_chebyshev_polynomial_u((dt_tensor *)bad.released, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "shifted_chebyshev_polynomial_u", dt_shifted_chebyshev_polynomial_u((dt_tensor *)bad.foreign, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "shifted_chebyshev_polynomial_u", dt_shifted_chebyshev_polynomial_u(NULL, 99, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "shifted_chebyshev_polynomial_u", dt_shifted_chebyshev_polynomial_u(NULL, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "shifted_chebyshev_polynomial_u", dt_shifted_chebyshev_polynomial_u(good.tensor, 0, 0, 0.0, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "shifted_chebyshev_polynomial_u", dt_shifted_chebyshev_polynomial_u(good.tensor, 0, 0, 0.0, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "shifted_chebyshev_polynomial_u", dt_shifted_chebyshev_polynomial_u(good.tensor, 0, 0, 0.0, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "shifted_chebyshev_polynomial_u", dt_shifted_chebyshev_polynomial_u(good.tensor, 0, 0, 0.0, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "shifted_chebyshev_polynomial_u", dt_shifted_chebyshev_polynomial_u(good.tensor, 0, 0, 0.0, good.tensor, 0, 0, 0.0, NULL));
+}
+
+static void test_shifted_chebyshev_polynomial_v(void) {
+  EXPECT(HANDLE, "shifted_chebyshev_polynomial_v", dt_shifted_chebyshev_polynomial_v((dt_tensor *)bad.released, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "shifted_chebyshev_polynomial_v", dt_shifted_chebyshev_polynomial_v((dt_tensor *)bad.foreign, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "shifted_chebyshev_polynomial_v", dt_shifted_chebyshev_polynomial_v(NULL, 99, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "shifted_chebyshev_polynomial_v", dt_shifted_chebyshev_polynomial_v(NULL, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "shifted_chebyshev_polynomial_v", dt_shifted_chebyshev_polynomial_v(good.tensor, 0, 0, 0.0, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "shifted_chebyshev_polynomial_v", dt_shifted_chebyshev_polynomial_v(good.tensor, 0, 0, 0.0, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "shifted_chebyshev_polynomial_v", dt_shifted_chebyshev_polynomial_v(good.tensor, 0, 0, 0.0, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "shifted_chebyshev_polynomial_v", dt_shifted_chebyshev_polynomial_v(good.tensor, 0, 0, 0.0, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "shifted_chebyshev_polynomial_v", dt_shifted_chebyshev_polynomial_v(good.tensor, 0, 0, 0.0, good.tensor, 0, 0, 0.0, NULL));
+}
+
+static void test_shifted_chebyshev_polynomial_w(void) {
+  EXPECT(HANDLE, "shifted_chebyshev_polynomial_w", dt_shifted_chebyshev_polynomial_w((dt_tensor *)bad.released, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "shifted_chebyshev_polynomial_w", dt_shifted_chebyshev_polynomial_w((dt_tensor *)bad.foreign, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "shifted_chebyshev_polynomial_w", dt_shifted_chebyshev_polynomial_w(NULL, 99, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "shifted_chebyshev_polynomial_w", dt_shifted_chebyshev_polynomial_w(NULL, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "shifted_chebyshev_polynomial_w", dt_shifted_chebyshev_polynomial_w(good.tensor, 0, 0, 0.0, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "shifted_chebyshev_polynomial_w", dt_shifted_chebyshev_polynomial_w(good.tensor, 0, 0, 0.0, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "shifted_chebyshev_polynomial_w", dt_shifted_chebyshev_polynomial_w(good.tensor, 0, 0, 0.0, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "shifted_chebyshev_polynomial_w", dt_shifted_chebyshev_polynomial_w(good.tensor, 0, 0, 0.0, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "shifted_chebyshev_polynomial_w", dt_shifted_chebyshev_polynomial_w(good.tensor, 0, 0, 0.0, good.tensor, 0, 0, 0.0, NULL));
+}
+
+static void test_hermite_polynomial_h(void) {
+  EXPECT(HANDLE, "hermite_polynomial_h", dt_hermite_polynomial_h((dt_tensor *)bad.released, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "hermite_polynomial_h", dt_hermite_polynomial_h((dt_tensor *)bad.foreign, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "hermite_polynomial_h", dt_hermite_polynomial_h(NULL, 99, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "hermite_polynomial_h", dt_hermite_polynomial_h(NULL, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "hermite_polynomial_h", dt_hermite_polynomial_h(good.tensor, 0, 0, 0.0, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "hermite_polynomial_h", dt_hermite_polynomial_h(good.tensor, 0, 0, 0.0, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "hermite_polynomial_h", dt_hermite_polynomial_h(good.tensor, 0, 0, 0.0, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "hermite_polynomial_h", dt_hermite_polynomial_h(good.tensor, 0, 0, 0.0, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "hermite_polynomial_h", dt_hermite_polynomial_h(good.tensor, 0, 0, 0.0, good.tensor, 0, 0, 0.0, NULL));
+}
+
+static void test_hermite_polynomial_he(void) {
+  EXPECT(HANDLE, "hermite_polynomial_he", dt_hermite_polynomial_he((dt_tensor *)bad.released, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "hermite_polynomial_he", dt_hermite_polynomial_he((dt_tensor *)bad.foreign, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "hermite_polynomial_he", dt_hermite_polynomial_he(NULL, 99, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "hermite_polynomial_he", dt_hermite_polynomial_he(NULL, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "hermite_polynomial_he", dt_hermite_polynomial_he(good.tensor, 0, 0, 0.0, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "hermite_polynomial_he", dt_hermite_polynomial_he(good.tensor, 0, 0, 0.0, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "hermite_polynomial_he", dt_hermite_polynomial_he(good.tensor, 0, 0, 0.0, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "hermite_polynomial_he", dt_hermite_polynomial_he(good.tensor, 0, 0, 0.0, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "hermite_polynomial_he", dt_hermite_polynomial_he(good.tensor, 0, 0, 0.0, good.tensor, 0, 0, 0.0, NULL));
+}
+
+static void test_laguerre_polynomial_l(void) {
+  EXPECT(HANDLE, "laguerre_polynomial_l", dt_laguerre_polynomial_l((dt_tensor *)bad.released, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "laguerre_polynomial_l", dt_laguerre_polynomial_l((dt_tensor *)bad.foreign, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "laguerre_polynomial_l", dt_laguerre_polynomial_l(NULL, 99, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "laguerre_polynomial_l", dt_laguerre_polynomial_l(NULL, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "laguerre_polynomial_l", dt_laguerre_polynomial_l(good.tensor, 0, 0, 0.0, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "laguerre_polynomial_l", dt_laguerre_polynomial_l(good.tensor, 0, 0, 0.0, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "laguerre_polynomial_l", dt_laguerre_polynomial_l(good.tensor, 0, 0, 0.0, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "laguerre_polynomial_l", dt_laguerre_polynomial_l(good.tensor, 0, 0, 0.0, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "laguerre_polynomial_l", dt_laguerre_polynomial_l(good.tensor, 0, 0, 0.0, good.tensor, 0, 0, 0.0, NULL));
+}
+
+static void test_legendre_polynomial_p(void) {
+  EXPECT(HANDLE, "legendre_polynomial_p", dt_legendre_polynomial_p((dt_tensor *)bad.released, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "legendre_polynomial_p", dt_legendre_polynomial_p((dt_tensor *)bad.foreign, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "legendre_polynomial_p", dt_legendre_polynomial_p(NULL, 99, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "legendre_polynomial_p", dt_legendre_polynomial_p(NULL, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "legendre_polynomial_p", dt_legendre_polynomial_p(good.tensor, 0, 0, 0.0, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "legendre_polynomial_p", dt_legendre_polynomial_p(good.tensor, 0, 0, 0.0, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "legendre_polynomial_p", dt_legendre_polynomial_p(good.tensor, 0, 0, 0.0, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "legendre_polynomial_p", dt_legendre_polynomial_p(good.tensor, 0, 0, 0.0, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "legendre_polynomial_p", dt_legendre_polynomial_p(good.tensor, 0, 0, 0.0, good.tensor, 0, 0, 0.0, NULL));
+}
+
 static void test_entr(void) {
   EXPECT(HANDLE, "entr", dt_entr((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "entr", dt_entr((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
@@ -250,6 +544,34 @@ int main(void) {
   test_i0e();
   test_i1();
   test_i1e();
+  test_bessel_j0();
+  test_bessel_j1();
+  test_bessel_y0();
+  test_bessel_y1();
+  test_modified_bessel_k0();
+  test_modified_bessel_k1();
+  test_scaled_modified_bessel_k0();
+  test_scaled_modified_bessel_k1();
+  test_spherical_bessel_j0();
+  test_airy_ai();
+  test_igamma();
+  test_igamma_();
+  test_gammainc();
+  test_igammac();
+  test_igammac_();
+  test_gammaincc();
+  test_chebyshev_polynomial_t();
+  test_chebyshev_polynomial_u();
+  test_chebyshev_polynomial_v();
+  test_chebyshev_polynomial_w();
+  test_shifted_chebyshev_polynomial_t();
+  test_shifted_chebyshev_polynomial_u();
+  test_shifted_chebyshev_polynomial_v();
+  test_shifted_chebyshev_polynomial_w();
+  test_hermite_polynomial_h();
+  test_hermite_polynomial_he();
+  test_laguerre_polynomial_l();
+  test_legendre_polynomial_p();
   test_entr();
   test_xlog1py();
   test_frexp();

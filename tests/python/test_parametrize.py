@@ -1,6 +1,7 @@
 """Parametrizations, weight and spectral norms: the same weights, gradients, names and sentences as PyTorch's."""
 
 import copy
+import math
 import pickle
 
 import dumbtorch as dt
@@ -300,9 +301,54 @@ def test_refusals(name, both):
     assert mine == theirs
 
 
-def test_orthogonal_is_refused():
-    with pytest.raises(NotImplementedError, match="QR decomposition"):
-        dt.nn.utils.parametrizations.orthogonal(dt.nn.Linear(2, 2))
+@pytest.mark.parametrize("sizes", [(4, 4), (5, 3), (3, 5), (2, 4, 3)])
+@pytest.mark.parametrize("kind", [None, "matrix_exp", "cayley", "householder"])
+@pytest.mark.parametrize("keeps_base", [True, False])
+def test_orthogonal(sizes, kind, keeps_base, both, same):
+    def run(t):
+        layer = t.nn.Module()
+        numbers = t.arange(24, dtype=t.float64)[: math.prod(sizes)]
+        start = (numbers * numbers * 0.7).sin()
+        layer.weight = t.nn.Parameter(start.reshape(sizes))
+        t.nn.utils.parametrizations.orthogonal(layer, "weight", kind, use_trivialization=keeps_base)
+        made = layer.parametrizations.weight
+        if keeps_base and sizes[-1] != sizes[-2]:  # the columns that complete it are drawn
+            made[0].base = t.eye(max(sizes[-2:]), dtype=t.float64)
+        before = layer.weight
+        with t.no_grad():
+            made.original.add_(
+                t.linspace(-0.3, 0.4, start.numel(), dtype=t.float64)[: math.prod(sizes)]
+                .reshape(sizes)
+                .tril(-1)
+            )
+        (layer.weight * start.reshape(sizes)).sum().backward()
+        return before, layer.weight, made.original.grad, sorted(layer.state_dict())
+
+    same(*both(run))
+
+
+def test_assigning_to_orthogonal_weights(both, same):
+    def run(t):
+        f, out = t.nn.utils.parametrizations.orthogonal, []
+        layer = f(t.nn.Linear(3, 3).double())
+        with t.no_grad():
+            layer.weight = t.tensor([[1.0, 2, 3], [0, 1, 4], [5, 6, 0]], dtype=t.float64)
+        out.append(layer.weight)
+        tall = f(t.nn.Linear(2, 3).double(), use_trivialization=False)
+        with t.no_grad():
+            tall.weight = t.tensor([[1.0, 2], [0, 1], [5, 6]], dtype=t.float64)
+        out.append(tall.weight)
+        for refused in (lambda: f(t.nn.Linear(2, 2), "bias"), lambda: f(t.nn.Linear(2, 2), orthogonal_map="x"),
+                        lambda: f(t.nn.Linear(2, 2), "nothing")):  # fmt: skip
+            with pytest.raises(ValueError) as caught:
+                refused()
+            out.append(str(caught.value))
+        cayley = f(t.nn.Linear(2, 2), orthogonal_map="cayley", use_trivialization=False)
+        with pytest.raises(NotImplementedError, match="It is not possible to assign"):
+            cayley.weight = t.eye(2)
+        return out
+
+    same(*both(run))
 
 
 # ---- norms of weights

@@ -234,14 +234,3 @@ def test_forward_mode_is_refused():
                  lambda: ad.unpack_dual(x)):  # fmt: skip
         with pytest.raises(NotImplementedError, match="torch.func.jvp"):
             call()
-
-
-def test_saved_tensors_cannot_be_replaced():
-    for call in (
-        lambda: dt.autograd.graph.saved_tensors_hooks(None, None),
-        dt.autograd.graph.save_on_cpu,
-    ):
-        with pytest.raises(
-            NotImplementedError, match="what ops save for backward cannot be replaced"
-        ):
-            call()

@@ -4482,6 +4482,47 @@ static inline dt_hook *T_register_post_accumulate_grad_hook(dt_tensor *input, T_
   return T_own_hook_(result);
 }
 
+/** T_autograd_current_backward()
+ * Which backward runs on this thread, the innermost: for hooks. Its number, which no other
+ * backward has; 0 if none runs. */
+static inline int64_t T_autograd_current_backward(void) {
+  int64_t result = 0;
+  if (T_stopped_()) return result;
+  T_check(dt_autograd_current_backward(&result));
+  return result;
+}
+
+/** T_autograd_is_reached(node: i64)
+ * Whether the backward that runs on this thread, the innermost, comes to the operation or has
+ * come to it. */
+static inline int32_t T_autograd_is_reached(int64_t node) {
+  int32_t result = 0;
+  if (T_stopped_()) return result;
+  T_check(dt_autograd_is_reached(node, &result));
+  return result;
+}
+
+/** T_autograd_push_saved_tensors_hooks(pack: callback, unpack: callback)
+ * Has this context's operations keep something else for backward than the tensors themselves:
+ * copies on another device, or rounded ones. By-products, such as the indices of a maximum, stay
+ * as they are. The last pair of functions is in force. */
+static inline dt_status T_autograd_push_saved_tensors_hooks(
+    T_TensorHook pack, T_TensorHook unpack) {
+  if (T_stopped_()) { if (pack.drop) pack.drop(pack.user_data); if (unpack.drop) unpack.drop(unpack.user_data); return T_status(); }
+  T_check(dt_autograd_push_saved_tensors_hooks(
+    pack.fn, pack.user_data, pack.drop, unpack.fn, unpack.user_data, unpack.drop));
+  return T_status();
+}
+
+/** T_autograd_pop_saved_tensors_hooks()
+ * Takes the last pair of hooks of saved tensors off. What they have kept is still unpacked with
+ * them. */
+static inline dt_status T_autograd_pop_saved_tensors_hooks(void) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_autograd_pop_saved_tensors_hooks());
+  return T_status();
+}
+
 /** T_hook_remove(self: hook)
  * Takes a hook off; a second time does nothing. */
 static inline dt_status T_hook_remove(dt_hook *self) {
@@ -16898,6 +16939,296 @@ static inline dt_tensor *T_i1e(dt_tensor *input) {
   T_check(dt_i1e(input, &result));
   return T_own_tensor_(result);
 }
+
+/** T_bessel_j0(input: tensor)
+ * The Bessel function of the first kind, of order 0. It has no gradient. */
+static inline dt_tensor *T_bessel_j0(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_bessel_j0(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_bessel_j1(input: tensor)
+ * The Bessel function of the first kind, of order 1. It has no gradient. */
+static inline dt_tensor *T_bessel_j1(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_bessel_j1(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_bessel_y0(input: tensor)
+ * The Bessel function of the second kind, of order 0; NaN of negative numbers. It has no
+ * gradient. */
+static inline dt_tensor *T_bessel_y0(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_bessel_y0(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_bessel_y1(input: tensor)
+ * The Bessel function of the second kind, of order 1; NaN of negative numbers. It has no
+ * gradient. */
+static inline dt_tensor *T_bessel_y1(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_bessel_y1(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_modified_bessel_k0(input: tensor)
+ * The modified Bessel function of the second kind, of order 0; NaN of negative numbers. It has
+ * no gradient. */
+static inline dt_tensor *T_modified_bessel_k0(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_modified_bessel_k0(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_modified_bessel_k1(input: tensor)
+ * The modified Bessel function of the second kind, of order 1; NaN of negative numbers. It has
+ * no gradient. */
+static inline dt_tensor *T_modified_bessel_k1(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_modified_bessel_k1(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_scaled_modified_bessel_k0(x: tensor)
+ * modified_bessel_k0(x) exp(x), which does not vanish. It has no gradient. */
+static inline dt_tensor *T_scaled_modified_bessel_k0(dt_tensor *x) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_scaled_modified_bessel_k0(x, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_scaled_modified_bessel_k1(x: tensor)
+ * modified_bessel_k1(x) exp(x), which does not vanish. It has no gradient. */
+static inline dt_tensor *T_scaled_modified_bessel_k1(dt_tensor *x) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_scaled_modified_bessel_k1(x, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_spherical_bessel_j0(x: tensor)
+ * sin(x) / x. It has no gradient. */
+static inline dt_tensor *T_spherical_bessel_j0(dt_tensor *x) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_spherical_bessel_j0(x, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_airy_ai(x: tensor)
+ * Airy's function Ai. It has no gradient. */
+static inline dt_tensor *T_airy_ai(dt_tensor *x) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_airy_ai(x, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_igamma(input: tensor, other: tensor)
+ * The lower regularized incomplete Gamma function: the integral of t^(input - 1) exp(-t) from 0
+ * to other, over Gamma(input). */
+static inline dt_tensor *T_igamma(dt_tensor *input, dt_tensor *other) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_igamma(input, other, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_igamma_(input: tensor, other: tensor)
+ * In-place version of `igamma`. */
+static inline dt_tensor *T_igamma_(dt_tensor *input, dt_tensor *other) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_igamma_(input, other)) ? input : NULL;
+}
+
+/** T_gammainc(input: tensor, other: tensor)
+ * Another name of `igamma`. */
+static inline dt_tensor *T_gammainc(dt_tensor *input, dt_tensor *other) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_gammainc(input, other, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_igammac(input: tensor, other: tensor)
+ * The upper regularized incomplete Gamma function: 1 - igamma(input, other), with all its
+ * digits. */
+static inline dt_tensor *T_igammac(dt_tensor *input, dt_tensor *other) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_igammac(input, other, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_igammac_(input: tensor, other: tensor)
+ * In-place version of `igammac`. */
+static inline dt_tensor *T_igammac_(dt_tensor *input, dt_tensor *other) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_igammac_(input, other)) ? input : NULL;
+}
+
+/** T_gammaincc(input: tensor, other: tensor)
+ * Another name of `igammac`. */
+static inline dt_tensor *T_gammaincc(dt_tensor *input, dt_tensor *other) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_gammaincc(input, other, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_chebyshev_polynomial_t(x: operand, n: operand)
+ * Chebyshev's polynomial of the first kind, of degree n. It has no gradient. */
+static inline dt_tensor *T_do_chebyshev_polynomial_t(T_Operand x, T_Operand n) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_chebyshev_polynomial_t(
+    x.tensor, x.number.kind, x.number.i, x.number.f, n.tensor, n.number.kind, n.number.i,
+    n.number.f, &result));
+  return T_own_tensor_(result);
+}
+#define T_chebyshev_polynomial_t(x, n) T_do_chebyshev_polynomial_t(T_OP(x), T_OP(n))
+
+/** T_chebyshev_polynomial_u(x: operand, n: operand)
+ * Chebyshev's polynomial of the second kind, of degree n. It has no gradient. */
+static inline dt_tensor *T_do_chebyshev_polynomial_u(T_Operand x, T_Operand n) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_chebyshev_polynomial_u(
+    x.tensor, x.number.kind, x.number.i, x.number.f, n.tensor, n.number.kind, n.number.i,
+    n.number.f, &result));
+  return T_own_tensor_(result);
+}
+#define T_chebyshev_polynomial_u(x, n) T_do_chebyshev_polynomial_u(T_OP(x), T_OP(n))
+
+/** T_chebyshev_polynomial_v(x: operand, n: operand)
+ * Chebyshev's polynomial of the third kind, of degree n. It has no gradient. */
+static inline dt_tensor *T_do_chebyshev_polynomial_v(T_Operand x, T_Operand n) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_chebyshev_polynomial_v(
+    x.tensor, x.number.kind, x.number.i, x.number.f, n.tensor, n.number.kind, n.number.i,
+    n.number.f, &result));
+  return T_own_tensor_(result);
+}
+#define T_chebyshev_polynomial_v(x, n) T_do_chebyshev_polynomial_v(T_OP(x), T_OP(n))
+
+/** T_chebyshev_polynomial_w(x: operand, n: operand)
+ * Chebyshev's polynomial of the fourth kind, of degree n. It has no gradient. */
+static inline dt_tensor *T_do_chebyshev_polynomial_w(T_Operand x, T_Operand n) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_chebyshev_polynomial_w(
+    x.tensor, x.number.kind, x.number.i, x.number.f, n.tensor, n.number.kind, n.number.i,
+    n.number.f, &result));
+  return T_own_tensor_(result);
+}
+#define T_chebyshev_polynomial_w(x, n) T_do_chebyshev_polynomial_w(T_OP(x), T_OP(n))
+
+/** T_shifted_chebyshev_polynomial_t(x: operand, n: operand)
+ * Chebyshev's polynomial of the first kind at 2 x - 1, of degree n. It has no gradient. */
+static inline dt_tensor *T_do_shifted_chebyshev_polynomial_t(T_Operand x, T_Operand n) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_shifted_chebyshev_polynomial_t(
+    x.tensor, x.number.kind, x.number.i, x.number.f, n.tensor, n.number.kind, n.number.i,
+    n.number.f, &result));
+  return T_own_tensor_(result);
+}
+#define T_shifted_chebyshev_polynomial_t(x, n) T_do_shifted_chebyshev_polynomial_t(T_OP(x), T_OP(n))
+
+/** T_shifted_chebyshev_polynomial_u(x: operand, n: operand)
+ * Chebyshev's polynomial of the second kind at 2 x - 1, of degree n. It has no gradient. */
+static inline dt_tensor *T_do_shifted_chebyshev_polynomial_u(T_Operand x, T_Operand n) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_shifted_chebyshev_polynomial_u(
+    x.tensor, x.number.kind, x.number.i, x.number.f, n.tensor, n.number.kind, n.number.i,
+    n.number.f, &result));
+  return T_own_tensor_(result);
+}
+#define T_shifted_chebyshev_polynomial_u(x, n) T_do_shifted_chebyshev_polynomial_u(T_OP(x), T_OP(n))
+
+/** T_shifted_chebyshev_polynomial_v(x: operand, n: operand)
+ * Chebyshev's polynomial of the third kind at 2 x - 1, of degree n. It has no gradient. */
+static inline dt_tensor *T_do_shifted_chebyshev_polynomial_v(T_Operand x, T_Operand n) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_shifted_chebyshev_polynomial_v(
+    x.tensor, x.number.kind, x.number.i, x.number.f, n.tensor, n.number.kind, n.number.i,
+    n.number.f, &result));
+  return T_own_tensor_(result);
+}
+#define T_shifted_chebyshev_polynomial_v(x, n) T_do_shifted_chebyshev_polynomial_v(T_OP(x), T_OP(n))
+
+/** T_shifted_chebyshev_polynomial_w(x: operand, n: operand)
+ * Chebyshev's polynomial of the fourth kind at 2 x - 1, of degree n. It has no gradient. */
+static inline dt_tensor *T_do_shifted_chebyshev_polynomial_w(T_Operand x, T_Operand n) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_shifted_chebyshev_polynomial_w(
+    x.tensor, x.number.kind, x.number.i, x.number.f, n.tensor, n.number.kind, n.number.i,
+    n.number.f, &result));
+  return T_own_tensor_(result);
+}
+#define T_shifted_chebyshev_polynomial_w(x, n) T_do_shifted_chebyshev_polynomial_w(T_OP(x), T_OP(n))
+
+/** T_hermite_polynomial_h(x: operand, n: operand)
+ * Hermite's polynomial H, of degree n. It has no gradient. */
+static inline dt_tensor *T_do_hermite_polynomial_h(T_Operand x, T_Operand n) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_hermite_polynomial_h(
+    x.tensor, x.number.kind, x.number.i, x.number.f, n.tensor, n.number.kind, n.number.i,
+    n.number.f, &result));
+  return T_own_tensor_(result);
+}
+#define T_hermite_polynomial_h(x, n) T_do_hermite_polynomial_h(T_OP(x), T_OP(n))
+
+/** T_hermite_polynomial_he(x: operand, n: operand)
+ * Hermite's polynomial He, of degree n. It has no gradient. */
+static inline dt_tensor *T_do_hermite_polynomial_he(T_Operand x, T_Operand n) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_hermite_polynomial_he(
+    x.tensor, x.number.kind, x.number.i, x.number.f, n.tensor, n.number.kind, n.number.i,
+    n.number.f, &result));
+  return T_own_tensor_(result);
+}
+#define T_hermite_polynomial_he(x, n) T_do_hermite_polynomial_he(T_OP(x), T_OP(n))
+
+/** T_laguerre_polynomial_l(x: operand, n: operand)
+ * Laguerre's polynomial, of degree n. It has no gradient. */
+static inline dt_tensor *T_do_laguerre_polynomial_l(T_Operand x, T_Operand n) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_laguerre_polynomial_l(
+    x.tensor, x.number.kind, x.number.i, x.number.f, n.tensor, n.number.kind, n.number.i,
+    n.number.f, &result));
+  return T_own_tensor_(result);
+}
+#define T_laguerre_polynomial_l(x, n) T_do_laguerre_polynomial_l(T_OP(x), T_OP(n))
+
+/** T_legendre_polynomial_p(x: operand, n: operand)
+ * Legendre's polynomial, of degree n. It has no gradient. */
+static inline dt_tensor *T_do_legendre_polynomial_p(T_Operand x, T_Operand n) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_legendre_polynomial_p(
+    x.tensor, x.number.kind, x.number.i, x.number.f, n.tensor, n.number.kind, n.number.i,
+    n.number.f, &result));
+  return T_own_tensor_(result);
+}
+#define T_legendre_polynomial_p(x, n) T_do_legendre_polynomial_p(T_OP(x), T_OP(n))
 
 /** T_entr(input: tensor)
  * -input log(input); 0 at 0, -infinity below. */

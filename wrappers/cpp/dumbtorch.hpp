@@ -228,7 +228,7 @@ struct HistogramResult;
 struct FrexpResult;
 struct MemoryStatsResult;
 
-// Called with a tensor's gradient; may give back another one that takes its place.
+// Called with a tensor's gradient, say; may give back another one that takes its place.
 using TensorHook = std::function<Tensor(const Tensor& grad)>;
 // The backward of a user's function: gives back one gradient per input, absent where there is none.
 using CustomBackward = std::function<std::vector<Tensor>(const std::vector<Tensor>& grads, const std::vector<Tensor>& saved)>;
@@ -1134,6 +1134,15 @@ class Tensor {
   Tensor i0() const;
   // In-place version of `i0`.
   const Tensor& i0_() const;
+  // The lower regularized incomplete Gamma function: the integral of t^(input - 1) exp(-t) from 0
+  // to other, over Gamma(input).
+  Tensor igamma(const Tensor& other) const;
+  // In-place version of `igamma`.
+  const Tensor& igamma_(const Tensor& other) const;
+  // The upper regularized incomplete Gamma function: 1 - igamma(input, other), with all its digits.
+  Tensor igammac(const Tensor& other) const;
+  // In-place version of `igammac`.
+  const Tensor& igammac_(const Tensor& other) const;
   // input = mantissa * 2^exponent with 1/2 <= abs(mantissa) < 1, the exponent as int32; of 0,
   // infinities and NaN they are the element and 0.
   FrexpResult frexp() const;
@@ -6152,6 +6161,28 @@ inline const Tensor& Tensor::i0_() const {
   return *this;
 }
 
+inline Tensor Tensor::igamma(const Tensor& other) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_igamma(handle(), other.handle(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::igamma_(const Tensor& other) const {
+  detail::check(dt_igamma_(handle(), other.handle()));
+  return *this;
+}
+
+inline Tensor Tensor::igammac(const Tensor& other) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_igammac(handle(), other.handle(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::igammac_(const Tensor& other) const {
+  detail::check(dt_igammac_(handle(), other.handle()));
+  return *this;
+}
+
 inline FrexpResult Tensor::frexp() const {
   dt_tensor* mantissa = nullptr;
   dt_tensor* exponent = nullptr;
@@ -10217,6 +10248,40 @@ inline void clear_autocast_cache() {
   detail::check(dt_clear_autocast_cache());
 }
 
+// Which backward runs on this thread, the innermost: for hooks. Its number, which no other backward
+// has; 0 if none runs.
+inline int64_t autograd_current_backward() {
+  int64_t out = 0;
+  detail::check(dt_autograd_current_backward(&out));
+  return out;
+}
+
+// Whether the backward that runs on this thread, the innermost, comes to the operation or has come
+// to it.
+inline bool autograd_is_reached(int64_t node) {
+  int32_t out = 0;
+  detail::check(dt_autograd_is_reached(node, &out));
+  return out != 0;
+}
+
+// Has this context's operations keep something else for backward than the tensors themselves:
+// copies on another device, or rounded ones. By-products, such as the indices of a maximum, stay as
+// they are. The last pair of functions is in force.
+inline void autograd_push_saved_tensors_hooks(TensorHook pack, TensorHook unpack) {
+  const bool pack_given = static_cast<bool>(pack);
+  const bool unpack_given = static_cast<bool>(unpack);
+  detail::check(dt_autograd_push_saved_tensors_hooks(
+    pack_given ? detail::call_tensor_hook : nullptr, detail::box(std::move(pack)),
+    detail::drop<TensorHook>, unpack_given ? detail::call_tensor_hook : nullptr,
+    detail::box(std::move(unpack)), detail::drop<TensorHook>));
+}
+
+// Takes the last pair of hooks of saved tensors off. What they have kept is still unpacked with
+// them.
+inline void autograd_pop_saved_tensors_hooks() {
+  detail::check(dt_autograd_pop_saved_tensors_hooks());
+}
+
 // A tensor with arbitrary contents.
 inline Tensor empty(
     const Ints& size, std::optional<DType> dtype = std::nullopt,
@@ -12513,6 +12578,14 @@ inline Tensor i0(const Tensor& input) {
   return input.i0();
 }
 
+inline Tensor igamma(const Tensor& input, const Tensor& other) {
+  return input.igamma(other);
+}
+
+inline Tensor igammac(const Tensor& input, const Tensor& other) {
+  return input.igammac(other);
+}
+
 inline FrexpResult frexp(const Tensor& input) {
   return input.frexp();
 }
@@ -13457,6 +13530,200 @@ inline Tensor i1(const Tensor& input) {
 inline Tensor i1e(const Tensor& input) {
   dt_tensor* out = nullptr;
   detail::check(dt_i1e(input.handle(), &out));
+  return Tensor(out);
+}
+
+// The Bessel function of the first kind, of order 0. It has no gradient.
+inline Tensor bessel_j0(const Tensor& input) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_bessel_j0(input.handle(), &out));
+  return Tensor(out);
+}
+
+// The Bessel function of the first kind, of order 1. It has no gradient.
+inline Tensor bessel_j1(const Tensor& input) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_bessel_j1(input.handle(), &out));
+  return Tensor(out);
+}
+
+// The Bessel function of the second kind, of order 0; NaN of negative numbers. It has no gradient.
+inline Tensor bessel_y0(const Tensor& input) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_bessel_y0(input.handle(), &out));
+  return Tensor(out);
+}
+
+// The Bessel function of the second kind, of order 1; NaN of negative numbers. It has no gradient.
+inline Tensor bessel_y1(const Tensor& input) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_bessel_y1(input.handle(), &out));
+  return Tensor(out);
+}
+
+// The modified Bessel function of the second kind, of order 0; NaN of negative numbers. It has no
+// gradient.
+inline Tensor modified_bessel_k0(const Tensor& input) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_modified_bessel_k0(input.handle(), &out));
+  return Tensor(out);
+}
+
+// The modified Bessel function of the second kind, of order 1; NaN of negative numbers. It has no
+// gradient.
+inline Tensor modified_bessel_k1(const Tensor& input) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_modified_bessel_k1(input.handle(), &out));
+  return Tensor(out);
+}
+
+// modified_bessel_k0(x) exp(x), which does not vanish. It has no gradient.
+inline Tensor scaled_modified_bessel_k0(const Tensor& x) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_scaled_modified_bessel_k0(x.handle(), &out));
+  return Tensor(out);
+}
+
+// modified_bessel_k1(x) exp(x), which does not vanish. It has no gradient.
+inline Tensor scaled_modified_bessel_k1(const Tensor& x) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_scaled_modified_bessel_k1(x.handle(), &out));
+  return Tensor(out);
+}
+
+// sin(x) / x. It has no gradient.
+inline Tensor spherical_bessel_j0(const Tensor& x) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_spherical_bessel_j0(x.handle(), &out));
+  return Tensor(out);
+}
+
+// Airy's function Ai. It has no gradient.
+inline Tensor airy_ai(const Tensor& x) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_airy_ai(x.handle(), &out));
+  return Tensor(out);
+}
+
+// Another name of `igamma`.
+inline Tensor gammainc(const Tensor& input, const Tensor& other) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_gammainc(input.handle(), other.handle(), &out));
+  return Tensor(out);
+}
+
+// Another name of `igammac`.
+inline Tensor gammaincc(const Tensor& input, const Tensor& other) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_gammaincc(input.handle(), other.handle(), &out));
+  return Tensor(out);
+}
+
+// Chebyshev's polynomial of the first kind, of degree n. It has no gradient.
+inline Tensor chebyshev_polynomial_t(const Operand& x, const Operand& n) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_chebyshev_polynomial_t(
+    x.tensor(), x.number().kind(), x.number().i(), x.number().f(), n.tensor(), n.number().kind(),
+    n.number().i(), n.number().f(), &out));
+  return Tensor(out);
+}
+
+// Chebyshev's polynomial of the second kind, of degree n. It has no gradient.
+inline Tensor chebyshev_polynomial_u(const Operand& x, const Operand& n) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_chebyshev_polynomial_u(
+    x.tensor(), x.number().kind(), x.number().i(), x.number().f(), n.tensor(), n.number().kind(),
+    n.number().i(), n.number().f(), &out));
+  return Tensor(out);
+}
+
+// Chebyshev's polynomial of the third kind, of degree n. It has no gradient.
+inline Tensor chebyshev_polynomial_v(const Operand& x, const Operand& n) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_chebyshev_polynomial_v(
+    x.tensor(), x.number().kind(), x.number().i(), x.number().f(), n.tensor(), n.number().kind(),
+    n.number().i(), n.number().f(), &out));
+  return Tensor(out);
+}
+
+// Chebyshev's polynomial of the fourth kind, of degree n. It has no gradient.
+inline Tensor chebyshev_polynomial_w(const Operand& x, const Operand& n) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_chebyshev_polynomial_w(
+    x.tensor(), x.number().kind(), x.number().i(), x.number().f(), n.tensor(), n.number().kind(),
+    n.number().i(), n.number().f(), &out));
+  return Tensor(out);
+}
+
+// Chebyshev's polynomial of the first kind at 2 x - 1, of degree n. It has no gradient.
+inline Tensor shifted_chebyshev_polynomial_t(const Operand& x, const Operand& n) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_shifted_chebyshev_polynomial_t(
+    x.tensor(), x.number().kind(), x.number().i(), x.number().f(), n.tensor(), n.number().kind(),
+    n.number().i(), n.number().f(), &out));
+  return Tensor(out);
+}
+
+// Chebyshev's polynomial of the second kind at 2 x - 1, of degree n. It has no gradient.
+inline Tensor shifted_chebyshev_polynomial_u(const Operand& x, const Operand& n) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_shifted_chebyshev_polynomial_u(
+    x.tensor(), x.number().kind(), x.number().i(), x.number().f(), n.tensor(), n.number().kind(),
+    n.number().i(), n.number().f(), &out));
+  return Tensor(out);
+}
+
+// Chebyshev's polynomial of the third kind at 2 x - 1, of degree n. It has no gradient.
+inline Tensor shifted_chebyshev_polynomial_v(const Operand& x, const Operand& n) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_shifted_chebyshev_polynomial_v(
+    x.tensor(), x.number().kind(), x.number().i(), x.number().f(), n.tensor(), n.number().kind(),
+    n.number().i(), n.number().f(), &out));
+  return Tensor(out);
+}
+
+// Chebyshev's polynomial of the fourth kind at 2 x - 1, of degree n. It has no gradient.
+inline Tensor shifted_chebyshev_polynomial_w(const Operand& x, const Operand& n) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_shifted_chebyshev_polynomial_w(
+    x.tensor(), x.number().kind(), x.number().i(), x.number().f(), n.tensor(), n.number().kind(),
+    n.number().i(), n.number().f(), &out));
+  return Tensor(out);
+}
+
+// Hermite's polynomial H, of degree n. It has no gradient.
+inline Tensor hermite_polynomial_h(const Operand& x, const Operand& n) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_hermite_polynomial_h(
+    x.tensor(), x.number().kind(), x.number().i(), x.number().f(), n.tensor(), n.number().kind(),
+    n.number().i(), n.number().f(), &out));
+  return Tensor(out);
+}
+
+// Hermite's polynomial He, of degree n. It has no gradient.
+inline Tensor hermite_polynomial_he(const Operand& x, const Operand& n) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_hermite_polynomial_he(
+    x.tensor(), x.number().kind(), x.number().i(), x.number().f(), n.tensor(), n.number().kind(),
+    n.number().i(), n.number().f(), &out));
+  return Tensor(out);
+}
+
+// Laguerre's polynomial, of degree n. It has no gradient.
+inline Tensor laguerre_polynomial_l(const Operand& x, const Operand& n) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_laguerre_polynomial_l(
+    x.tensor(), x.number().kind(), x.number().i(), x.number().f(), n.tensor(), n.number().kind(),
+    n.number().i(), n.number().f(), &out));
+  return Tensor(out);
+}
+
+// Legendre's polynomial, of degree n. It has no gradient.
+inline Tensor legendre_polynomial_p(const Operand& x, const Operand& n) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_legendre_polynomial_p(
+    x.tensor(), x.number().kind(), x.number().i(), x.number().f(), n.tensor(), n.number().kind(),
+    n.number().i(), n.number().f(), &out));
   return Tensor(out);
 }
 

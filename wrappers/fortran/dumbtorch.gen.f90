@@ -406,7 +406,7 @@ end type
 interface assignment(=)
   procedure copy_hook_array
 end interface
-! Called with a tensor's gradient; may give back another one that takes its place.
+! Called with a tensor's gradient, say; may give back another one that takes its place.
 abstract interface
 subroutine dt_tensor_hook(grad, out)
   import dt_tensor, int64
@@ -1104,6 +1104,22 @@ end interface
 public :: autograd_grad
 interface autograd_grad
   procedure dt_autograd_grad
+end interface
+public :: autograd_current_backward
+interface autograd_current_backward
+  procedure dt_autograd_current_backward
+end interface
+public :: autograd_is_reached
+interface autograd_is_reached
+  procedure dt_autograd_is_reached
+end interface
+public :: autograd_push_saved_tensors_hooks
+interface autograd_push_saved_tensors_hooks
+  procedure dt_autograd_push_saved_tensors_hooks
+end interface
+public :: autograd_pop_saved_tensors_hooks
+interface autograd_pop_saved_tensors_hooks
+  procedure dt_autograd_pop_saved_tensors_hooks
 end interface
 public :: custom_function
 interface custom_function
@@ -3724,6 +3740,118 @@ end interface
 public :: i1e
 interface i1e
   procedure dt_i1e
+end interface
+public :: bessel_j0
+interface bessel_j0
+  procedure dt_bessel_j0
+end interface
+public :: bessel_j1
+interface bessel_j1
+  procedure dt_bessel_j1
+end interface
+public :: bessel_y0
+interface bessel_y0
+  procedure dt_bessel_y0
+end interface
+public :: bessel_y1
+interface bessel_y1
+  procedure dt_bessel_y1
+end interface
+public :: modified_bessel_k0
+interface modified_bessel_k0
+  procedure dt_modified_bessel_k0
+end interface
+public :: modified_bessel_k1
+interface modified_bessel_k1
+  procedure dt_modified_bessel_k1
+end interface
+public :: scaled_modified_bessel_k0
+interface scaled_modified_bessel_k0
+  procedure dt_scaled_modified_bessel_k0
+end interface
+public :: scaled_modified_bessel_k1
+interface scaled_modified_bessel_k1
+  procedure dt_scaled_modified_bessel_k1
+end interface
+public :: spherical_bessel_j0
+interface spherical_bessel_j0
+  procedure dt_spherical_bessel_j0
+end interface
+public :: airy_ai
+interface airy_ai
+  procedure dt_airy_ai
+end interface
+public :: igamma
+interface igamma
+  procedure dt_igamma
+end interface
+public :: igamma_
+interface igamma_
+  procedure dt_igamma_
+end interface
+public :: gammainc
+interface gammainc
+  procedure dt_gammainc
+end interface
+public :: igammac
+interface igammac
+  procedure dt_igammac
+end interface
+public :: igammac_
+interface igammac_
+  procedure dt_igammac_
+end interface
+public :: gammaincc
+interface gammaincc
+  procedure dt_gammaincc
+end interface
+public :: chebyshev_polynomial_t
+interface chebyshev_polynomial_t
+  procedure dt_chebyshev_polynomial_t
+end interface
+public :: chebyshev_polynomial_u
+interface chebyshev_polynomial_u
+  procedure dt_chebyshev_polynomial_u
+end interface
+public :: chebyshev_polynomial_v
+interface chebyshev_polynomial_v
+  procedure dt_chebyshev_polynomial_v
+end interface
+public :: chebyshev_polynomial_w
+interface chebyshev_polynomial_w
+  procedure dt_chebyshev_polynomial_w
+end interface
+public :: shifted_chebyshev_polynomial_t
+interface shifted_chebyshev_polynomial_t
+  procedure dt_shifted_chebyshev_polynomial_t
+end interface
+public :: shifted_chebyshev_polynomial_u
+interface shifted_chebyshev_polynomial_u
+  procedure dt_shifted_chebyshev_polynomial_u
+end interface
+public :: shifted_chebyshev_polynomial_v
+interface shifted_chebyshev_polynomial_v
+  procedure dt_shifted_chebyshev_polynomial_v
+end interface
+public :: shifted_chebyshev_polynomial_w
+interface shifted_chebyshev_polynomial_w
+  procedure dt_shifted_chebyshev_polynomial_w
+end interface
+public :: hermite_polynomial_h
+interface hermite_polynomial_h
+  procedure dt_hermite_polynomial_h
+end interface
+public :: hermite_polynomial_he
+interface hermite_polynomial_he
+  procedure dt_hermite_polynomial_he
+end interface
+public :: laguerre_polynomial_l
+interface laguerre_polynomial_l
+  procedure dt_laguerre_polynomial_l
+end interface
+public :: legendre_polynomial_p
+interface legendre_polynomial_p
+  procedure dt_legendre_polynomial_p
 end interface
 public :: entr
 interface entr
@@ -8471,13 +8599,64 @@ end function
   call hold(out, dtf_hold(f, 0, 0))
   call dtf_end(f)
 end function
+! autograd_current_backward: Which backward runs on this thread, the innermost: for hooks. Its
+! number, which no other backward has; 0 if none runs.
+  function dt_autograd_current_backward(stat, errmsg) result(out)
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  integer(int64) :: out
+  type(frame) :: f
+  call dtf_begin(f, 166)
+  call tell(dtf_run(f), stat, errmsg)
+  out = f%results(0)
+  call dtf_end(f)
+end function
+! autograd_is_reached: Whether the backward that runs on this thread, the innermost, comes to the
+! operation or has come to it.
+  function dt_autograd_is_reached(node, stat, errmsg) result(out)
+  type(*), dimension(..), intent(in) :: node
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  logical :: out
+  type(frame) :: f
+  call dtf_begin(f, 167)
+  call dtf_give(f, 0, node)
+  call tell(dtf_run(f), stat, errmsg)
+  out = f%results(0) /= 0
+  call dtf_end(f)
+end function
+! autograd_push_saved_tensors_hooks: Has this context's operations keep something else for
+! backward than the tensors themselves: copies on another device, or rounded ones. By-products,
+! such as the indices of a maximum, stay as they are. The last pair of functions is in force.
+  subroutine dt_autograd_push_saved_tensors_hooks(pack, unpack, stat, errmsg)
+  procedure(dt_tensor_hook) :: pack
+  procedure(dt_tensor_hook) :: unpack
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(frame) :: f
+  call dtf_begin(f, 168)
+  f%args(0) = transfer(c_funloc(pack), 0_int64)
+  f%args(1) = transfer(c_funloc(unpack), 0_int64)
+  call tell(dtf_run(f), stat, errmsg)
+  call dtf_end(f)
+end subroutine
+! autograd_pop_saved_tensors_hooks: Takes the last pair of hooks of saved tensors off. What they
+! have kept is still unpacked with them.
+  subroutine dt_autograd_pop_saved_tensors_hooks(stat, errmsg)
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(frame) :: f
+  call dtf_begin(f, 169)
+  call tell(dtf_run(f), stat, errmsg)
+  call dtf_end(f)
+end subroutine
 ! hook_remove: Takes a hook off; a second time does nothing.
   subroutine dt_hook_remove(self, stat, errmsg)
   class(dt_hook), intent(in) :: self
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 166)
+  call dtf_begin(f, 170)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -8496,7 +8675,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 167)
+  call dtf_begin(f, 171)
   if (present(name)) call dtf_give(f, 0, name)
   call dtf_give(f, 1, handle_of(inputs))
   call dtf_give(f, 2, handle_of(outputs))
@@ -8523,7 +8702,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 168)
+  call dtf_begin(f, 172)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give_object(f, 2, handle_of(bias))
@@ -8549,7 +8728,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 169)
+  call dtf_begin(f, 173)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give_object(f, 2, handle_of(bias))
@@ -8578,7 +8757,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 170)
+  call dtf_begin(f, 174)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give_object(f, 2, handle_of(bias))
@@ -8607,7 +8786,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 171)
+  call dtf_begin(f, 175)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give_object(f, 2, handle_of(bias))
@@ -8633,7 +8812,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 172)
+  call dtf_begin(f, 176)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give_object(f, 2, handle_of(bias))
@@ -8662,7 +8841,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 173)
+  call dtf_begin(f, 177)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give_object(f, 2, handle_of(bias))
@@ -8691,7 +8870,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 174)
+  call dtf_begin(f, 178)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give_object(f, 2, handle_of(bias))
@@ -8717,7 +8896,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 175)
+  call dtf_begin(f, 179)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give_object(f, 2, handle_of(bias))
@@ -8747,7 +8926,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 176)
+  call dtf_begin(f, 180)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give_object(f, 2, handle_of(bias))
@@ -8771,7 +8950,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 177)
+  call dtf_begin(f, 181)
   call dtf_give(f, 0, size)
   if (present(dtype)) call dtf_give(f, 1, dtype)
   if (present(device)) call dtf_give(f, 2, device)
@@ -8792,7 +8971,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 178)
+  call dtf_begin(f, 182)
   call dtf_give(f, 0, size)
   call dtf_give(f, 1, stride)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -8816,7 +8995,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 179)
+  call dtf_begin(f, 183)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call dtf_give(f, 2, stride)
@@ -8837,7 +9016,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 180)
+  call dtf_begin(f, 184)
   call dtf_give(f, 0, size)
   if (present(dtype)) call dtf_give(f, 1, dtype)
   if (present(device)) call dtf_give(f, 2, device)
@@ -8856,7 +9035,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 181)
+  call dtf_begin(f, 185)
   call dtf_give(f, 0, size)
   if (present(dtype)) call dtf_give(f, 1, dtype)
   if (present(device)) call dtf_give(f, 2, device)
@@ -8876,7 +9055,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 182)
+  call dtf_begin(f, 186)
   call dtf_give(f, 0, size)
   call give(f, 1, fill_value)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -8898,7 +9077,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 183)
+  call dtf_begin(f, 187)
   call give(f, 0, start)
   call give(f, 1, end)
   if (present(step)) call give(f, 2, step)
@@ -8921,7 +9100,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 184)
+  call dtf_begin(f, 188)
   call give(f, 0, start)
   call give(f, 1, end)
   call dtf_give(f, 2, steps)
@@ -8946,7 +9125,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 185)
+  call dtf_begin(f, 189)
   call give(f, 0, start)
   call give(f, 1, end)
   call dtf_give(f, 2, steps)
@@ -8969,7 +9148,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 186)
+  call dtf_begin(f, 190)
   call dtf_give(f, 0, n)
   if (present(m)) call dtf_give(f, 1, m)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -8989,7 +9168,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 187)
+  call dtf_begin(f, 191)
   call give(f, 0, s)
   if (present(dtype)) call dtf_give(f, 1, dtype)
   if (present(device)) call dtf_give(f, 2, device)
@@ -9010,7 +9189,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 188)
+  call dtf_begin(f, 192)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dtype)) call dtf_give(f, 1, dtype)
   if (present(device)) call dtf_give(f, 2, device)
@@ -9032,7 +9211,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 189)
+  call dtf_begin(f, 193)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dtype)) call dtf_give(f, 1, dtype)
   if (present(device)) call dtf_give(f, 2, device)
@@ -9054,7 +9233,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 190)
+  call dtf_begin(f, 194)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dtype)) call dtf_give(f, 1, dtype)
   if (present(device)) call dtf_give(f, 2, device)
@@ -9077,7 +9256,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 191)
+  call dtf_begin(f, 195)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, fill_value)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -9099,7 +9278,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 192)
+  call dtf_begin(f, 196)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -9120,7 +9299,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 193)
+  call dtf_begin(f, 197)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -9141,7 +9320,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 194)
+  call dtf_begin(f, 198)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -9164,7 +9343,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 195)
+  call dtf_begin(f, 199)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call give(f, 2, fill_value)
@@ -9186,7 +9365,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 196)
+  call dtf_begin(f, 200)
   call dtf_give(f, 0, data)
   if (present(size)) call dtf_give(f, 1, size)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -9205,7 +9384,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 197)
+  call dtf_begin(f, 201)
   call dtf_give(f, 0, data)
   if (present(size)) call dtf_give(f, 1, size)
   if (present(device)) call dtf_give(f, 2, device)
@@ -9224,7 +9403,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 198)
+  call dtf_begin(f, 202)
   call dtf_give(f, 0, data)
   if (present(size)) call dtf_give(f, 1, size)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -9242,7 +9421,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 199)
+  call dtf_begin(f, 203)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = words_at(f%results(0), f%results(2))
@@ -9256,7 +9435,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   real(real64), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 200)
+  call dtf_begin(f, 204)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = transfer(words_at(f%results(0), f%results(2)), 0d0, f%results(2))
@@ -9270,7 +9449,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 201)
+  call dtf_begin(f, 205)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(memory_format)) call dtf_give(f, 1, memory_format)
   call tell(dtf_run(f), stat, errmsg)
@@ -9290,7 +9469,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 202)
+  call dtf_begin(f, 206)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(device)) call dtf_give(f, 1, device)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -9309,7 +9488,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 203)
+  call dtf_begin(f, 207)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(memory_format)) call dtf_give(f, 1, memory_format)
   call tell(dtf_run(f), stat, errmsg)
@@ -9326,7 +9505,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 204)
+  call dtf_begin(f, 208)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(device)) call dtf_give(f, 1, device)
   if (present(non_blocking)) call dtf_give(f, 2, non_blocking)
@@ -9343,7 +9522,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 205)
+  call dtf_begin(f, 209)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(memory_format)) call dtf_give(f, 1, memory_format)
   call tell(dtf_run(f), stat, errmsg)
@@ -9358,7 +9537,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 206)
+  call dtf_begin(f, 210)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(src))
   if (present(non_blocking)) call dtf_give(f, 2, non_blocking)
@@ -9372,7 +9551,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 207)
+  call dtf_begin(f, 211)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, value)
   call tell(dtf_run(f), stat, errmsg)
@@ -9384,7 +9563,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 208)
+  call dtf_begin(f, 212)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -9396,7 +9575,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_dataset) :: out
   type(frame) :: f
-  call dtf_begin(f, 209)
+  call dtf_begin(f, 213)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_hold(f, 0, 0))
@@ -9409,7 +9588,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 210)
+  call dtf_begin(f, 214)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -9429,7 +9608,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_data_loader) :: out
   type(frame) :: f
-  call dtf_begin(f, 211)
+  call dtf_begin(f, 215)
   call dtf_give_object(f, 0, handle_of(dataset))
   if (present(batch_size)) call dtf_give(f, 1, batch_size)
   if (present(shuffle)) call dtf_give(f, 2, shuffle)
@@ -9448,7 +9627,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 212)
+  call dtf_begin(f, 216)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -9460,7 +9639,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 213)
+  call dtf_begin(f, 217)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -9473,7 +9652,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 214)
+  call dtf_begin(f, 218)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_tensors(out, f%results(0), f%results(1), 0)
@@ -9487,7 +9666,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 215)
+  call dtf_begin(f, 219)
   call dtf_give(f, 0, path)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -9502,7 +9681,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 216)
+  call dtf_begin(f, 220)
   call dtf_give(f, 0, path)
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(tensors))
@@ -9519,7 +9698,7 @@ end subroutine
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 217)
+  call dtf_begin(f, 221)
   call dtf_give(f, 0, data)
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%results(0), f%results(1))
@@ -9537,7 +9716,7 @@ end subroutine
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 218)
+  call dtf_begin(f, 222)
   call dtf_give(f, 0, path)
   if (present(only)) call dtf_give(f, 1, only)
   if (present(progress)) f%args(3) = transfer(c_funloc(progress), 0_int64)
@@ -9553,7 +9732,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 219)
+  call dtf_begin(f, 223)
   call dtf_give(f, 0, path)
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(out, f%results(0), f%results(1))
@@ -9569,7 +9748,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 220)
+  call dtf_begin(f, 224)
   call dtf_give(f, 0, path)
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(tensors))
@@ -9588,7 +9767,7 @@ end subroutine
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 221)
+  call dtf_begin(f, 225)
   call dtf_give(f, 0, path)
   if (present(only)) call dtf_give(f, 1, only)
   if (present(progress)) f%args(3) = transfer(c_funloc(progress), 0_int64)
@@ -9604,7 +9783,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 222)
+  call dtf_begin(f, 226)
   call dtf_give(f, 0, path)
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(out, f%results(0), f%results(1))
@@ -9618,7 +9797,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 223)
+  call dtf_begin(f, 227)
   call dtf_give(f, 0, path)
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(records))
@@ -9633,7 +9812,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 224)
+  call dtf_begin(f, 228)
   call dtf_give(f, 0, names)
   call dtf_give(f, 1, handle_of(records))
   call tell(dtf_run(f), stat, errmsg)
@@ -9649,7 +9828,7 @@ end function
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: records
   type(frame) :: f
-  call dtf_begin(f, 225)
+  call dtf_begin(f, 229)
   call dtf_give(f, 0, path)
   if (present(mmap)) call dtf_give(f, 1, mmap)
   call tell(dtf_run(f), stat, errmsg)
@@ -9665,7 +9844,7 @@ end subroutine
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: records
   type(frame) :: f
-  call dtf_begin(f, 226)
+  call dtf_begin(f, 230)
   call dtf_give(f, 0, data)
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%results(0), f%results(1))
@@ -9679,7 +9858,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 227)
+  call dtf_begin(f, 231)
   call dtf_give(f, 0, path)
   call dtf_give_object(f, 1, handle_of(array))
   call tell(dtf_run(f), stat, errmsg)
@@ -9692,7 +9871,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 228)
+  call dtf_begin(f, 232)
   call dtf_give(f, 0, path)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -9706,7 +9885,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 229)
+  call dtf_begin(f, 233)
   call dtf_give(f, 0, path)
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(arrays))
@@ -9722,7 +9901,7 @@ end subroutine
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: arrays
   type(frame) :: f
-  call dtf_begin(f, 230)
+  call dtf_begin(f, 234)
   call dtf_give(f, 0, path)
   if (present(only)) call dtf_give(f, 1, only)
   call tell(dtf_run(f), stat, errmsg)
@@ -9748,7 +9927,7 @@ end subroutine
   character(:), allocatable, dimension(:), intent(out) :: names
   character(:), allocatable, dimension(:), intent(out) :: labels
   type(frame) :: f
-  call dtf_begin(f, 231)
+  call dtf_begin(f, 235)
   call dtf_give(f, 0, path)
   if (present(columns)) call dtf_give(f, 1, columns)
   if (present(delimiter)) call dtf_give(f, 2, delimiter)
@@ -9768,7 +9947,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 232)
+  call dtf_begin(f, 236)
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
   call dtf_end(f)
@@ -9779,7 +9958,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 233)
+  call dtf_begin(f, 237)
   call tell(dtf_run(f), stat, errmsg)
   out = text_at(f%results(0), f%results(1))
   call dtf_end(f)
@@ -9790,7 +9969,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 234)
+  call dtf_begin(f, 238)
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
   call dtf_end(f)
@@ -9801,7 +9980,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 235)
+  call dtf_begin(f, 239)
   call dtf_give(f, 0, index)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -9814,7 +9993,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 236)
+  call dtf_begin(f, 240)
   call dtf_give(f, 0, text)
   call tell(dtf_run(f), stat, errmsg)
   out = text_at(f%results(0), f%results(1))
@@ -9827,7 +10006,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 237)
+  call dtf_begin(f, 241)
   call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   out = text_at(f%results(0), f%results(1))
@@ -9841,7 +10020,7 @@ end function
   integer(int64), intent(out) :: major
   integer(int64), intent(out) :: minor
   type(frame) :: f
-  call dtf_begin(f, 238)
+  call dtf_begin(f, 242)
   call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   major = f%results(0)
@@ -9861,7 +10040,7 @@ end subroutine
   integer(int64), intent(out) :: multi_processor_count
   integer(int64), intent(out) :: total_memory
   type(frame) :: f
-  call dtf_begin(f, 239)
+  call dtf_begin(f, 243)
   call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   name = text_at(f%results(0), f%results(1))
@@ -9883,7 +10062,7 @@ end subroutine
   integer(int64), intent(out) :: peak_allocated
   integer(int64), intent(out) :: peak_reserved
   type(frame) :: f
-  call dtf_begin(f, 240)
+  call dtf_begin(f, 244)
   call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   free = f%results(0)
@@ -9899,7 +10078,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 241)
+  call dtf_begin(f, 245)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -9912,7 +10091,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 242)
+  call dtf_begin(f, 246)
   call dtf_give(f, 0, matmul)
   call dtf_give(f, 1, convolution)
   call tell(dtf_run(f), stat, errmsg)
@@ -9925,7 +10104,7 @@ end subroutine
   logical, intent(out) :: matmul
   logical, intent(out) :: convolution
   type(frame) :: f
-  call dtf_begin(f, 243)
+  call dtf_begin(f, 247)
   call tell(dtf_run(f), stat, errmsg)
   matmul = f%results(0) /= 0
   convolution = f%results(1) /= 0
@@ -9938,7 +10117,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 244)
+  call dtf_begin(f, 248)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -9951,7 +10130,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 245)
+  call dtf_begin(f, 249)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0) /= 0
@@ -9965,7 +10144,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_stream) :: out
   type(frame) :: f
-  call dtf_begin(f, 246)
+  call dtf_begin(f, 250)
   if (present(device)) call dtf_give(f, 0, device)
   if (present(priority)) call dtf_give(f, 1, priority)
   call tell(dtf_run(f), stat, errmsg)
@@ -9980,7 +10159,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_stream) :: out
   type(frame) :: f
-  call dtf_begin(f, 247)
+  call dtf_begin(f, 251)
   call dtf_give(f, 0, device)
   call dtf_give(f, 1, native)
   call tell(dtf_run(f), stat, errmsg)
@@ -9994,7 +10173,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_stream) :: out
   type(frame) :: f
-  call dtf_begin(f, 248)
+  call dtf_begin(f, 252)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_hold(f, 0, 0))
@@ -10007,7 +10186,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_stream) :: out
   type(frame) :: f
-  call dtf_begin(f, 249)
+  call dtf_begin(f, 253)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_hold(f, 0, 0))
@@ -10020,7 +10199,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 250)
+  call dtf_begin(f, 254)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = text_at(f%results(0), f%results(1))
@@ -10034,7 +10213,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 251)
+  call dtf_begin(f, 255)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -10047,7 +10226,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 252)
+  call dtf_begin(f, 256)
   call dtf_give(f, 0, device)
   if (present(stream)) call dtf_give_object(f, 1, handle_of(stream))
   call tell(dtf_run(f), stat, errmsg)
@@ -10059,7 +10238,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 253)
+  call dtf_begin(f, 257)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -10071,7 +10250,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 254)
+  call dtf_begin(f, 258)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0) /= 0
@@ -10085,7 +10264,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 255)
+  call dtf_begin(f, 259)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(stream))
   call tell(dtf_run(f), stat, errmsg)
@@ -10099,7 +10278,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_event) :: out
   type(frame) :: f
-  call dtf_begin(f, 256)
+  call dtf_begin(f, 260)
   if (present(device)) call dtf_give(f, 0, device)
   if (present(timing)) call dtf_give(f, 1, timing)
   call tell(dtf_run(f), stat, errmsg)
@@ -10113,7 +10292,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 257)
+  call dtf_begin(f, 261)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = text_at(f%results(0), f%results(1))
@@ -10126,7 +10305,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 258)
+  call dtf_begin(f, 262)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(stream)) call dtf_give_object(f, 1, handle_of(stream))
   call tell(dtf_run(f), stat, errmsg)
@@ -10139,7 +10318,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 259)
+  call dtf_begin(f, 263)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(device)) call dtf_give(f, 1, device)
   call tell(dtf_run(f), stat, errmsg)
@@ -10151,7 +10330,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 260)
+  call dtf_begin(f, 264)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -10163,7 +10342,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 261)
+  call dtf_begin(f, 265)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0) /= 0
@@ -10177,7 +10356,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   real(real64) :: out
   type(frame) :: f
-  call dtf_begin(f, 262)
+  call dtf_begin(f, 266)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give_object(f, 1, handle_of(end))
   call tell(dtf_run(f), stat, errmsg)
@@ -10191,7 +10370,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_graph) :: out
   type(frame) :: f
-  call dtf_begin(f, 263)
+  call dtf_begin(f, 267)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_hold(f, 0, 0))
@@ -10205,7 +10384,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 264)
+  call dtf_begin(f, 268)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -10216,7 +10395,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 265)
+  call dtf_begin(f, 269)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -10227,7 +10406,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 266)
+  call dtf_begin(f, 270)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -10239,7 +10418,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 267)
+  call dtf_begin(f, 271)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -10250,7 +10429,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 268)
+  call dtf_begin(f, 272)
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0) /= 0
   call dtf_end(f)
@@ -10264,7 +10443,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 269)
+  call dtf_begin(f, 273)
   call dtf_give_object(f, 0, handle_of(A))
   if (present(upper)) call dtf_give(f, 1, upper)
   call tell(dtf_run(f), stat, errmsg)
@@ -10282,7 +10461,7 @@ end function
   type(dt_tensor), intent(inout) :: L
   type(dt_tensor), intent(inout) :: info
   type(frame) :: f
-  call dtf_begin(f, 270)
+  call dtf_begin(f, 274)
   call dtf_give_object(f, 0, handle_of(A))
   if (present(upper)) call dtf_give(f, 1, upper)
   if (present(check_errors)) call dtf_give(f, 2, check_errors)
@@ -10299,7 +10478,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 271)
+  call dtf_begin(f, 275)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(upper)) call dtf_give(f, 1, upper)
   call tell(dtf_run(f), stat, errmsg)
@@ -10315,7 +10494,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 272)
+  call dtf_begin(f, 276)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(input2))
   if (present(upper)) call dtf_give(f, 2, upper)
@@ -10331,7 +10510,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 273)
+  call dtf_begin(f, 277)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(upper)) call dtf_give(f, 1, upper)
   call tell(dtf_run(f), stat, errmsg)
@@ -10348,7 +10527,7 @@ end function
   type(dt_tensor), intent(inout) :: LU
   type(dt_tensor), intent(inout) :: pivots
   type(frame) :: f
-  call dtf_begin(f, 274)
+  call dtf_begin(f, 278)
   call dtf_give_object(f, 0, handle_of(A))
   if (present(pivot)) call dtf_give(f, 1, pivot)
   call tell(dtf_run(f), stat, errmsg)
@@ -10369,7 +10548,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: pivots
   type(dt_tensor), intent(inout) :: info
   type(frame) :: f
-  call dtf_begin(f, 275)
+  call dtf_begin(f, 279)
   call dtf_give_object(f, 0, handle_of(A))
   if (present(pivot)) call dtf_give(f, 1, pivot)
   if (present(check_errors)) call dtf_give(f, 2, check_errors)
@@ -10390,7 +10569,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: L
   type(dt_tensor), intent(inout) :: U
   type(frame) :: f
-  call dtf_begin(f, 276)
+  call dtf_begin(f, 280)
   call dtf_give_object(f, 0, handle_of(A))
   if (present(pivot)) call dtf_give(f, 1, pivot)
   call tell(dtf_run(f), stat, errmsg)
@@ -10411,7 +10590,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: L
   type(dt_tensor), intent(inout) :: U
   type(frame) :: f
-  call dtf_begin(f, 277)
+  call dtf_begin(f, 281)
   call dtf_give_object(f, 0, handle_of(LU_data))
   call dtf_give_object(f, 1, handle_of(LU_pivots))
   if (present(unpack_data)) call dtf_give(f, 2, unpack_data)
@@ -10433,7 +10612,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 278)
+  call dtf_begin(f, 282)
   call dtf_give_object(f, 0, handle_of(LU))
   call dtf_give_object(f, 1, handle_of(pivots))
   call dtf_give_object(f, 2, handle_of(B))
@@ -10452,7 +10631,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 279)
+  call dtf_begin(f, 283)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(LU_data))
   call dtf_give_object(f, 2, handle_of(LU_pivots))
@@ -10470,7 +10649,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 280)
+  call dtf_begin(f, 284)
   call dtf_give_object(f, 0, handle_of(A))
   call dtf_give_object(f, 1, handle_of(B))
   if (present(left)) call dtf_give(f, 2, left)
@@ -10490,7 +10669,7 @@ end function
   type(dt_tensor), intent(inout) :: result
   type(dt_tensor), intent(inout) :: info
   type(frame) :: f
-  call dtf_begin(f, 281)
+  call dtf_begin(f, 285)
   call dtf_give_object(f, 0, handle_of(A))
   call dtf_give_object(f, 1, handle_of(B))
   if (present(left)) call dtf_give(f, 2, left)
@@ -10512,7 +10691,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 282)
+  call dtf_begin(f, 286)
   call dtf_give_object(f, 0, handle_of(A))
   call dtf_give_object(f, 1, handle_of(B))
   call dtf_give(f, 2, upper)
@@ -10535,7 +10714,7 @@ end function
   type(dt_tensor), intent(inout) :: solution
   type(dt_tensor), intent(inout) :: cloned_coefficient
   type(frame) :: f
-  call dtf_begin(f, 283)
+  call dtf_begin(f, 287)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(A))
   if (present(upper)) call dtf_give(f, 2, upper)
@@ -10553,7 +10732,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 284)
+  call dtf_begin(f, 288)
   call dtf_give_object(f, 0, handle_of(A))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -10566,7 +10745,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 285)
+  call dtf_begin(f, 289)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -10582,7 +10761,7 @@ end function
   type(dt_tensor), intent(inout) :: inverse
   type(dt_tensor), intent(inout) :: info
   type(frame) :: f
-  call dtf_begin(f, 286)
+  call dtf_begin(f, 290)
   call dtf_give_object(f, 0, handle_of(A))
   if (present(check_errors)) call dtf_give(f, 1, check_errors)
   call tell(dtf_run(f), stat, errmsg)
@@ -10597,7 +10776,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 287)
+  call dtf_begin(f, 291)
   call dtf_give_object(f, 0, handle_of(A))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -10610,7 +10789,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 288)
+  call dtf_begin(f, 292)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -10624,7 +10803,7 @@ end function
   type(dt_tensor), intent(inout) :: sign
   type(dt_tensor), intent(inout) :: logabsdet
   type(frame) :: f
-  call dtf_begin(f, 289)
+  call dtf_begin(f, 293)
   call dtf_give_object(f, 0, handle_of(A))
   call tell(dtf_run(f), stat, errmsg)
   call hold(sign, dtf_tensor(f%results(0), 0))
@@ -10639,7 +10818,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: sign
   type(dt_tensor), intent(inout) :: logabsdet
   type(frame) :: f
-  call dtf_begin(f, 290)
+  call dtf_begin(f, 294)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(sign, dtf_tensor(f%results(0), 0))
@@ -10653,7 +10832,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 291)
+  call dtf_begin(f, 295)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -10668,7 +10847,7 @@ end function
   type(dt_tensor), intent(inout) :: Q
   type(dt_tensor), intent(inout) :: R
   type(frame) :: f
-  call dtf_begin(f, 292)
+  call dtf_begin(f, 296)
   call dtf_give_object(f, 0, handle_of(A))
   if (present(mode)) call dtf_give(f, 1, mode)
   call tell(dtf_run(f), stat, errmsg)
@@ -10685,7 +10864,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: a
   type(dt_tensor), intent(inout) :: tau
   type(frame) :: f
-  call dtf_begin(f, 293)
+  call dtf_begin(f, 297)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(a, dtf_tensor(f%results(0), 0))
@@ -10700,7 +10879,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 294)
+  call dtf_begin(f, 298)
   call dtf_give_object(f, 0, handle_of(A))
   call dtf_give_object(f, 1, handle_of(tau))
   call tell(dtf_run(f), stat, errmsg)
@@ -10715,7 +10894,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 295)
+  call dtf_begin(f, 299)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(input2))
   call tell(dtf_run(f), stat, errmsg)
@@ -10733,7 +10912,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 296)
+  call dtf_begin(f, 300)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(input2))
   call dtf_give_object(f, 2, handle_of(input3))
@@ -10753,7 +10932,7 @@ end function
   type(dt_tensor), intent(inout) :: eigenvalues
   type(dt_tensor), intent(inout) :: eigenvectors
   type(frame) :: f
-  call dtf_begin(f, 297)
+  call dtf_begin(f, 301)
   call dtf_give_object(f, 0, handle_of(A))
   if (present(UPLO)) call dtf_give(f, 1, UPLO)
   call tell(dtf_run(f), stat, errmsg)
@@ -10769,7 +10948,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 298)
+  call dtf_begin(f, 302)
   call dtf_give_object(f, 0, handle_of(A))
   if (present(UPLO)) call dtf_give(f, 1, UPLO)
   call tell(dtf_run(f), stat, errmsg)
@@ -10787,7 +10966,7 @@ end function
   type(dt_tensor), intent(inout) :: S
   type(dt_tensor), intent(inout) :: Vh
   type(frame) :: f
-  call dtf_begin(f, 299)
+  call dtf_begin(f, 303)
   call dtf_give_object(f, 0, handle_of(A))
   if (present(full_matrices)) call dtf_give(f, 1, full_matrices)
   if (present(driver)) call dtf_give(f, 2, driver)
@@ -10805,7 +10984,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 300)
+  call dtf_begin(f, 304)
   call dtf_give_object(f, 0, handle_of(A))
   if (present(driver)) call dtf_give(f, 1, driver)
   call tell(dtf_run(f), stat, errmsg)
@@ -10823,7 +11002,7 @@ end function
   type(dt_tensor), intent(inout) :: S
   type(dt_tensor), intent(inout) :: V
   type(frame) :: f
-  call dtf_begin(f, 301)
+  call dtf_begin(f, 305)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(some)) call dtf_give(f, 1, some)
   if (present(compute_uv)) call dtf_give(f, 2, compute_uv)
@@ -10843,7 +11022,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 302)
+  call dtf_begin(f, 306)
   call dtf_give_object(f, 0, handle_of(A))
   if (present(atol)) call give(f, 1, atol)
   if (present(rtol)) call give(f, 2, rtol)
@@ -10862,7 +11041,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 303)
+  call dtf_begin(f, 307)
   call dtf_give_object(f, 0, handle_of(A))
   if (present(atol)) call give(f, 1, atol)
   if (present(rtol)) call give(f, 2, rtol)
@@ -10886,7 +11065,7 @@ end function
   type(dt_tensor), intent(inout) :: rank
   type(dt_tensor), intent(inout) :: singular_values
   type(frame) :: f
-  call dtf_begin(f, 304)
+  call dtf_begin(f, 308)
   call dtf_give_object(f, 0, handle_of(A))
   call dtf_give_object(f, 1, handle_of(B))
   if (present(rcond)) call dtf_give(f, 2, rcond)
@@ -10907,7 +11086,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 305)
+  call dtf_begin(f, 309)
   call dtf_give_object(f, 0, handle_of(A))
   if (present(p)) call give(f, 1, p)
   call tell(dtf_run(f), stat, errmsg)
@@ -10921,7 +11100,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 306)
+  call dtf_begin(f, 310)
   call dtf_give_object(f, 0, handle_of(A))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -10934,7 +11113,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 307)
+  call dtf_begin(f, 311)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -10949,7 +11128,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 308)
+  call dtf_begin(f, 312)
   call dtf_give_object(f, 0, handle_of(A))
   if (present(ind)) call dtf_give(f, 1, ind)
   call tell(dtf_run(f), stat, errmsg)
@@ -10965,7 +11144,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 309)
+  call dtf_begin(f, 313)
   call dtf_give_object(f, 0, handle_of(A))
   call dtf_give_object(f, 1, handle_of(B))
   if (present(dims)) call dtf_give(f, 2, dims)
@@ -10985,7 +11164,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 310)
+  call dtf_begin(f, 314)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(positions)) call dtf_give_object(f, 1, handle_of(positions))
   if (present(base)) call dtf_give(f, 2, base)
@@ -11005,7 +11184,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 311)
+  call dtf_begin(f, 315)
   call dtf_give_object(f, 0, handle_of(positions))
   call dtf_give(f, 1, embedding_dim)
   if (present(base)) call dtf_give(f, 2, base)
@@ -11023,7 +11202,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 312)
+  call dtf_begin(f, 316)
   call dtf_give_object(f, 0, handle_of(logits))
   if (present(top_k)) call dtf_give(f, 1, top_k)
   if (present(top_p)) call dtf_give(f, 2, top_p)
@@ -11044,7 +11223,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 313)
+  call dtf_begin(f, 317)
   call dtf_give_object(f, 0, handle_of(logits))
   if (present(temperature)) call dtf_give(f, 1, temperature)
   if (present(top_k)) call dtf_give(f, 2, top_k)
@@ -11062,7 +11241,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_kv_cache) :: out
   type(frame) :: f
-  call dtf_begin(f, 314)
+  call dtf_begin(f, 318)
   if (present(capacity)) call dtf_give(f, 0, capacity)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_hold(f, 0, 0))
@@ -11080,7 +11259,7 @@ end function
   type(dt_tensor), intent(inout) :: keys
   type(dt_tensor), intent(inout) :: values
   type(frame) :: f
-  call dtf_begin(f, 315)
+  call dtf_begin(f, 319)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give_object(f, 1, handle_of(key))
   call dtf_give_object(f, 2, handle_of(value))
@@ -11096,7 +11275,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 316)
+  call dtf_begin(f, 320)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -11110,7 +11289,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 317)
+  call dtf_begin(f, 321)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, length)
   call tell(dtf_run(f), stat, errmsg)
@@ -11126,7 +11305,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 318)
+  call dtf_begin(f, 322)
   call dtf_give(f, 0, handle_of(grads))
   call dtf_give_object(f, 1, handle_of(scale))
   call tell(dtf_run(f), stat, errmsg)
@@ -11146,7 +11325,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 319)
+  call dtf_begin(f, 323)
   call dtf_give_object(f, 0, handle_of(scale))
   call dtf_give_object(f, 1, handle_of(growth_tracker))
   call dtf_give_object(f, 2, handle_of(found_inf))
@@ -11167,7 +11346,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_grad_scaler) :: out
   type(frame) :: f
-  call dtf_begin(f, 320)
+  call dtf_begin(f, 324)
   if (present(init_scale)) call dtf_give(f, 0, init_scale)
   if (present(growth_factor)) call dtf_give(f, 1, growth_factor)
   if (present(backoff_factor)) call dtf_give(f, 2, backoff_factor)
@@ -11184,7 +11363,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 321)
+  call dtf_begin(f, 325)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give_object(f, 1, handle_of(outputs))
   call tell(dtf_run(f), stat, errmsg)
@@ -11199,7 +11378,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 322)
+  call dtf_begin(f, 326)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give_object(f, 1, handle_of(optimizer))
   call tell(dtf_run(f), stat, errmsg)
@@ -11213,7 +11392,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 323)
+  call dtf_begin(f, 327)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give_object(f, 1, handle_of(optimizer))
   call tell(dtf_run(f), stat, errmsg)
@@ -11227,7 +11406,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 324)
+  call dtf_begin(f, 328)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(new_scale)) call dtf_give(f, 1, new_scale)
   call tell(dtf_run(f), stat, errmsg)
@@ -11241,7 +11420,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 325)
+  call dtf_begin(f, 329)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -11254,7 +11433,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 326)
+  call dtf_begin(f, 330)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give_object(f, 1, handle_of(state))
   call tell(dtf_run(f), stat, errmsg)
@@ -11269,7 +11448,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 327)
+  call dtf_begin(f, 331)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   call tell(dtf_run(f), stat, errmsg)
@@ -11286,7 +11465,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 328)
+  call dtf_begin(f, 332)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   call dtf_give_object(f, 2, handle_of(values))
@@ -11304,7 +11483,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 329)
+  call dtf_begin(f, 333)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   call dtf_give_object(f, 2, handle_of(values))
@@ -11321,7 +11500,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 330)
+  call dtf_begin(f, 334)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11340,7 +11519,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 331)
+  call dtf_begin(f, 335)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11360,7 +11539,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 332)
+  call dtf_begin(f, 336)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11379,7 +11558,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 333)
+  call dtf_begin(f, 337)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11399,7 +11578,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 334)
+  call dtf_begin(f, 338)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11417,7 +11596,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 335)
+  call dtf_begin(f, 339)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11435,7 +11614,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 336)
+  call dtf_begin(f, 340)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11453,7 +11632,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 337)
+  call dtf_begin(f, 341)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11475,7 +11654,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 338)
+  call dtf_begin(f, 342)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11497,7 +11676,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 339)
+  call dtf_begin(f, 343)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11520,7 +11699,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 340)
+  call dtf_begin(f, 344)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11542,7 +11721,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 341)
+  call dtf_begin(f, 345)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11562,7 +11741,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 342)
+  call dtf_begin(f, 346)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11580,7 +11759,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 343)
+  call dtf_begin(f, 347)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11598,7 +11777,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 344)
+  call dtf_begin(f, 348)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11616,7 +11795,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 345)
+  call dtf_begin(f, 349)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11634,7 +11813,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 346)
+  call dtf_begin(f, 350)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mask))
   call dtf_give_object(f, 2, handle_of(source))
@@ -11650,7 +11829,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 347)
+  call dtf_begin(f, 351)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mask))
   call dtf_give_object(f, 2, handle_of(source))
@@ -11665,7 +11844,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 348)
+  call dtf_begin(f, 352)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(index))
   call tell(dtf_run(f), stat, errmsg)
@@ -11681,7 +11860,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 349)
+  call dtf_begin(f, 353)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(indices))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -11699,7 +11878,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 350)
+  call dtf_begin(f, 354)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(index))
   call dtf_give_object(f, 2, handle_of(source))
@@ -11717,7 +11896,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 351)
+  call dtf_begin(f, 355)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(index))
   call dtf_give_object(f, 2, handle_of(source))
@@ -11735,7 +11914,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 352)
+  call dtf_begin(f, 356)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   if (present(fill_value)) call dtf_give(f, 2, fill_value)
@@ -11751,7 +11930,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 353)
+  call dtf_begin(f, 357)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mask))
   call tell(dtf_run(f), stat, errmsg)
@@ -11765,7 +11944,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 354)
+  call dtf_begin(f, 358)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -11779,7 +11958,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 355)
+  call dtf_begin(f, 359)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(num_classes)) call dtf_give(f, 1, num_classes)
   call tell(dtf_run(f), stat, errmsg)
@@ -11794,7 +11973,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 356)
+  call dtf_begin(f, 360)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call tell(dtf_run(f), stat, errmsg)
@@ -11808,7 +11987,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 357)
+  call dtf_begin(f, 361)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call tell(dtf_run(f), stat, errmsg)
@@ -11822,7 +12001,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 358)
+  call dtf_begin(f, 362)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call tell(dtf_run(f), stat, errmsg)
@@ -11836,7 +12015,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 359)
+  call dtf_begin(f, 363)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call tell(dtf_run(f), stat, errmsg)
@@ -11851,7 +12030,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 360)
+  call dtf_begin(f, 364)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, index)
   if (present(tensors)) call dtf_give(f, 2, handle_of(tensors))
@@ -11868,7 +12047,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 361)
+  call dtf_begin(f, 365)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, index)
   call give(f, 2, value)
@@ -11884,7 +12063,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 362)
+  call dtf_begin(f, 366)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -11899,7 +12078,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 363)
+  call dtf_begin(f, 367)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mat2))
   call tell(dtf_run(f), stat, errmsg)
@@ -11914,7 +12093,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 364)
+  call dtf_begin(f, 368)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mat2))
   call tell(dtf_run(f), stat, errmsg)
@@ -11932,7 +12111,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 365)
+  call dtf_begin(f, 369)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(batch1))
   call dtf_give_object(f, 2, handle_of(batch2))
@@ -11952,7 +12131,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 366)
+  call dtf_begin(f, 370)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(batch1))
   call dtf_give_object(f, 2, handle_of(batch2))
@@ -11972,7 +12151,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 367)
+  call dtf_begin(f, 371)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(batch1))
   call dtf_give_object(f, 2, handle_of(batch2))
@@ -11992,7 +12171,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 368)
+  call dtf_begin(f, 372)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(batch1))
   call dtf_give_object(f, 2, handle_of(batch2))
@@ -12009,7 +12188,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 369)
+  call dtf_begin(f, 373)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(vec))
   call tell(dtf_run(f), stat, errmsg)
@@ -12027,7 +12206,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 370)
+  call dtf_begin(f, 374)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mat))
   call dtf_give_object(f, 2, handle_of(vec))
@@ -12047,7 +12226,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 371)
+  call dtf_begin(f, 375)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mat))
   call dtf_give_object(f, 2, handle_of(vec))
@@ -12064,7 +12243,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 372)
+  call dtf_begin(f, 376)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -12079,7 +12258,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 373)
+  call dtf_begin(f, 377)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(tensor))
   call tell(dtf_run(f), stat, errmsg)
@@ -12097,7 +12276,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 374)
+  call dtf_begin(f, 378)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mat1))
   call dtf_give_object(f, 2, handle_of(mat2))
@@ -12117,7 +12296,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 375)
+  call dtf_begin(f, 379)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mat1))
   call dtf_give_object(f, 2, handle_of(mat2))
@@ -12134,7 +12313,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 376)
+  call dtf_begin(f, 380)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(vec2))
   call tell(dtf_run(f), stat, errmsg)
@@ -12152,7 +12331,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 377)
+  call dtf_begin(f, 381)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(vec1))
   call dtf_give_object(f, 2, handle_of(vec2))
@@ -12172,7 +12351,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 378)
+  call dtf_begin(f, 382)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(vec1))
   call dtf_give_object(f, 2, handle_of(vec2))
@@ -12190,7 +12369,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 379)
+  call dtf_begin(f, 383)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -12206,7 +12385,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 380)
+  call dtf_begin(f, 384)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -12222,7 +12401,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 381)
+  call dtf_begin(f, 385)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -12238,7 +12417,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 382)
+  call dtf_begin(f, 386)
   call dtf_give(f, 0, equation)
   call dtf_give(f, 1, handle_of(operands))
   call tell(dtf_run(f), stat, errmsg)
@@ -12254,7 +12433,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 383)
+  call dtf_begin(f, 387)
   call dtf_give_object(f, 0, handle_of(a))
   call dtf_give_object(f, 1, handle_of(b))
   if (present(dims)) call dtf_give(f, 2, dims)
@@ -12272,7 +12451,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 384)
+  call dtf_begin(f, 388)
   call dtf_give_object(f, 0, handle_of(a))
   call dtf_give_object(f, 1, handle_of(b))
   call dtf_give(f, 2, dims_a)
@@ -12291,7 +12470,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 385)
+  call dtf_begin(f, 389)
   call dtf_give_object(f, 0, handle_of(input1))
   call dtf_give_object(f, 1, handle_of(input2))
   call dtf_give_object(f, 2, handle_of(weight))
@@ -12308,7 +12487,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 386)
+  call dtf_begin(f, 390)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -12323,7 +12502,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 387)
+  call dtf_begin(f, 391)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -12338,7 +12517,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 388)
+  call dtf_begin(f, 392)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -12351,7 +12530,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 389)
+  call dtf_begin(f, 393)
   call dtf_give(f, 0, handle_of(matrices))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -12364,7 +12543,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 390)
+  call dtf_begin(f, 394)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -12380,7 +12559,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 391)
+  call dtf_begin(f, 395)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(offset)) call dtf_give(f, 1, offset)
   if (present(dim1)) call dtf_give(f, 2, dim1)
@@ -12398,7 +12577,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 392)
+  call dtf_begin(f, 396)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -12415,7 +12594,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 393)
+  call dtf_begin(f, 397)
   call dtf_give_object(f, 0, handle_of(x))
   call dtf_give_object(f, 1, handle_of(y))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -12434,7 +12613,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 394)
+  call dtf_begin(f, 398)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(ord)) call give(f, 1, ord)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -12455,7 +12634,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 395)
+  call dtf_begin(f, 399)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(ord)) call give(f, 1, ord)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -12474,7 +12653,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 396)
+  call dtf_begin(f, 400)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -12493,7 +12672,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 397)
+  call dtf_begin(f, 401)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(ord)) call give(f, 1, ord)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -12513,7 +12692,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 398)
+  call dtf_begin(f, 402)
   call dtf_give_object(f, 0, handle_of(x1))
   call dtf_give_object(f, 1, handle_of(x2))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -12533,7 +12712,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 399)
+  call dtf_begin(f, 403)
   call dtf_give_object(f, 0, handle_of(x1))
   call dtf_give_object(f, 1, handle_of(x2))
   if (present(p)) call dtf_give(f, 2, p)
@@ -12552,7 +12731,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 400)
+  call dtf_begin(f, 404)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   if (present(p)) call give(f, 2, p)
@@ -12570,7 +12749,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 401)
+  call dtf_begin(f, 405)
   call dtf_give_object(f, 0, handle_of(x1))
   call dtf_give_object(f, 1, handle_of(x2))
   if (present(p)) call dtf_give(f, 2, p)
@@ -12588,7 +12767,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 402)
+  call dtf_begin(f, 406)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   call tell(dtf_run(f), stat, errmsg)
@@ -12605,7 +12784,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 403)
+  call dtf_begin(f, 407)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, p)
   call dtf_give(f, 2, dim)
@@ -12623,7 +12802,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 404)
+  call dtf_begin(f, 408)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, p)
   call dtf_give(f, 2, dim)
@@ -12641,7 +12820,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 405)
+  call dtf_begin(f, 409)
   call dtf_give_object(f, 0, handle_of(x))
   if (present(N)) call dtf_give(f, 1, N)
   if (present(increasing)) call dtf_give(f, 2, increasing)
@@ -12658,7 +12837,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 406)
+  call dtf_begin(f, 410)
   call dtf_give_object(f, 0, handle_of(x))
   if (present(N)) call dtf_give(f, 1, N)
   call tell(dtf_run(f), stat, errmsg)
@@ -12675,7 +12854,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 407)
+  call dtf_begin(f, 411)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -12694,7 +12873,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 408)
+  call dtf_begin(f, 412)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -12714,7 +12893,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 409)
+  call dtf_begin(f, 413)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -12734,7 +12913,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 410)
+  call dtf_begin(f, 414)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -12754,7 +12933,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 411)
+  call dtf_begin(f, 415)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -12777,7 +12956,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 412)
+  call dtf_begin(f, 416)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(log_input)) call dtf_give(f, 2, log_input)
@@ -12802,7 +12981,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 413)
+  call dtf_begin(f, 417)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   call give(f, 2, var)
@@ -12822,7 +13001,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 414)
+  call dtf_begin(f, 418)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -12841,7 +13020,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 415)
+  call dtf_begin(f, 419)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(margin)) call dtf_give(f, 2, margin)
@@ -12862,7 +13041,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 416)
+  call dtf_begin(f, 420)
   call dtf_give_object(f, 0, handle_of(input1))
   call dtf_give_object(f, 1, handle_of(input2))
   call dtf_give_object(f, 2, handle_of(target))
@@ -12885,7 +13064,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 417)
+  call dtf_begin(f, 421)
   call dtf_give_object(f, 0, handle_of(input1))
   call dtf_give_object(f, 1, handle_of(input2))
   call dtf_give_object(f, 2, handle_of(target))
@@ -12910,7 +13089,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 418)
+  call dtf_begin(f, 422)
   call dtf_give_object(f, 0, handle_of(anchor))
   call dtf_give_object(f, 1, handle_of(positive))
   call dtf_give_object(f, 2, handle_of(negative))
@@ -12937,7 +13116,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 419)
+  call dtf_begin(f, 423)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(p)) call dtf_give(f, 2, p)
@@ -12958,7 +13137,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 420)
+  call dtf_begin(f, 424)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -12977,7 +13156,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 421)
+  call dtf_begin(f, 425)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
@@ -12997,7 +13176,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 422)
+  call dtf_begin(f, 426)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
@@ -13024,7 +13203,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 423)
+  call dtf_begin(f, 427)
   call dtf_give_object(f, 0, handle_of(log_probs))
   call dtf_give_object(f, 1, handle_of(targets))
   call dtf_give_object(f, 2, handle_of(input_lengths))
@@ -13049,7 +13228,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 424)
+  call dtf_begin(f, 428)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
@@ -13077,7 +13256,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 425)
+  call dtf_begin(f, 429)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(linear_weight))
   call dtf_give_object(f, 2, handle_of(target))
@@ -13101,7 +13280,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 426)
+  call dtf_begin(f, 430)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
@@ -13122,7 +13301,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 427)
+  call dtf_begin(f, 431)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
@@ -13141,7 +13320,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 428)
+  call dtf_begin(f, 432)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give_object(f, 1, handle_of(input))
   if (present(target)) call dtf_give_object(f, 2, handle_of(target))
@@ -13158,7 +13337,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 429)
+  call dtf_begin(f, 433)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(inputs))
   call tell(dtf_run(f), stat, errmsg)
@@ -13174,7 +13353,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 430)
+  call dtf_begin(f, 434)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(inputs))
   call tell(dtf_run(f), stat, errmsg)
@@ -13188,7 +13367,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 431)
+  call dtf_begin(f, 435)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = text_at(f%results(0), f%results(1))
@@ -13202,7 +13381,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 432)
+  call dtf_begin(f, 436)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(mode)) call dtf_give(f, 1, mode)
   call tell(dtf_run(f), stat, errmsg)
@@ -13215,7 +13394,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 433)
+  call dtf_begin(f, 437)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0) /= 0
@@ -13229,7 +13408,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 434)
+  call dtf_begin(f, 438)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_tensors(out, f%results(0), f%results(1), 0)
@@ -13244,7 +13423,7 @@ end function
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 435)
+  call dtf_begin(f, 439)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%results(0), f%results(1))
@@ -13259,7 +13438,7 @@ end subroutine
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 436)
+  call dtf_begin(f, 440)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%results(0), f%results(1))
@@ -13275,7 +13454,7 @@ end subroutine
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 437)
+  call dtf_begin(f, 441)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%results(0), f%results(1))
@@ -13291,7 +13470,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 438)
+  call dtf_begin(f, 442)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(tensors))
@@ -13306,7 +13485,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 439)
+  call dtf_begin(f, 443)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, path)
   call tell(dtf_run(f), stat, errmsg)
@@ -13320,7 +13499,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 440)
+  call dtf_begin(f, 444)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, path)
   if (present(strict)) call dtf_give(f, 2, strict)
@@ -13336,7 +13515,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 441)
+  call dtf_begin(f, 445)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(device)) call dtf_give(f, 1, device)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -13349,7 +13528,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 442)
+  call dtf_begin(f, 446)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -13361,7 +13540,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 443)
+  call dtf_begin(f, 447)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(device)) call dtf_give(f, 1, device)
   call tell(dtf_run(f), stat, errmsg)
@@ -13374,7 +13553,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 444)
+  call dtf_begin(f, 448)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(set_to_none)) call dtf_give(f, 1, set_to_none)
   call tell(dtf_run(f), stat, errmsg)
@@ -13387,7 +13566,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 445)
+  call dtf_begin(f, 449)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(requires_grad)) call dtf_give(f, 1, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
@@ -13400,7 +13579,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 446)
+  call dtf_begin(f, 450)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -13414,7 +13593,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 447)
+  call dtf_begin(f, 451)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call tell(dtf_run(f), stat, errmsg)
@@ -13429,7 +13608,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 448)
+  call dtf_begin(f, 452)
   call dtf_give(f, 0, kind)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_hold(f, 0, 0))
@@ -13443,7 +13622,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 449)
+  call dtf_begin(f, 453)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   call dtf_give_object(f, 2, handle_of(param))
@@ -13458,7 +13637,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 450)
+  call dtf_begin(f, 454)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   call dtf_give_object(f, 2, handle_of(buffer))
@@ -13473,7 +13652,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 451)
+  call dtf_begin(f, 455)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   call dtf_give_object(f, 2, handle_of(child))
@@ -13486,7 +13665,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 452)
+  call dtf_begin(f, 456)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_hold(f, 0, 0))
   call dtf_end(f)
@@ -13498,7 +13677,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 453)
+  call dtf_begin(f, 457)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give_object(f, 1, handle_of(child))
   call tell(dtf_run(f), stat, errmsg)
@@ -13513,7 +13692,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 454)
+  call dtf_begin(f, 458)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give_object(f, 2, handle_of(bias))
@@ -13534,7 +13713,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 455)
+  call dtf_begin(f, 459)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give_object(f, 2, handle_of(bias))
@@ -13560,7 +13739,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 456)
+  call dtf_begin(f, 460)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(running_mean)) call dtf_give_object(f, 1, handle_of(running_mean))
   if (present(running_var)) call dtf_give_object(f, 2, handle_of(running_var))
@@ -13585,7 +13764,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 457)
+  call dtf_begin(f, 461)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, normalized_shape)
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
@@ -13606,7 +13785,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 458)
+  call dtf_begin(f, 462)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, normalized_shape)
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
@@ -13627,7 +13806,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 459)
+  call dtf_begin(f, 463)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, num_groups)
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
@@ -13652,7 +13831,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 460)
+  call dtf_begin(f, 464)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(running_mean)) call dtf_give_object(f, 1, handle_of(running_mean))
   if (present(running_var)) call dtf_give_object(f, 2, handle_of(running_var))
@@ -13677,7 +13856,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 461)
+  call dtf_begin(f, 465)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   if (present(alpha)) call dtf_give(f, 2, alpha)
@@ -13696,7 +13875,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 462)
+  call dtf_begin(f, 466)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -13713,7 +13892,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 463)
+  call dtf_begin(f, 467)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -13730,7 +13909,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 464)
+  call dtf_begin(f, 468)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -13746,7 +13925,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 465)
+  call dtf_begin(f, 469)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -13762,7 +13941,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 466)
+  call dtf_begin(f, 470)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -13778,7 +13957,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 467)
+  call dtf_begin(f, 471)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -13794,7 +13973,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 468)
+  call dtf_begin(f, 472)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -13810,7 +13989,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 469)
+  call dtf_begin(f, 473)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -13827,7 +14006,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 470)
+  call dtf_begin(f, 474)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -13843,7 +14022,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 471)
+  call dtf_begin(f, 475)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -13860,7 +14039,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 472)
+  call dtf_begin(f, 476)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -13876,7 +14055,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 473)
+  call dtf_begin(f, 477)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -13892,7 +14071,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 474)
+  call dtf_begin(f, 478)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -13908,7 +14087,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 475)
+  call dtf_begin(f, 479)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -13925,7 +14104,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 476)
+  call dtf_begin(f, 480)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(lower)) call dtf_give(f, 1, lower)
   if (present(upper)) call dtf_give(f, 2, upper)
@@ -13943,7 +14122,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 477)
+  call dtf_begin(f, 481)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(lower)) call dtf_give(f, 1, lower)
   if (present(upper)) call dtf_give(f, 2, upper)
@@ -13963,7 +14142,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 478)
+  call dtf_begin(f, 482)
   call dtf_give_object(f, 0, handle_of(logits))
   if (present(tau)) call dtf_give(f, 1, tau)
   if (present(hard)) call dtf_give(f, 2, hard)
@@ -13987,7 +14166,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 479)
+  call dtf_begin(f, 483)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(weight))
   if (present(padding_idx)) call dtf_give(f, 2, padding_idx)
@@ -14019,7 +14198,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 480)
+  call dtf_begin(f, 484)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(weight))
   if (present(offsets)) call dtf_give_object(f, 2, handle_of(offsets))
@@ -14042,7 +14221,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 481)
+  call dtf_begin(f, 485)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14055,7 +14234,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 482)
+  call dtf_begin(f, 486)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14068,7 +14247,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 483)
+  call dtf_begin(f, 487)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14080,7 +14259,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 484)
+  call dtf_begin(f, 488)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(set_to_none)) call dtf_give(f, 1, set_to_none)
   call tell(dtf_run(f), stat, errmsg)
@@ -14094,7 +14273,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 485)
+  call dtf_begin(f, 489)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(params))
   call tell(dtf_run(f), stat, errmsg)
@@ -14107,7 +14286,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 486)
+  call dtf_begin(f, 490)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -14122,7 +14301,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   real(real64) :: out
   type(frame) :: f
-  call dtf_begin(f, 487)
+  call dtf_begin(f, 491)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   if (present(group)) call dtf_give(f, 2, group)
@@ -14139,7 +14318,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 488)
+  call dtf_begin(f, 492)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   call dtf_give(f, 2, value)
@@ -14156,7 +14335,7 @@ end subroutine
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 489)
+  call dtf_begin(f, 493)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%results(0), f%results(1))
@@ -14172,7 +14351,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 490)
+  call dtf_begin(f, 494)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(tensors))
@@ -14185,7 +14364,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 491)
+  call dtf_begin(f, 495)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14197,7 +14376,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 492)
+  call dtf_begin(f, 496)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -14211,7 +14390,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   real(real64), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 493)
+  call dtf_begin(f, 497)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = transfer(words_at(f%results(0), f%results(2)), 0d0, f%results(2))
@@ -14229,7 +14408,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 494)
+  call dtf_begin(f, 498)
   call dtf_give(f, 0, handle_of(params))
   call dtf_give(f, 1, max_norm)
   if (present(norm_type)) call dtf_give(f, 2, norm_type)
@@ -14244,7 +14423,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 495)
+  call dtf_begin(f, 499)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -14262,7 +14441,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 496)
+  call dtf_begin(f, 500)
   call dtf_give(f, 0, optimizer)
   call dtf_give(f, 1, handle_of(params))
   call dtf_give(f, 2, handle_of(grads))
@@ -14288,7 +14467,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 497)
+  call dtf_begin(f, 501)
   call dtf_give(f, 0, optimizer)
   call dtf_give(f, 1, handle_of(params))
   call dtf_give(f, 2, handle_of(grads))
@@ -14307,7 +14486,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 498)
+  call dtf_begin(f, 502)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14319,7 +14498,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 499)
+  call dtf_begin(f, 503)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14331,7 +14510,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 500)
+  call dtf_begin(f, 504)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14343,7 +14522,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 501)
+  call dtf_begin(f, 505)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14355,7 +14534,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 502)
+  call dtf_begin(f, 506)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14367,7 +14546,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 503)
+  call dtf_begin(f, 507)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14379,7 +14558,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 504)
+  call dtf_begin(f, 508)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14391,7 +14570,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 505)
+  call dtf_begin(f, 509)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14403,7 +14582,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 506)
+  call dtf_begin(f, 510)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14415,7 +14594,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 507)
+  call dtf_begin(f, 511)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14427,7 +14606,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 508)
+  call dtf_begin(f, 512)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14439,7 +14618,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 509)
+  call dtf_begin(f, 513)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14451,7 +14630,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 510)
+  call dtf_begin(f, 514)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14463,7 +14642,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 511)
+  call dtf_begin(f, 515)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14475,7 +14654,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 512)
+  call dtf_begin(f, 516)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14487,7 +14666,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 513)
+  call dtf_begin(f, 517)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14499,7 +14678,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 514)
+  call dtf_begin(f, 518)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14511,7 +14690,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 515)
+  call dtf_begin(f, 519)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14523,7 +14702,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 516)
+  call dtf_begin(f, 520)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14535,7 +14714,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 517)
+  call dtf_begin(f, 521)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14547,7 +14726,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 518)
+  call dtf_begin(f, 522)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14559,7 +14738,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 519)
+  call dtf_begin(f, 523)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14571,7 +14750,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 520)
+  call dtf_begin(f, 524)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14583,7 +14762,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 521)
+  call dtf_begin(f, 525)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14595,7 +14774,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 522)
+  call dtf_begin(f, 526)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14607,7 +14786,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 523)
+  call dtf_begin(f, 527)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14619,7 +14798,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 524)
+  call dtf_begin(f, 528)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14631,7 +14810,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 525)
+  call dtf_begin(f, 529)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14643,7 +14822,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 526)
+  call dtf_begin(f, 530)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14655,7 +14834,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 527)
+  call dtf_begin(f, 531)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14667,7 +14846,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 528)
+  call dtf_begin(f, 532)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14679,7 +14858,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 529)
+  call dtf_begin(f, 533)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14691,7 +14870,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 530)
+  call dtf_begin(f, 534)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14703,7 +14882,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 531)
+  call dtf_begin(f, 535)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14715,7 +14894,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 532)
+  call dtf_begin(f, 536)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14727,7 +14906,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 533)
+  call dtf_begin(f, 537)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14739,7 +14918,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 534)
+  call dtf_begin(f, 538)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14751,7 +14930,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 535)
+  call dtf_begin(f, 539)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14763,7 +14942,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 536)
+  call dtf_begin(f, 540)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14775,7 +14954,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 537)
+  call dtf_begin(f, 541)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14788,7 +14967,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 538)
+  call dtf_begin(f, 542)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(negative_slope)) call give(f, 1, negative_slope)
   call tell(dtf_run(f), stat, errmsg)
@@ -14802,7 +14981,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 539)
+  call dtf_begin(f, 543)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(negative_slope)) call give(f, 1, negative_slope)
   call tell(dtf_run(f), stat, errmsg)
@@ -14816,7 +14995,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 540)
+  call dtf_begin(f, 544)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(alpha)) call give(f, 1, alpha)
   call tell(dtf_run(f), stat, errmsg)
@@ -14830,7 +15009,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 541)
+  call dtf_begin(f, 545)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(alpha)) call give(f, 1, alpha)
   call tell(dtf_run(f), stat, errmsg)
@@ -14845,7 +15024,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 542)
+  call dtf_begin(f, 546)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(beta)) call give(f, 1, beta)
   if (present(threshold)) call give(f, 2, threshold)
@@ -14860,7 +15039,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 543)
+  call dtf_begin(f, 547)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14873,7 +15052,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 544)
+  call dtf_begin(f, 548)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14885,7 +15064,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 545)
+  call dtf_begin(f, 549)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14898,7 +15077,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 546)
+  call dtf_begin(f, 550)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(approximate)) call dtf_give(f, 1, approximate)
   call tell(dtf_run(f), stat, errmsg)
@@ -14913,7 +15092,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 547)
+  call dtf_begin(f, 551)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, min)
   call tell(dtf_run(f), stat, errmsg)
@@ -14927,7 +15106,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 548)
+  call dtf_begin(f, 552)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, min)
   call tell(dtf_run(f), stat, errmsg)
@@ -14941,7 +15120,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 549)
+  call dtf_begin(f, 553)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, max)
   call tell(dtf_run(f), stat, errmsg)
@@ -14955,7 +15134,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 550)
+  call dtf_begin(f, 554)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, max)
   call tell(dtf_run(f), stat, errmsg)
@@ -14971,7 +15150,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 551)
+  call dtf_begin(f, 555)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
@@ -14987,7 +15166,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 552)
+  call dtf_begin(f, 556)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
@@ -15003,7 +15182,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 553)
+  call dtf_begin(f, 557)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -15019,7 +15198,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 554)
+  call dtf_begin(f, 558)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -15035,7 +15214,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 555)
+  call dtf_begin(f, 559)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -15051,7 +15230,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 556)
+  call dtf_begin(f, 560)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -15067,7 +15246,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 557)
+  call dtf_begin(f, 561)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -15083,7 +15262,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 558)
+  call dtf_begin(f, 562)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15097,7 +15276,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 559)
+  call dtf_begin(f, 563)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15111,7 +15290,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 560)
+  call dtf_begin(f, 564)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15125,7 +15304,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 561)
+  call dtf_begin(f, 565)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15140,7 +15319,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 562)
+  call dtf_begin(f, 566)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
@@ -15156,7 +15335,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 563)
+  call dtf_begin(f, 567)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
@@ -15171,7 +15350,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 564)
+  call dtf_begin(f, 568)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15185,7 +15364,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 565)
+  call dtf_begin(f, 569)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15199,7 +15378,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 566)
+  call dtf_begin(f, 570)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15213,7 +15392,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 567)
+  call dtf_begin(f, 571)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15227,7 +15406,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 568)
+  call dtf_begin(f, 572)
   call give(f, 0, input)
   call give(f, 1, exponent)
   call tell(dtf_run(f), stat, errmsg)
@@ -15241,7 +15420,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 569)
+  call dtf_begin(f, 573)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, exponent)
   call tell(dtf_run(f), stat, errmsg)
@@ -15255,7 +15434,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 570)
+  call dtf_begin(f, 574)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -15270,7 +15449,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 571)
+  call dtf_begin(f, 575)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -15286,7 +15465,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 572)
+  call dtf_begin(f, 576)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(min_val)) call dtf_give(f, 1, min_val)
   if (present(max_val)) call dtf_give(f, 2, max_val)
@@ -15302,7 +15481,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 573)
+  call dtf_begin(f, 577)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(min_val)) call dtf_give(f, 1, min_val)
   if (present(max_val)) call dtf_give(f, 2, max_val)
@@ -15316,7 +15495,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 574)
+  call dtf_begin(f, 578)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15328,7 +15507,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 575)
+  call dtf_begin(f, 579)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15340,7 +15519,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 576)
+  call dtf_begin(f, 580)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15352,7 +15531,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 577)
+  call dtf_begin(f, 581)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15364,7 +15543,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 578)
+  call dtf_begin(f, 582)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15376,7 +15555,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 579)
+  call dtf_begin(f, 583)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15389,7 +15568,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 580)
+  call dtf_begin(f, 584)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(lambd)) call give(f, 1, lambd)
   call tell(dtf_run(f), stat, errmsg)
@@ -15404,7 +15583,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 581)
+  call dtf_begin(f, 585)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(lambd)) call dtf_give(f, 1, lambd)
   call tell(dtf_run(f), stat, errmsg)
@@ -15418,7 +15597,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 582)
+  call dtf_begin(f, 586)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15433,7 +15612,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 583)
+  call dtf_begin(f, 587)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, threshold)
   call give(f, 2, value)
@@ -15449,7 +15628,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 584)
+  call dtf_begin(f, 588)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, threshold)
   call give(f, 2, value)
@@ -15463,7 +15642,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 585)
+  call dtf_begin(f, 589)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15476,7 +15655,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 586)
+  call dtf_begin(f, 590)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15488,7 +15667,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 587)
+  call dtf_begin(f, 591)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15501,7 +15680,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 588)
+  call dtf_begin(f, 592)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(alpha)) call dtf_give(f, 1, alpha)
   call tell(dtf_run(f), stat, errmsg)
@@ -15515,7 +15694,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 589)
+  call dtf_begin(f, 593)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(alpha)) call dtf_give(f, 1, alpha)
   call tell(dtf_run(f), stat, errmsg)
@@ -15528,7 +15707,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 590)
+  call dtf_begin(f, 594)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15540,7 +15719,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 591)
+  call dtf_begin(f, 595)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15553,7 +15732,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 592)
+  call dtf_begin(f, 596)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -15568,7 +15747,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 593)
+  call dtf_begin(f, 597)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(weight))
   call tell(dtf_run(f), stat, errmsg)
@@ -15584,7 +15763,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 594)
+  call dtf_begin(f, 598)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -15600,7 +15779,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 595)
+  call dtf_begin(f, 599)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15614,7 +15793,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 596)
+  call dtf_begin(f, 600)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15628,7 +15807,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 597)
+  call dtf_begin(f, 601)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15642,7 +15821,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 598)
+  call dtf_begin(f, 602)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15656,7 +15835,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 599)
+  call dtf_begin(f, 603)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15670,7 +15849,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 600)
+  call dtf_begin(f, 604)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15684,7 +15863,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 601)
+  call dtf_begin(f, 605)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15698,7 +15877,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 602)
+  call dtf_begin(f, 606)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15712,7 +15891,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 603)
+  call dtf_begin(f, 607)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15726,7 +15905,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 604)
+  call dtf_begin(f, 608)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15740,7 +15919,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 605)
+  call dtf_begin(f, 609)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15754,7 +15933,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 606)
+  call dtf_begin(f, 610)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15767,7 +15946,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 607)
+  call dtf_begin(f, 611)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15780,7 +15959,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 608)
+  call dtf_begin(f, 612)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15793,7 +15972,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 609)
+  call dtf_begin(f, 613)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15806,7 +15985,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 610)
+  call dtf_begin(f, 614)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15818,69 +15997,13 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 611)
+  call dtf_begin(f, 615)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! logical_and: Where both elements are nonzero.
   function dt_logical_and(input, other, stat, errmsg) result(out)
-  type(dt_tensor), intent(in) :: input
-  type(dt_tensor), intent(in) :: other
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(dt_tensor) :: out
-  type(frame) :: f
-  call dtf_begin(f, 612)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
-  call dtf_end(f)
-end function
-! logical_and_: In-place version of `logical_and`.
-  subroutine dt_logical_and_(input, other, stat, errmsg)
-  type(dt_tensor), intent(in) :: input
-  type(dt_tensor), intent(in) :: other
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(frame) :: f
-  call dtf_begin(f, 613)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
-  call tell(dtf_run(f), stat, errmsg)
-  call dtf_end(f)
-end subroutine
-! logical_or: Where an element is nonzero.
-  function dt_logical_or(input, other, stat, errmsg) result(out)
-  type(dt_tensor), intent(in) :: input
-  type(dt_tensor), intent(in) :: other
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(dt_tensor) :: out
-  type(frame) :: f
-  call dtf_begin(f, 614)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
-  call dtf_end(f)
-end function
-! logical_or_: In-place version of `logical_or`.
-  subroutine dt_logical_or_(input, other, stat, errmsg)
-  type(dt_tensor), intent(in) :: input
-  type(dt_tensor), intent(in) :: other
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(frame) :: f
-  call dtf_begin(f, 615)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
-  call tell(dtf_run(f), stat, errmsg)
-  call dtf_end(f)
-end subroutine
-! logical_xor: Where exactly one element is nonzero.
-  function dt_logical_xor(input, other, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in) :: other
   integer, intent(out), optional :: stat
@@ -15894,6 +16017,62 @@ end subroutine
   call hold(out, dtf_tensor(f%results(0), 0))
   call dtf_end(f)
 end function
+! logical_and_: In-place version of `logical_and`.
+  subroutine dt_logical_and_(input, other, stat, errmsg)
+  type(dt_tensor), intent(in) :: input
+  type(dt_tensor), intent(in) :: other
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(frame) :: f
+  call dtf_begin(f, 617)
+  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give_object(f, 1, handle_of(other))
+  call tell(dtf_run(f), stat, errmsg)
+  call dtf_end(f)
+end subroutine
+! logical_or: Where an element is nonzero.
+  function dt_logical_or(input, other, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
+  type(dt_tensor), intent(in) :: other
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 618)
+  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give_object(f, 1, handle_of(other))
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
+  call dtf_end(f)
+end function
+! logical_or_: In-place version of `logical_or`.
+  subroutine dt_logical_or_(input, other, stat, errmsg)
+  type(dt_tensor), intent(in) :: input
+  type(dt_tensor), intent(in) :: other
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(frame) :: f
+  call dtf_begin(f, 619)
+  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give_object(f, 1, handle_of(other))
+  call tell(dtf_run(f), stat, errmsg)
+  call dtf_end(f)
+end subroutine
+! logical_xor: Where exactly one element is nonzero.
+  function dt_logical_xor(input, other, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
+  type(dt_tensor), intent(in) :: other
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 620)
+  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give_object(f, 1, handle_of(other))
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
+  call dtf_end(f)
+end function
 ! logical_xor_: In-place version of `logical_xor`.
   subroutine dt_logical_xor_(input, other, stat, errmsg)
   type(dt_tensor), intent(in) :: input
@@ -15901,7 +16080,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 617)
+  call dtf_begin(f, 621)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -15915,7 +16094,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 618)
+  call dtf_begin(f, 622)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15929,7 +16108,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 619)
+  call dtf_begin(f, 623)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15943,7 +16122,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 620)
+  call dtf_begin(f, 624)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15957,7 +16136,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 621)
+  call dtf_begin(f, 625)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15971,7 +16150,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 622)
+  call dtf_begin(f, 626)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15985,7 +16164,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 623)
+  call dtf_begin(f, 627)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16000,7 +16179,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 624)
+  call dtf_begin(f, 628)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16014,7 +16193,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 625)
+  call dtf_begin(f, 629)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16029,7 +16208,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 626)
+  call dtf_begin(f, 630)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16043,7 +16222,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 627)
+  call dtf_begin(f, 631)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16056,7 +16235,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 628)
+  call dtf_begin(f, 632)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16071,7 +16250,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 629)
+  call dtf_begin(f, 633)
   call dtf_give_object(f, 0, handle_of(condition))
   call give(f, 1, input)
   call give(f, 2, other)
@@ -16088,7 +16267,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 630)
+  call dtf_begin(f, 634)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mask))
   call give(f, 2, value)
@@ -16104,7 +16283,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 631)
+  call dtf_begin(f, 635)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mask))
   call give(f, 2, value)
@@ -16118,7 +16297,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 632)
+  call dtf_begin(f, 636)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16130,7 +16309,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 633)
+  call dtf_begin(f, 637)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16142,7 +16321,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 634)
+  call dtf_begin(f, 638)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16154,7 +16333,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 635)
+  call dtf_begin(f, 639)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16166,7 +16345,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 636)
+  call dtf_begin(f, 640)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16178,7 +16357,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 637)
+  call dtf_begin(f, 641)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16190,7 +16369,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 638)
+  call dtf_begin(f, 642)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16202,7 +16381,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 639)
+  call dtf_begin(f, 643)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16214,7 +16393,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 640)
+  call dtf_begin(f, 644)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16226,7 +16405,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 641)
+  call dtf_begin(f, 645)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16238,7 +16417,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 642)
+  call dtf_begin(f, 646)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16250,7 +16429,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 643)
+  call dtf_begin(f, 647)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16262,7 +16441,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 644)
+  call dtf_begin(f, 648)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16274,7 +16453,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 645)
+  call dtf_begin(f, 649)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16286,7 +16465,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 646)
+  call dtf_begin(f, 650)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16298,7 +16477,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 647)
+  call dtf_begin(f, 651)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16310,7 +16489,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 648)
+  call dtf_begin(f, 652)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16322,7 +16501,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 649)
+  call dtf_begin(f, 653)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16335,7 +16514,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 650)
+  call dtf_begin(f, 654)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16349,7 +16528,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 651)
+  call dtf_begin(f, 655)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16363,7 +16542,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 652)
+  call dtf_begin(f, 656)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16377,7 +16556,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 653)
+  call dtf_begin(f, 657)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16390,7 +16569,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 654)
+  call dtf_begin(f, 658)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16402,7 +16581,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 655)
+  call dtf_begin(f, 659)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16414,7 +16593,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 656)
+  call dtf_begin(f, 660)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16426,7 +16605,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 657)
+  call dtf_begin(f, 661)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16438,7 +16617,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 658)
+  call dtf_begin(f, 662)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16450,7 +16629,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 659)
+  call dtf_begin(f, 663)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16462,7 +16641,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 660)
+  call dtf_begin(f, 664)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16474,7 +16653,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 661)
+  call dtf_begin(f, 665)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16486,7 +16665,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 662)
+  call dtf_begin(f, 666)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16498,7 +16677,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 663)
+  call dtf_begin(f, 667)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16510,7 +16689,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 664)
+  call dtf_begin(f, 668)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16522,7 +16701,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 665)
+  call dtf_begin(f, 669)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16534,7 +16713,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 666)
+  call dtf_begin(f, 670)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16546,7 +16725,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 667)
+  call dtf_begin(f, 671)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16559,7 +16738,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 668)
+  call dtf_begin(f, 672)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(eps)) call dtf_give(f, 1, eps)
   call tell(dtf_run(f), stat, errmsg)
@@ -16573,7 +16752,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 669)
+  call dtf_begin(f, 673)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(eps)) call dtf_give(f, 1, eps)
   call tell(dtf_run(f), stat, errmsg)
@@ -16587,7 +16766,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 670)
+  call dtf_begin(f, 674)
   call give(f, 0, input)
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16601,7 +16780,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 671)
+  call dtf_begin(f, 675)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16615,7 +16794,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 672)
+  call dtf_begin(f, 676)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16630,7 +16809,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 673)
+  call dtf_begin(f, 677)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16645,7 +16824,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 674)
+  call dtf_begin(f, 678)
   call give(f, 0, input)
   call give(f, 1, exponent)
   call tell(dtf_run(f), stat, errmsg)
@@ -16659,7 +16838,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 675)
+  call dtf_begin(f, 679)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, exponent)
   call tell(dtf_run(f), stat, errmsg)
@@ -16673,7 +16852,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 676)
+  call dtf_begin(f, 680)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16687,7 +16866,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 677)
+  call dtf_begin(f, 681)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16700,7 +16879,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 678)
+  call dtf_begin(f, 682)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16712,7 +16891,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 679)
+  call dtf_begin(f, 683)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16725,7 +16904,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 680)
+  call dtf_begin(f, 684)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, decimals)
   call tell(dtf_run(f), stat, errmsg)
@@ -16739,7 +16918,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 681)
+  call dtf_begin(f, 685)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, decimals)
   call tell(dtf_run(f), stat, errmsg)
@@ -16752,7 +16931,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 682)
+  call dtf_begin(f, 686)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16765,7 +16944,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 683)
+  call dtf_begin(f, 687)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16779,7 +16958,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 684)
+  call dtf_begin(f, 688)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16793,7 +16972,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 685)
+  call dtf_begin(f, 689)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16807,7 +16986,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 686)
+  call dtf_begin(f, 690)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16821,7 +17000,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 687)
+  call dtf_begin(f, 691)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16835,7 +17014,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 688)
+  call dtf_begin(f, 692)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16849,7 +17028,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 689)
+  call dtf_begin(f, 693)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16863,7 +17042,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 690)
+  call dtf_begin(f, 694)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16877,7 +17056,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 691)
+  call dtf_begin(f, 695)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16891,7 +17070,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 692)
+  call dtf_begin(f, 696)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(values))
   call tell(dtf_run(f), stat, errmsg)
@@ -16905,7 +17084,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 693)
+  call dtf_begin(f, 697)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(values))
   call tell(dtf_run(f), stat, errmsg)
@@ -16919,7 +17098,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 694)
+  call dtf_begin(f, 698)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16934,7 +17113,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 695)
+  call dtf_begin(f, 699)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16951,7 +17130,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 696)
+  call dtf_begin(f, 700)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(nan)) call dtf_give(f, 1, nan)
   if (present(posinf)) call dtf_give(f, 2, posinf)
@@ -16969,7 +17148,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 697)
+  call dtf_begin(f, 701)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(nan)) call dtf_give(f, 1, nan)
   if (present(posinf)) call dtf_give(f, 2, posinf)
@@ -16984,7 +17163,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 698)
+  call dtf_begin(f, 702)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16997,7 +17176,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 699)
+  call dtf_begin(f, 703)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -17010,7 +17189,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 700)
+  call dtf_begin(f, 704)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -17025,7 +17204,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 701)
+  call dtf_begin(f, 705)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(end))
   call give(f, 2, weight)
@@ -17041,7 +17220,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 702)
+  call dtf_begin(f, 706)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(end))
   call give(f, 2, weight)
@@ -17058,7 +17237,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 703)
+  call dtf_begin(f, 707)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(tensor1))
   call dtf_give_object(f, 2, handle_of(tensor2))
@@ -17076,7 +17255,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 704)
+  call dtf_begin(f, 708)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(tensor1))
   call dtf_give_object(f, 2, handle_of(tensor2))
@@ -17094,7 +17273,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 705)
+  call dtf_begin(f, 709)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(tensor1))
   call dtf_give_object(f, 2, handle_of(tensor2))
@@ -17112,7 +17291,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 706)
+  call dtf_begin(f, 710)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(tensor1))
   call dtf_give_object(f, 2, handle_of(tensor2))
@@ -17134,7 +17313,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 707)
+  call dtf_begin(f, 711)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -17160,7 +17339,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 708)
+  call dtf_begin(f, 712)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -17186,7 +17365,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 709)
+  call dtf_begin(f, 713)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -17211,7 +17390,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 710)
+  call dtf_begin(f, 714)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -17238,7 +17417,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 711)
+  call dtf_begin(f, 715)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -17265,7 +17444,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 712)
+  call dtf_begin(f, 716)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -17291,7 +17470,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 713)
+  call dtf_begin(f, 717)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -17318,7 +17497,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 714)
+  call dtf_begin(f, 718)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -17345,7 +17524,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 715)
+  call dtf_begin(f, 719)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -17366,7 +17545,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 716)
+  call dtf_begin(f, 720)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -17381,7 +17560,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 717)
+  call dtf_begin(f, 721)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -17399,7 +17578,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 718)
+  call dtf_begin(f, 722)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -17419,7 +17598,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 719)
+  call dtf_begin(f, 723)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, norm_type)
   call dtf_give(f, 2, kernel_size)
@@ -17442,7 +17621,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 720)
+  call dtf_begin(f, 724)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(indices))
   call dtf_give(f, 2, kernel_size)
@@ -17462,7 +17641,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 721)
+  call dtf_begin(f, 725)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -17477,7 +17656,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 722)
+  call dtf_begin(f, 726)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -17495,7 +17674,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 723)
+  call dtf_begin(f, 727)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -17515,7 +17694,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 724)
+  call dtf_begin(f, 728)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, norm_type)
   call dtf_give(f, 2, kernel_size)
@@ -17538,7 +17717,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 725)
+  call dtf_begin(f, 729)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(indices))
   call dtf_give(f, 2, kernel_size)
@@ -17558,7 +17737,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 726)
+  call dtf_begin(f, 730)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -17573,7 +17752,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 727)
+  call dtf_begin(f, 731)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -17591,7 +17770,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 728)
+  call dtf_begin(f, 732)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -17611,7 +17790,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 729)
+  call dtf_begin(f, 733)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, norm_type)
   call dtf_give(f, 2, kernel_size)
@@ -17634,7 +17813,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 730)
+  call dtf_begin(f, 734)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(indices))
   call dtf_give(f, 2, kernel_size)
@@ -17659,7 +17838,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 731)
+  call dtf_begin(f, 735)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(output_size)) call dtf_give(f, 2, output_size)
@@ -17683,7 +17862,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 732)
+  call dtf_begin(f, 736)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(output_size)) call dtf_give(f, 2, output_size)
@@ -17708,7 +17887,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 733)
+  call dtf_begin(f, 737)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(output_size)) call dtf_give(f, 2, output_size)
@@ -17732,7 +17911,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 734)
+  call dtf_begin(f, 738)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(output_size)) call dtf_give(f, 2, output_size)
@@ -17754,7 +17933,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_profiler) :: out
   type(frame) :: f
-  call dtf_begin(f, 735)
+  call dtf_begin(f, 739)
   if (present(record_shapes)) call dtf_give(f, 0, record_shapes)
   if (present(profile_memory)) call dtf_give(f, 1, profile_memory)
   if (present(device_times)) call dtf_give(f, 2, device_times)
@@ -17770,7 +17949,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 736)
+  call dtf_begin(f, 740)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -17783,7 +17962,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 737)
+  call dtf_begin(f, 741)
   call dtf_give(f, 0, name)
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -17796,7 +17975,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 738)
+  call dtf_begin(f, 742)
   call dtf_give(f, 0, range)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -17813,7 +17992,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 739)
+  call dtf_begin(f, 743)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(sort_by)) call dtf_give(f, 1, sort_by)
   if (present(row_limit)) call dtf_give(f, 2, row_limit)
@@ -17831,7 +18010,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 740)
+  call dtf_begin(f, 744)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(row_limit)) call dtf_give(f, 1, row_limit)
   call tell(dtf_run(f), stat, errmsg)
@@ -17850,7 +18029,7 @@ end function
   character(:), allocatable, dimension(:), intent(out) :: shapes
   type(dt_tensor), intent(inout) :: numbers
   type(frame) :: f
-  call dtf_begin(f, 741)
+  call dtf_begin(f, 745)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%results(0), f%results(1))
@@ -17866,7 +18045,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 742)
+  call dtf_begin(f, 746)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, path)
   call tell(dtf_run(f), stat, errmsg)
@@ -17883,7 +18062,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 743)
+  call dtf_begin(f, 747)
   call dtf_give(f, 0, size)
   if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -17904,7 +18083,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 744)
+  call dtf_begin(f, 748)
   call dtf_give(f, 0, size)
   if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -17928,7 +18107,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 745)
+  call dtf_begin(f, 749)
   call dtf_give(f, 0, low)
   call dtf_give(f, 1, high)
   call dtf_give(f, 2, size)
@@ -17951,7 +18130,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 746)
+  call dtf_begin(f, 750)
   call dtf_give(f, 0, n)
   if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -17974,7 +18153,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 747)
+  call dtf_begin(f, 751)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -17998,7 +18177,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 748)
+  call dtf_begin(f, 752)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -18024,7 +18203,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 749)
+  call dtf_begin(f, 753)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, low)
   call dtf_give(f, 2, high)
@@ -18045,7 +18224,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 750)
+  call dtf_begin(f, 754)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
@@ -18061,7 +18240,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 751)
+  call dtf_begin(f, 755)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
@@ -18080,7 +18259,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 752)
+  call dtf_begin(f, 756)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, num_samples)
   if (present(replacement)) call dtf_give(f, 2, replacement)
@@ -18097,7 +18276,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 753)
+  call dtf_begin(f, 757)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
@@ -18113,7 +18292,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 754)
+  call dtf_begin(f, 758)
   call dtf_give_object(f, 0, handle_of(count))
   call dtf_give_object(f, 1, handle_of(prob))
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
@@ -18129,7 +18308,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 755)
+  call dtf_begin(f, 759)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(lambd)) call dtf_give(f, 1, lambd)
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
@@ -18144,7 +18323,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 756)
+  call dtf_begin(f, 760)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
@@ -18160,7 +18339,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 757)
+  call dtf_begin(f, 761)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(median)) call dtf_give(f, 1, median)
   if (present(sigma)) call dtf_give(f, 2, sigma)
@@ -18177,7 +18356,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 758)
+  call dtf_begin(f, 762)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(mean)) call dtf_give(f, 1, mean)
   if (present(std)) call dtf_give(f, 2, std)
@@ -18194,7 +18373,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 759)
+  call dtf_begin(f, 763)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(low)) call dtf_give(f, 1, low)
   if (present(high)) call dtf_give(f, 2, high)
@@ -18211,7 +18390,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 760)
+  call dtf_begin(f, 764)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(mean)) call dtf_give(f, 1, mean)
   if (present(std)) call dtf_give(f, 2, std)
@@ -18227,7 +18406,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 761)
+  call dtf_begin(f, 765)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
@@ -18244,7 +18423,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 762)
+  call dtf_begin(f, 766)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dtype)
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
@@ -18260,7 +18439,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 763)
+  call dtf_begin(f, 767)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(probabilities))
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
@@ -18276,7 +18455,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 764)
+  call dtf_begin(f, 768)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(low)) call dtf_give(f, 1, low)
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
@@ -18292,7 +18471,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 765)
+  call dtf_begin(f, 769)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, low)
   call dtf_give(f, 2, high)
@@ -18307,7 +18486,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 766)
+  call dtf_begin(f, 770)
   call dtf_give(f, 0, seed)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -18320,7 +18499,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_generator) :: out
   type(frame) :: f
-  call dtf_begin(f, 767)
+  call dtf_begin(f, 771)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_hold(f, 0, 0))
@@ -18335,7 +18514,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 768)
+  call dtf_begin(f, 772)
   call dtf_give(f, 0, mode)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -18346,7 +18525,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 769)
+  call dtf_begin(f, 773)
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0) /= 0
   call dtf_end(f)
@@ -18358,7 +18537,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_generator) :: out
   type(frame) :: f
-  call dtf_begin(f, 770)
+  call dtf_begin(f, 774)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_hold(f, 0, 0))
@@ -18371,7 +18550,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 771)
+  call dtf_begin(f, 775)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = text_at(f%results(0), f%results(1))
@@ -18384,7 +18563,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 772)
+  call dtf_begin(f, 776)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, seed)
   call tell(dtf_run(f), stat, errmsg)
@@ -18397,7 +18576,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 773)
+  call dtf_begin(f, 777)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -18411,7 +18590,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 774)
+  call dtf_begin(f, 778)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -18424,7 +18603,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 775)
+  call dtf_begin(f, 779)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give_object(f, 1, handle_of(state))
   call tell(dtf_run(f), stat, errmsg)
@@ -18452,7 +18631,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: h_n
   type(dt_tensor), intent(inout) :: c_n
   type(frame) :: f
-  call dtf_begin(f, 776)
+  call dtf_begin(f, 780)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(params))
@@ -18487,7 +18666,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: h_n
   type(dt_tensor), intent(inout) :: c_n
   type(frame) :: f
-  call dtf_begin(f, 777)
+  call dtf_begin(f, 781)
   call dtf_give_object(f, 0, handle_of(data))
   call dtf_give_object(f, 1, handle_of(batch_sizes))
   if (present(hx)) call dtf_give(f, 2, handle_of(hx))
@@ -18523,7 +18702,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 778)
+  call dtf_begin(f, 782)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(hx)) call dtf_give_object(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(params))
@@ -18556,7 +18735,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 779)
+  call dtf_begin(f, 783)
   call dtf_give_object(f, 0, handle_of(data))
   call dtf_give_object(f, 1, handle_of(batch_sizes))
   if (present(hx)) call dtf_give_object(f, 2, handle_of(hx))
@@ -18590,7 +18769,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 780)
+  call dtf_begin(f, 784)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(hx)) call dtf_give_object(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(params))
@@ -18623,7 +18802,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 781)
+  call dtf_begin(f, 785)
   call dtf_give_object(f, 0, handle_of(data))
   call dtf_give_object(f, 1, handle_of(batch_sizes))
   if (present(hx)) call dtf_give_object(f, 2, handle_of(hx))
@@ -18656,7 +18835,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 782)
+  call dtf_begin(f, 786)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(hx)) call dtf_give_object(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(params))
@@ -18689,7 +18868,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 783)
+  call dtf_begin(f, 787)
   call dtf_give_object(f, 0, handle_of(data))
   call dtf_give_object(f, 1, handle_of(batch_sizes))
   if (present(hx)) call dtf_give_object(f, 2, handle_of(hx))
@@ -18717,7 +18896,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: h
   type(dt_tensor), intent(inout) :: c
   type(frame) :: f
-  call dtf_begin(f, 784)
+  call dtf_begin(f, 788)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give_object(f, 2, handle_of(w_ih))
@@ -18741,7 +18920,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 785)
+  call dtf_begin(f, 789)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(hx)) call dtf_give_object(f, 1, handle_of(hx))
   call dtf_give_object(f, 2, handle_of(w_ih))
@@ -18764,7 +18943,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 786)
+  call dtf_begin(f, 790)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(hx)) call dtf_give_object(f, 1, handle_of(hx))
   call dtf_give_object(f, 2, handle_of(w_ih))
@@ -18787,7 +18966,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 787)
+  call dtf_begin(f, 791)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(hx)) call dtf_give_object(f, 1, handle_of(hx))
   call dtf_give_object(f, 2, handle_of(w_ih))
@@ -18808,7 +18987,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 788)
+  call dtf_begin(f, 792)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -18827,7 +19006,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 789)
+  call dtf_begin(f, 793)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -18846,7 +19025,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 790)
+  call dtf_begin(f, 794)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -18865,7 +19044,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 791)
+  call dtf_begin(f, 795)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -18882,7 +19061,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 792)
+  call dtf_begin(f, 796)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -18899,7 +19078,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 793)
+  call dtf_begin(f, 797)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -18915,7 +19094,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 794)
+  call dtf_begin(f, 798)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -18932,7 +19111,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 795)
+  call dtf_begin(f, 799)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -18948,7 +19127,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 796)
+  call dtf_begin(f, 800)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -18965,7 +19144,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 797)
+  call dtf_begin(f, 801)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -18983,7 +19162,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 798)
+  call dtf_begin(f, 802)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19000,7 +19179,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 799)
+  call dtf_begin(f, 803)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19019,7 +19198,7 @@ end function
   type(dt_tensor), intent(inout) :: min
   type(dt_tensor), intent(inout) :: max
   type(frame) :: f
-  call dtf_begin(f, 800)
+  call dtf_begin(f, 804)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19037,7 +19216,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 801)
+  call dtf_begin(f, 805)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19054,7 +19233,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 802)
+  call dtf_begin(f, 806)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19072,7 +19251,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 803)
+  call dtf_begin(f, 807)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
@@ -19091,7 +19270,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 804)
+  call dtf_begin(f, 808)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
@@ -19111,7 +19290,7 @@ end function
   type(dt_tensor), intent(inout) :: var
   type(dt_tensor), intent(inout) :: mean
   type(frame) :: f
-  call dtf_begin(f, 805)
+  call dtf_begin(f, 809)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
@@ -19132,7 +19311,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: std
   type(dt_tensor), intent(inout) :: mean
   type(frame) :: f
-  call dtf_begin(f, 806)
+  call dtf_begin(f, 810)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
@@ -19152,7 +19331,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 807)
+  call dtf_begin(f, 811)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(correction)) call dtf_give(f, 1, correction)
   if (present(fweights)) call dtf_give_object(f, 2, handle_of(fweights))
@@ -19168,7 +19347,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 808)
+  call dtf_begin(f, 812)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -19186,7 +19365,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 809)
+  call dtf_begin(f, 813)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call give(f, 1, p)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -19205,7 +19384,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 810)
+  call dtf_begin(f, 814)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19222,7 +19401,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 811)
+  call dtf_begin(f, 815)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19239,7 +19418,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 812)
+  call dtf_begin(f, 816)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19256,7 +19435,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 813)
+  call dtf_begin(f, 817)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -19272,7 +19451,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 814)
+  call dtf_begin(f, 818)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -19288,7 +19467,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 815)
+  call dtf_begin(f, 819)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -19304,7 +19483,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 816)
+  call dtf_begin(f, 820)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -19320,7 +19499,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 817)
+  call dtf_begin(f, 821)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -19339,7 +19518,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 818)
+  call dtf_begin(f, 822)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(n)) call dtf_give(f, 1, n)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -19360,7 +19539,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 819)
+  call dtf_begin(f, 823)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(spacing)) call dtf_give(f, 1, spacing)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -19380,7 +19559,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 820)
+  call dtf_begin(f, 824)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(coordinates))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -19399,7 +19578,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 821)
+  call dtf_begin(f, 825)
   call dtf_give_object(f, 0, handle_of(y))
   if (present(x)) call dtf_give_object(f, 1, handle_of(x))
   if (present(dx)) call give(f, 2, dx)
@@ -19418,7 +19597,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 822)
+  call dtf_begin(f, 826)
   call dtf_give_object(f, 0, handle_of(y))
   if (present(x)) call dtf_give_object(f, 1, handle_of(x))
   if (present(dx)) call give(f, 2, dx)
@@ -19435,7 +19614,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 823)
+  call dtf_begin(f, 827)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -19453,7 +19632,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 824)
+  call dtf_begin(f, 828)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   if (present(rtol)) call dtf_give(f, 2, rtol)
@@ -19474,7 +19653,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 825)
+  call dtf_begin(f, 829)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   if (present(rtol)) call dtf_give(f, 2, rtol)
@@ -19495,7 +19674,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 826)
+  call dtf_begin(f, 830)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, pad)
   if (present(mode)) call dtf_give(f, 2, mode)
@@ -19513,7 +19692,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 827)
+  call dtf_begin(f, 831)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, shifts)
   if (present(dims)) call dtf_give(f, 2, dims)
@@ -19530,7 +19709,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 828)
+  call dtf_begin(f, 832)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(k)) call dtf_give(f, 1, k)
   if (present(dims)) call dtf_give(f, 2, dims)
@@ -19545,7 +19724,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 829)
+  call dtf_begin(f, 833)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -19558,7 +19737,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 830)
+  call dtf_begin(f, 834)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -19573,7 +19752,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 831)
+  call dtf_begin(f, 835)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dims)
   call tell(dtf_run(f), stat, errmsg)
@@ -19590,7 +19769,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 832)
+  call dtf_begin(f, 836)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, repeats)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -19608,7 +19787,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 833)
+  call dtf_begin(f, 837)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call tell(dtf_run(f), stat, errmsg)
@@ -19625,7 +19804,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 834)
+  call dtf_begin(f, 838)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(offset)) call dtf_give(f, 1, offset)
   if (present(dim1)) call dtf_give(f, 2, dim1)
@@ -19642,7 +19821,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 835)
+  call dtf_begin(f, 839)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(offset)) call dtf_give(f, 1, offset)
   call tell(dtf_run(f), stat, errmsg)
@@ -19657,7 +19836,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 836)
+  call dtf_begin(f, 840)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -19670,7 +19849,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 837)
+  call dtf_begin(f, 841)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -19683,7 +19862,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 838)
+  call dtf_begin(f, 842)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -19696,7 +19875,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 839)
+  call dtf_begin(f, 843)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -19709,7 +19888,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 840)
+  call dtf_begin(f, 844)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -19723,7 +19902,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 841)
+  call dtf_begin(f, 845)
   call dtf_give_object(f, 0, handle_of(indices))
   call dtf_give(f, 1, shape)
   call tell(dtf_run(f), stat, errmsg)
@@ -19738,7 +19917,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 842)
+  call dtf_begin(f, 846)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -19753,7 +19932,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 843)
+  call dtf_begin(f, 847)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(r)) call dtf_give(f, 1, r)
   if (present(with_replacement)) call dtf_give(f, 2, with_replacement)
@@ -19772,7 +19951,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 844)
+  call dtf_begin(f, 848)
   call dtf_give(f, 0, row)
   call dtf_give(f, 1, col)
   if (present(offset)) call dtf_give(f, 2, offset)
@@ -19793,7 +19972,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 845)
+  call dtf_begin(f, 849)
   call dtf_give(f, 0, row)
   call dtf_give(f, 1, col)
   if (present(offset)) call dtf_give(f, 2, offset)
@@ -19813,7 +19992,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 846)
+  call dtf_begin(f, 850)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(src))
   call dtf_give(f, 2, dim)
@@ -19834,7 +20013,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 847)
+  call dtf_begin(f, 851)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(src))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -19856,7 +20035,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 848)
+  call dtf_begin(f, 852)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(src))
   if (present(offset)) call dtf_give(f, 2, offset)
@@ -19878,7 +20057,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 849)
+  call dtf_begin(f, 853)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(src))
   call dtf_give(f, 2, size)
@@ -19900,7 +20079,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 850)
+  call dtf_begin(f, 854)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(dilation)) call dtf_give(f, 2, dilation)
@@ -19923,7 +20102,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 851)
+  call dtf_begin(f, 855)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call dtf_give(f, 2, kernel_size)
@@ -19943,7 +20122,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 852)
+  call dtf_begin(f, 856)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, upscale_factor)
   call tell(dtf_run(f), stat, errmsg)
@@ -19959,7 +20138,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 853)
+  call dtf_begin(f, 857)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, downscale_factor)
   call tell(dtf_run(f), stat, errmsg)
@@ -19975,7 +20154,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 854)
+  call dtf_begin(f, 858)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, groups)
   call tell(dtf_run(f), stat, errmsg)
@@ -19994,7 +20173,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 855)
+  call dtf_begin(f, 859)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(descending)) call dtf_give(f, 2, descending)
@@ -20014,7 +20193,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 856)
+  call dtf_begin(f, 860)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(descending)) call dtf_give(f, 2, descending)
@@ -20030,7 +20209,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 857)
+  call dtf_begin(f, 861)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20049,7 +20228,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 858)
+  call dtf_begin(f, 862)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, k)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20072,7 +20251,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 859)
+  call dtf_begin(f, 863)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, k)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20090,7 +20269,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 860)
+  call dtf_begin(f, 864)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20107,7 +20286,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 861)
+  call dtf_begin(f, 865)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20124,7 +20303,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 862)
+  call dtf_begin(f, 866)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20141,7 +20320,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 863)
+  call dtf_begin(f, 867)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20161,7 +20340,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 864)
+  call dtf_begin(f, 868)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20181,7 +20360,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 865)
+  call dtf_begin(f, 869)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, q)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20202,7 +20381,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 866)
+  call dtf_begin(f, 870)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, q)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20222,7 +20401,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 867)
+  call dtf_begin(f, 871)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -20240,7 +20419,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 868)
+  call dtf_begin(f, 872)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -20264,7 +20443,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: inverse_indices
   type(dt_tensor), intent(inout) :: counts
   type(frame) :: f
-  call dtf_begin(f, 869)
+  call dtf_begin(f, 873)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(sorted)) call dtf_give(f, 1, sorted)
   if (present(return_inverse)) call dtf_give(f, 2, return_inverse)
@@ -20291,7 +20470,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: inverse_indices
   type(dt_tensor), intent(inout) :: counts
   type(frame) :: f
-  call dtf_begin(f, 870)
+  call dtf_begin(f, 874)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(return_inverse)) call dtf_give(f, 1, return_inverse)
   if (present(return_counts)) call dtf_give(f, 2, return_counts)
@@ -20315,7 +20494,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 871)
+  call dtf_begin(f, 875)
   call dtf_give_object(f, 0, handle_of(sorted_sequence))
   call give(f, 1, input)
   if (present(out_int32)) call dtf_give(f, 2, out_int32)
@@ -20336,7 +20515,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 872)
+  call dtf_begin(f, 876)
   call give(f, 0, input)
   call dtf_give_object(f, 1, handle_of(boundaries))
   if (present(out_int32)) call dtf_give(f, 2, out_int32)
@@ -20355,7 +20534,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 873)
+  call dtf_begin(f, 877)
   call give(f, 0, elements)
   call give(f, 1, test_elements)
   if (present(assume_unique)) call dtf_give(f, 2, assume_unique)
@@ -20373,7 +20552,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 874)
+  call dtf_begin(f, 878)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(weights)) call dtf_give_object(f, 1, handle_of(weights))
   if (present(minlength)) call dtf_give(f, 2, minlength)
@@ -20391,7 +20570,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 875)
+  call dtf_begin(f, 879)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(bins)) call dtf_give(f, 1, bins)
   if (present(min)) call give(f, 2, min)
@@ -20413,7 +20592,7 @@ end function
   type(dt_tensor), intent(inout) :: hist
   type(dt_tensor), intent(inout) :: bin_edges
   type(frame) :: f
-  call dtf_begin(f, 876)
+  call dtf_begin(f, 880)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(bins)) call give(f, 1, bins)
   if (present(range)) call dtf_give(f, 2, range)
@@ -20431,7 +20610,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 877)
+  call dtf_begin(f, 881)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20443,7 +20622,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 878)
+  call dtf_begin(f, 882)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -20455,7 +20634,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 879)
+  call dtf_begin(f, 883)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20468,7 +20647,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 880)
+  call dtf_begin(f, 884)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20480,7 +20659,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 881)
+  call dtf_begin(f, 885)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -20492,7 +20671,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 882)
+  call dtf_begin(f, 886)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20505,7 +20684,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 883)
+  call dtf_begin(f, 887)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20518,7 +20697,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 884)
+  call dtf_begin(f, 888)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20531,7 +20710,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 885)
+  call dtf_begin(f, 889)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20543,7 +20722,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 886)
+  call dtf_begin(f, 890)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -20555,7 +20734,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 887)
+  call dtf_begin(f, 891)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20567,7 +20746,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 888)
+  call dtf_begin(f, 892)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -20581,7 +20760,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 889)
+  call dtf_begin(f, 893)
   call give(f, 0, input)
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -20596,7 +20775,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 890)
+  call dtf_begin(f, 894)
   call dtf_give(f, 0, n)
   call dtf_give_object(f, 1, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
@@ -20610,7 +20789,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 891)
+  call dtf_begin(f, 895)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -20625,7 +20804,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 892)
+  call dtf_begin(f, 896)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   call tell(dtf_run(f), stat, errmsg)
@@ -20639,7 +20818,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 893)
+  call dtf_begin(f, 897)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   call tell(dtf_run(f), stat, errmsg)
@@ -20652,7 +20831,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 894)
+  call dtf_begin(f, 898)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20664,7 +20843,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 895)
+  call dtf_begin(f, 899)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -20676,7 +20855,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 896)
+  call dtf_begin(f, 900)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20689,7 +20868,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 897)
+  call dtf_begin(f, 901)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20702,8 +20881,420 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 898)
+  call dtf_begin(f, 902)
   call dtf_give_object(f, 0, handle_of(input))
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
+  call dtf_end(f)
+end function
+! bessel_j0: The Bessel function of the first kind, of order 0. It has no gradient.
+  function dt_bessel_j0(input, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 903)
+  call dtf_give_object(f, 0, handle_of(input))
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
+  call dtf_end(f)
+end function
+! bessel_j1: The Bessel function of the first kind, of order 1. It has no gradient.
+  function dt_bessel_j1(input, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 904)
+  call dtf_give_object(f, 0, handle_of(input))
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
+  call dtf_end(f)
+end function
+! bessel_y0: The Bessel function of the second kind, of order 0; NaN of negative numbers. It has
+! no gradient.
+  function dt_bessel_y0(input, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 905)
+  call dtf_give_object(f, 0, handle_of(input))
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
+  call dtf_end(f)
+end function
+! bessel_y1: The Bessel function of the second kind, of order 1; NaN of negative numbers. It has
+! no gradient.
+  function dt_bessel_y1(input, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 906)
+  call dtf_give_object(f, 0, handle_of(input))
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
+  call dtf_end(f)
+end function
+! modified_bessel_k0: The modified Bessel function of the second kind, of order 0; NaN of negative
+! numbers. It has no gradient.
+  function dt_modified_bessel_k0(input, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 907)
+  call dtf_give_object(f, 0, handle_of(input))
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
+  call dtf_end(f)
+end function
+! modified_bessel_k1: The modified Bessel function of the second kind, of order 1; NaN of negative
+! numbers. It has no gradient.
+  function dt_modified_bessel_k1(input, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 908)
+  call dtf_give_object(f, 0, handle_of(input))
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
+  call dtf_end(f)
+end function
+! scaled_modified_bessel_k0: modified_bessel_k0(x) exp(x), which does not vanish. It has no
+! gradient.
+  function dt_scaled_modified_bessel_k0(x, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: x
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 909)
+  call dtf_give_object(f, 0, handle_of(x))
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
+  call dtf_end(f)
+end function
+! scaled_modified_bessel_k1: modified_bessel_k1(x) exp(x), which does not vanish. It has no
+! gradient.
+  function dt_scaled_modified_bessel_k1(x, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: x
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 910)
+  call dtf_give_object(f, 0, handle_of(x))
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
+  call dtf_end(f)
+end function
+! spherical_bessel_j0: sin(x) / x. It has no gradient.
+  function dt_spherical_bessel_j0(x, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: x
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 911)
+  call dtf_give_object(f, 0, handle_of(x))
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
+  call dtf_end(f)
+end function
+! airy_ai: Airy's function Ai. It has no gradient.
+  function dt_airy_ai(x, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: x
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 912)
+  call dtf_give_object(f, 0, handle_of(x))
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
+  call dtf_end(f)
+end function
+! igamma: The lower regularized incomplete Gamma function: the integral of t^(input - 1) exp(-t)
+! from 0 to other, over Gamma(input).
+  function dt_igamma(input, other, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
+  type(dt_tensor), intent(in) :: other
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 913)
+  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give_object(f, 1, handle_of(other))
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
+  call dtf_end(f)
+end function
+! igamma_: In-place version of `igamma`.
+  subroutine dt_igamma_(input, other, stat, errmsg)
+  type(dt_tensor), intent(in) :: input
+  type(dt_tensor), intent(in) :: other
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(frame) :: f
+  call dtf_begin(f, 914)
+  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give_object(f, 1, handle_of(other))
+  call tell(dtf_run(f), stat, errmsg)
+  call dtf_end(f)
+end subroutine
+! gammainc: Another name of `igamma`.
+  function dt_gammainc(input, other, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
+  type(dt_tensor), intent(in) :: other
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 915)
+  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give_object(f, 1, handle_of(other))
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
+  call dtf_end(f)
+end function
+! igammac: The upper regularized incomplete Gamma function: 1 - igamma(input, other), with all its
+! digits.
+  function dt_igammac(input, other, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
+  type(dt_tensor), intent(in) :: other
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 916)
+  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give_object(f, 1, handle_of(other))
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
+  call dtf_end(f)
+end function
+! igammac_: In-place version of `igammac`.
+  subroutine dt_igammac_(input, other, stat, errmsg)
+  type(dt_tensor), intent(in) :: input
+  type(dt_tensor), intent(in) :: other
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(frame) :: f
+  call dtf_begin(f, 917)
+  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give_object(f, 1, handle_of(other))
+  call tell(dtf_run(f), stat, errmsg)
+  call dtf_end(f)
+end subroutine
+! gammaincc: Another name of `igammac`.
+  function dt_gammaincc(input, other, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
+  type(dt_tensor), intent(in) :: other
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 918)
+  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give_object(f, 1, handle_of(other))
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
+  call dtf_end(f)
+end function
+! chebyshev_polynomial_t: Chebyshev's polynomial of the first kind, of degree n. It has no
+! gradient.
+  function dt_chebyshev_polynomial_t(x, n, stat, errmsg) result(out)
+  class(*), intent(in) :: x
+  class(*), intent(in) :: n
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 919)
+  call give(f, 0, x)
+  call give(f, 1, n)
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
+  call dtf_end(f)
+end function
+! chebyshev_polynomial_u: Chebyshev's polynomial of the second kind, of degree n. It has no
+! gradient.
+  function dt_chebyshev_polynomial_u(x, n, stat, errmsg) result(out)
+  class(*), intent(in) :: x
+  class(*), intent(in) :: n
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 920)
+  call give(f, 0, x)
+  call give(f, 1, n)
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
+  call dtf_end(f)
+end function
+! chebyshev_polynomial_v: Chebyshev's polynomial of the third kind, of degree n. It has no
+! gradient.
+  function dt_chebyshev_polynomial_v(x, n, stat, errmsg) result(out)
+  class(*), intent(in) :: x
+  class(*), intent(in) :: n
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 921)
+  call give(f, 0, x)
+  call give(f, 1, n)
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
+  call dtf_end(f)
+end function
+! chebyshev_polynomial_w: Chebyshev's polynomial of the fourth kind, of degree n. It has no
+! gradient.
+  function dt_chebyshev_polynomial_w(x, n, stat, errmsg) result(out)
+  class(*), intent(in) :: x
+  class(*), intent(in) :: n
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 922)
+  call give(f, 0, x)
+  call give(f, 1, n)
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
+  call dtf_end(f)
+end function
+! shifted_chebyshev_polynomial_t: Chebyshev's polynomial of the first kind at 2 x - 1, of degree
+! n. It has no gradient.
+  function dt_shifted_chebyshev_polynomial_t(x, n, stat, errmsg) result(out)
+  class(*), intent(in) :: x
+  class(*), intent(in) :: n
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 923)
+  call give(f, 0, x)
+  call give(f, 1, n)
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
+  call dtf_end(f)
+end function
+! shifted_chebyshev_polynomial_u: Chebyshev's polynomial of the second kind at 2 x - 1, of degree
+! n. It has no gradient.
+  function dt_shifted_chebyshev_polynomial_u(x, n, stat, errmsg) result(out)
+  class(*), intent(in) :: x
+  class(*), intent(in) :: n
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 924)
+  call give(f, 0, x)
+  call give(f, 1, n)
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
+  call dtf_end(f)
+end function
+! shifted_chebyshev_polynomial_v: Chebyshev's polynomial of the third kind at 2 x - 1, of degree
+! n. It has no gradient.
+  function dt_shifted_chebyshev_polynomial_v(x, n, stat, errmsg) result(out)
+  class(*), intent(in) :: x
+  class(*), intent(in) :: n
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 925)
+  call give(f, 0, x)
+  call give(f, 1, n)
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
+  call dtf_end(f)
+end function
+! shifted_chebyshev_polynomial_w: Chebyshev's polynomial of the fourth kind at 2 x - 1, of degree
+! n. It has no gradient.
+  function dt_shifted_chebyshev_polynomial_w(x, n, stat, errmsg) result(out)
+  class(*), intent(in) :: x
+  class(*), intent(in) :: n
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 926)
+  call give(f, 0, x)
+  call give(f, 1, n)
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
+  call dtf_end(f)
+end function
+! hermite_polynomial_h: Hermite's polynomial H, of degree n. It has no gradient.
+  function dt_hermite_polynomial_h(x, n, stat, errmsg) result(out)
+  class(*), intent(in) :: x
+  class(*), intent(in) :: n
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 927)
+  call give(f, 0, x)
+  call give(f, 1, n)
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
+  call dtf_end(f)
+end function
+! hermite_polynomial_he: Hermite's polynomial He, of degree n. It has no gradient.
+  function dt_hermite_polynomial_he(x, n, stat, errmsg) result(out)
+  class(*), intent(in) :: x
+  class(*), intent(in) :: n
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 928)
+  call give(f, 0, x)
+  call give(f, 1, n)
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
+  call dtf_end(f)
+end function
+! laguerre_polynomial_l: Laguerre's polynomial, of degree n. It has no gradient.
+  function dt_laguerre_polynomial_l(x, n, stat, errmsg) result(out)
+  class(*), intent(in) :: x
+  class(*), intent(in) :: n
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 929)
+  call give(f, 0, x)
+  call give(f, 1, n)
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
+  call dtf_end(f)
+end function
+! legendre_polynomial_p: Legendre's polynomial, of degree n. It has no gradient.
+  function dt_legendre_polynomial_p(x, n, stat, errmsg) result(out)
+  class(*), intent(in) :: x
+  class(*), intent(in) :: n
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 930)
+  call give(f, 0, x)
+  call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
   call dtf_end(f)
@@ -20715,7 +21306,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 899)
+  call dtf_begin(f, 931)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20729,7 +21320,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 900)
+  call dtf_begin(f, 932)
   call give(f, 0, input)
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -20745,7 +21336,7 @@ end function
   type(dt_tensor), intent(inout) :: mantissa
   type(dt_tensor), intent(inout) :: exponent
   type(frame) :: f
-  call dtf_begin(f, 901)
+  call dtf_begin(f, 933)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(mantissa, dtf_tensor(f%results(0), 0))
@@ -20761,7 +21352,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 902)
+  call dtf_begin(f, 934)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -20775,7 +21366,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 903)
+  call dtf_begin(f, 935)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -20789,7 +21380,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 904)
+  call dtf_begin(f, 936)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20802,7 +21393,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 905)
+  call dtf_begin(f, 937)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -20816,7 +21407,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 906)
+  call dtf_begin(f, 938)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -20830,7 +21421,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 907)
+  call dtf_begin(f, 939)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = words_at(f%results(0), f%results(2))
@@ -20844,7 +21435,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 908)
+  call dtf_begin(f, 940)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = words_at(f%results(0), f%results(2))
@@ -20857,7 +21448,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 909)
+  call dtf_begin(f, 941)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -20870,7 +21461,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 910)
+  call dtf_begin(f, 942)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -20883,7 +21474,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 911)
+  call dtf_begin(f, 943)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -20896,7 +21487,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 912)
+  call dtf_begin(f, 944)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -20909,7 +21500,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer :: out
   type(frame) :: f
-  call dtf_begin(f, 913)
+  call dtf_begin(f, 945)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = int(f%results(0))
@@ -20922,7 +21513,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 914)
+  call dtf_begin(f, 946)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = text_at(f%results(0), f%results(1))
@@ -20936,7 +21527,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 915)
+  call dtf_begin(f, 947)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(memory_format)) call dtf_give(f, 1, memory_format)
   call tell(dtf_run(f), stat, errmsg)
@@ -20950,7 +21541,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(c_ptr) :: out
   type(frame) :: f
-  call dtf_begin(f, 916)
+  call dtf_begin(f, 948)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = transfer(f%results(0), out)
@@ -20964,7 +21555,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 917)
+  call dtf_begin(f, 949)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -20979,7 +21570,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 918)
+  call dtf_begin(f, 950)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -20994,7 +21585,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 919)
+  call dtf_begin(f, 951)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -21008,7 +21599,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 920)
+  call dtf_begin(f, 952)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -21021,7 +21612,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   real(real64) :: out
   type(frame) :: f
-  call dtf_begin(f, 921)
+  call dtf_begin(f, 953)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = transfer(f%results(0), out)
@@ -21034,7 +21625,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 922)
+  call dtf_begin(f, 954)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = text_at(f%results(0), f%results(1))
@@ -21051,7 +21642,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 923)
+  call dtf_begin(f, 955)
   if (present(precision)) call dtf_give(f, 0, precision)
   if (present(threshold)) call dtf_give(f, 1, threshold)
   if (present(edge_items)) call dtf_give(f, 2, edge_items)
@@ -21068,7 +21659,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 924)
+  call dtf_begin(f, 956)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0) /= 0
@@ -21081,7 +21672,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 925)
+  call dtf_begin(f, 957)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(requires_grad)) call dtf_give(f, 1, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
@@ -21094,7 +21685,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 926)
+  call dtf_begin(f, 958)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0) /= 0
@@ -21108,7 +21699,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 927)
+  call dtf_begin(f, 959)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -21121,7 +21712,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 928)
+  call dtf_begin(f, 960)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(grad)) call dtf_give_object(f, 1, handle_of(grad))
   call tell(dtf_run(f), stat, errmsg)
@@ -21133,7 +21724,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 929)
+  call dtf_begin(f, 961)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -21145,7 +21736,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 930)
+  call dtf_begin(f, 962)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0) /= 0
@@ -21159,7 +21750,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_node) :: out
   type(frame) :: f
-  call dtf_begin(f, 931)
+  call dtf_begin(f, 963)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_hold(f, 0, 0))
@@ -21172,7 +21763,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 932)
+  call dtf_begin(f, 964)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -21185,7 +21776,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 933)
+  call dtf_begin(f, 965)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = text_at(f%results(0), f%results(1))
@@ -21198,7 +21789,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(c_ptr) :: out
   type(frame) :: f
-  call dtf_begin(f, 934)
+  call dtf_begin(f, 966)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = transfer(f%results(0), out)
@@ -21211,7 +21802,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 935)
+  call dtf_begin(f, 967)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -21226,7 +21817,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 936)
+  call dtf_begin(f, 968)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call tell(dtf_run(f), stat, errmsg)
@@ -21241,7 +21832,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_node) :: out
   type(frame) :: f
-  call dtf_begin(f, 937)
+  call dtf_begin(f, 969)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call tell(dtf_run(f), stat, errmsg)
@@ -21256,7 +21847,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 938)
+  call dtf_begin(f, 970)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = text_at(f%results(0), f%results(1))
@@ -21270,7 +21861,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 939)
+  call dtf_begin(f, 971)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -21284,7 +21875,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 940)
+  call dtf_begin(f, 972)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(data))
   call tell(dtf_run(f), stat, errmsg)
@@ -21297,7 +21888,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 941)
+  call dtf_begin(f, 973)
   call tell(dtf_run(f), stat, errmsg)
   out = text_at(f%results(0), f%results(1))
   call dtf_end(f)
@@ -21309,7 +21900,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 942)
+  call dtf_begin(f, 974)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -21322,7 +21913,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor_list) :: out
   type(frame) :: f
-  call dtf_begin(f, 943)
+  call dtf_begin(f, 975)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_hold(f, 0, 0))
@@ -21335,7 +21926,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 944)
+  call dtf_begin(f, 976)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -21349,7 +21940,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 945)
+  call dtf_begin(f, 977)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call tell(dtf_run(f), stat, errmsg)
@@ -21362,7 +21953,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 946)
+  call dtf_begin(f, 978)
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0) /= 0
   call dtf_end(f)
@@ -21373,7 +21964,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 947)
+  call dtf_begin(f, 979)
   call dtf_give(f, 0, mode)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -21384,7 +21975,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 948)
+  call dtf_begin(f, 980)
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0) /= 0
   call dtf_end(f)
@@ -21396,7 +21987,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 949)
+  call dtf_begin(f, 981)
   call dtf_give(f, 0, mode)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -21407,7 +21998,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   integer :: out
   type(frame) :: f
-  call dtf_begin(f, 950)
+  call dtf_begin(f, 982)
   call tell(dtf_run(f), stat, errmsg)
   out = int(f%results(0))
   call dtf_end(f)
@@ -21418,7 +22009,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 951)
+  call dtf_begin(f, 983)
   call dtf_give(f, 0, d)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -21429,7 +22020,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 952)
+  call dtf_begin(f, 984)
   call tell(dtf_run(f), stat, errmsg)
   out = text_at(f%results(0), f%results(1))
   call dtf_end(f)
@@ -21440,7 +22031,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 953)
+  call dtf_begin(f, 985)
   call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -21452,7 +22043,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 954)
+  call dtf_begin(f, 986)
   call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0) /= 0
@@ -21464,7 +22055,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 955)
+  call dtf_begin(f, 987)
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
   call dtf_end(f)
@@ -21475,7 +22066,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 956)
+  call dtf_begin(f, 988)
   call dtf_give(f, 0, n)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -21490,7 +22081,7 @@ end subroutine
   integer(int64), intent(out) :: reserved
   integer(int64), intent(out) :: peak
   type(frame) :: f
-  call dtf_begin(f, 957)
+  call dtf_begin(f, 989)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   allocated = f%results(0)
@@ -21504,7 +22095,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 958)
+  call dtf_begin(f, 990)
   if (present(log)) f%args(0) = transfer(c_funloc(log), 0_int64)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -21516,7 +22107,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 959)
+  call dtf_begin(f, 991)
   f%args(0) = transfer(c_funloc(hook), 0_int64)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -21526,7 +22117,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 960)
+  call dtf_begin(f, 992)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -21536,7 +22127,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 961)
+  call dtf_begin(f, 993)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -21548,7 +22139,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 962)
+  call dtf_begin(f, 994)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -21561,7 +22152,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 963)
+  call dtf_begin(f, 995)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call tell(dtf_run(f), stat, errmsg)
@@ -21575,7 +22166,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 964)
+  call dtf_begin(f, 996)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -21588,7 +22179,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 965)
+  call dtf_begin(f, 997)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -21601,7 +22192,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 966)
+  call dtf_begin(f, 998)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -21616,7 +22207,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 967)
+  call dtf_begin(f, 999)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, shape)
   call tell(dtf_run(f), stat, errmsg)
@@ -21631,7 +22222,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 968)
+  call dtf_begin(f, 1000)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -21647,7 +22238,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 969)
+  call dtf_begin(f, 1001)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(start_dim)) call dtf_give(f, 1, start_dim)
   if (present(end_dim)) call dtf_give(f, 2, end_dim)
@@ -21664,7 +22255,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 970)
+  call dtf_begin(f, 1002)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, sizes)
@@ -21681,7 +22272,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 971)
+  call dtf_begin(f, 1003)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
@@ -21697,7 +22288,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 972)
+  call dtf_begin(f, 1004)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
@@ -21713,7 +22304,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 973)
+  call dtf_begin(f, 1005)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, axis0)
   call dtf_give(f, 2, axis1)
@@ -21729,7 +22320,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 974)
+  call dtf_begin(f, 1006)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, axis0)
   call dtf_give(f, 2, axis1)
@@ -21744,7 +22335,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 975)
+  call dtf_begin(f, 1007)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dims)
   call tell(dtf_run(f), stat, errmsg)
@@ -21760,7 +22351,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 976)
+  call dtf_begin(f, 1008)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, source)
   call dtf_give(f, 2, destination)
@@ -21775,7 +22366,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 977)
+  call dtf_begin(f, 1009)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -21787,7 +22378,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 978)
+  call dtf_begin(f, 1010)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -21800,7 +22391,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 979)
+  call dtf_begin(f, 1011)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -21814,7 +22405,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 980)
+  call dtf_begin(f, 1012)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -21828,7 +22419,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 981)
+  call dtf_begin(f, 1013)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -21842,7 +22433,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 982)
+  call dtf_begin(f, 1014)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -21856,7 +22447,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 983)
+  call dtf_begin(f, 1015)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call tell(dtf_run(f), stat, errmsg)
@@ -21871,7 +22462,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 984)
+  call dtf_begin(f, 1016)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -21886,7 +22477,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 985)
+  call dtf_begin(f, 1017)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call tell(dtf_run(f), stat, errmsg)
@@ -21902,7 +22493,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 986)
+  call dtf_begin(f, 1018)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, index)
@@ -21920,7 +22511,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 987)
+  call dtf_begin(f, 1019)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, start)
@@ -21940,7 +22531,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 988)
+  call dtf_begin(f, 1020)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(start)) call dtf_give(f, 2, start)
@@ -21960,7 +22551,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 989)
+  call dtf_begin(f, 1021)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call dtf_give(f, 2, stride)
@@ -21978,7 +22569,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 990)
+  call dtf_begin(f, 1022)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call dtf_give(f, 2, stride)
@@ -21995,7 +22586,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 991)
+  call dtf_begin(f, 1023)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call tell(dtf_run(f), stat, errmsg)
@@ -22008,7 +22599,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 992)
+  call dtf_begin(f, 1024)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(the_template))
   call tell(dtf_run(f), stat, errmsg)
@@ -22022,7 +22613,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 993)
+  call dtf_begin(f, 1025)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dtype)
   call tell(dtf_run(f), stat, errmsg)
@@ -22040,7 +22631,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 994)
+  call dtf_begin(f, 1026)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dimension)
   call dtf_give(f, 2, size)
@@ -22059,7 +22650,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 995)
+  call dtf_begin(f, 1027)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(offset)) call dtf_give(f, 1, offset)
   if (present(dim1)) call dtf_give(f, 2, dim1)
@@ -22077,7 +22668,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 996)
+  call dtf_begin(f, 1028)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, chunks)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -22094,7 +22685,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 997)
+  call dtf_begin(f, 1029)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, split_size)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -22111,7 +22702,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 998)
+  call dtf_begin(f, 1030)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, split_sizes)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -22128,7 +22719,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 999)
+  call dtf_begin(f, 1031)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -22145,7 +22736,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1000)
+  call dtf_begin(f, 1032)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, indices)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -22161,7 +22752,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1001)
+  call dtf_begin(f, 1033)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   call tell(dtf_run(f), stat, errmsg)
@@ -22176,7 +22767,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1002)
+  call dtf_begin(f, 1034)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   call tell(dtf_run(f), stat, errmsg)
@@ -22191,7 +22782,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1003)
+  call dtf_begin(f, 1035)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   call tell(dtf_run(f), stat, errmsg)
@@ -22205,7 +22796,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1004)
+  call dtf_begin(f, 1036)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -22218,7 +22809,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1005)
+  call dtf_begin(f, 1037)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -22232,7 +22823,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1006)
+  call dtf_begin(f, 1038)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -22245,7 +22836,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1007)
+  call dtf_begin(f, 1039)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -22258,7 +22849,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1008)
+  call dtf_begin(f, 1040)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call take_tensors(out, f%results(0), f%results(1), 0)
@@ -22273,7 +22864,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1009)
+  call dtf_begin(f, 1041)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(indexing)) call dtf_give(f, 1, indexing)
   call tell(dtf_run(f), stat, errmsg)
@@ -22288,7 +22879,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1010)
+  call dtf_begin(f, 1042)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -22303,7 +22894,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1011)
+  call dtf_begin(f, 1043)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -22318,7 +22909,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1012)
+  call dtf_begin(f, 1044)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -22333,7 +22924,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1013)
+  call dtf_begin(f, 1045)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, repeats)
   call tell(dtf_run(f), stat, errmsg)
@@ -22350,7 +22941,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1014)
+  call dtf_begin(f, 1046)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, start)
@@ -22367,7 +22958,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1015)
+  call dtf_begin(f, 1047)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call tell(dtf_run(f), stat, errmsg)
@@ -22382,7 +22973,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1016)
+  call dtf_begin(f, 1048)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dims)
   call tell(dtf_run(f), stat, errmsg)
@@ -22400,7 +22991,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1017)
+  call dtf_begin(f, 1049)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(size)) call dtf_give(f, 1, size)
   if (present(scale_factor)) call dtf_give(f, 2, scale_factor)
@@ -22425,7 +23016,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1018)
+  call dtf_begin(f, 1050)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(size)) call dtf_give(f, 1, size)
   if (present(scale_factor)) call dtf_give(f, 2, scale_factor)
@@ -22450,7 +23041,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1019)
+  call dtf_begin(f, 1051)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(grid))
   if (present(mode)) call dtf_give(f, 2, mode)
@@ -22470,7 +23061,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1020)
+  call dtf_begin(f, 1052)
   call dtf_give_object(f, 0, handle_of(theta))
   call dtf_give(f, 1, size)
   if (present(align_corners)) call dtf_give(f, 2, align_corners)
@@ -22486,7 +23077,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1021)
+  call dtf_begin(f, 1053)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(vec2))
   call tell(dtf_run(f), stat, errmsg)
@@ -22500,7 +23091,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1022)
+  call dtf_begin(f, 1054)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -22512,7 +23103,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1023)
+  call dtf_begin(f, 1055)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22524,7 +23115,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1024)
+  call dtf_begin(f, 1056)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -22536,7 +23127,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1025)
+  call dtf_begin(f, 1057)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22548,7 +23139,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1026)
+  call dtf_begin(f, 1058)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -22560,7 +23151,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1027)
+  call dtf_begin(f, 1059)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22572,7 +23163,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1028)
+  call dtf_begin(f, 1060)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -22584,7 +23175,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1029)
+  call dtf_begin(f, 1061)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22596,7 +23187,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1030)
+  call dtf_begin(f, 1062)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -22608,7 +23199,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1031)
+  call dtf_begin(f, 1063)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22620,7 +23211,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1032)
+  call dtf_begin(f, 1064)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -22632,7 +23223,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1033)
+  call dtf_begin(f, 1065)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22644,7 +23235,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1034)
+  call dtf_begin(f, 1066)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -22656,7 +23247,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1035)
+  call dtf_begin(f, 1067)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22669,7 +23260,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1036)
+  call dtf_begin(f, 1068)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -22683,7 +23274,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1037)
+  call dtf_begin(f, 1069)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -22696,7 +23287,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1038)
+  call dtf_begin(f, 1070)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -22708,7 +23299,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1039)
+  call dtf_begin(f, 1071)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22720,7 +23311,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1040)
+  call dtf_begin(f, 1072)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -22732,7 +23323,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1041)
+  call dtf_begin(f, 1073)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22744,7 +23335,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1042)
+  call dtf_begin(f, 1074)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -22756,7 +23347,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1043)
+  call dtf_begin(f, 1075)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22770,7 +23361,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1044)
+  call dtf_begin(f, 1076)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -22786,7 +23377,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1045)
+  call dtf_begin(f, 1077)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -22801,7 +23392,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1046)
+  call dtf_begin(f, 1078)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -22815,7 +23406,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1047)
+  call dtf_begin(f, 1079)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -22830,7 +23421,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1048)
+  call dtf_begin(f, 1080)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
@@ -22846,7 +23437,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1049)
+  call dtf_begin(f, 1081)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
@@ -22862,7 +23453,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1050)
+  call dtf_begin(f, 1082)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
@@ -22878,7 +23469,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1051)
+  call dtf_begin(f, 1083)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
@@ -22893,7 +23484,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1052)
+  call dtf_begin(f, 1084)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -22907,7 +23498,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1053)
+  call dtf_begin(f, 1085)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -22921,7 +23512,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1054)
+  call dtf_begin(f, 1086)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -22935,7 +23526,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1055)
+  call dtf_begin(f, 1087)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -22949,7 +23540,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1056)
+  call dtf_begin(f, 1088)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -22963,7 +23554,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1057)
+  call dtf_begin(f, 1089)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -22977,7 +23568,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1058)
+  call dtf_begin(f, 1090)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -22991,7 +23582,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1059)
+  call dtf_begin(f, 1091)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -23005,7 +23596,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1060)
+  call dtf_begin(f, 1092)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -23019,7 +23610,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1061)
+  call dtf_begin(f, 1093)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -23035,7 +23626,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1062)
+  call dtf_begin(f, 1094)
   call dtf_give_object(f, 0, handle_of(y))
   if (present(x)) call dtf_give_object(f, 1, handle_of(x))
   if (present(dx)) call give(f, 2, dx)
@@ -23052,7 +23643,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1063)
+  call dtf_begin(f, 1095)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -23067,7 +23658,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1064)
+  call dtf_begin(f, 1096)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -23083,7 +23674,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1065)
+  call dtf_begin(f, 1097)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
@@ -23099,7 +23690,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1066)
+  call dtf_begin(f, 1098)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
@@ -23115,7 +23706,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1067)
+  call dtf_begin(f, 1099)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, source)
   call dtf_give(f, 2, destination)
@@ -23130,7 +23721,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1068)
+  call dtf_begin(f, 1100)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -23143,7 +23734,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1069)
+  call dtf_begin(f, 1101)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))

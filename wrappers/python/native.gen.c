@@ -1743,6 +1743,26 @@ static int64_t py_tensor_register_post_accumulate_grad_hook(int64_t input, int64
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_autograd_current_backward(void) {
+  int64_t out = 0;
+  if (dt_autograd_current_backward(&out)) return INT64_MIN;
+  if (out == INT64_MIN) dt_error_clear();
+  return out;
+}
+
+static int32_t py_autograd_is_reached(int64_t node) {
+  int32_t out = 0;
+  return dt_autograd_is_reached(node, &out) ? -1 : out;
+}
+
+static int32_t py_autograd_push_saved_tensors_hooks(int64_t pack, int64_t unpack) {
+  return dt_autograd_push_saved_tensors_hooks(on_tensor_hook, (void *)(intptr_t)pack, on_drop, on_tensor_hook, (void *)(intptr_t)unpack, on_drop);
+}
+
+static int32_t py_autograd_pop_saved_tensors_hooks(void) {
+  return dt_autograd_pop_saved_tensors_hooks();
+}
+
 static int32_t py_hook_remove(int64_t self) {
   return dt_hook_remove((dt_hook *)(intptr_t)self);
 }
@@ -5989,6 +6009,170 @@ static int64_t py_i1(int64_t input) {
 static int64_t py_i1e(int64_t input) {
   dt_tensor *out = NULL;
   (void)!dt_i1e((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_bessel_j0(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_bessel_j0((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_bessel_j1(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_bessel_j1((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_bessel_y0(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_bessel_y0((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_bessel_y1(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_bessel_y1((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_modified_bessel_k0(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_modified_bessel_k0((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_modified_bessel_k1(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_modified_bessel_k1((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_scaled_modified_bessel_k0(int64_t x) {
+  dt_tensor *out = NULL;
+  (void)!dt_scaled_modified_bessel_k0((dt_tensor *)(intptr_t)x, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_scaled_modified_bessel_k1(int64_t x) {
+  dt_tensor *out = NULL;
+  (void)!dt_scaled_modified_bessel_k1((dt_tensor *)(intptr_t)x, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_spherical_bessel_j0(int64_t x) {
+  dt_tensor *out = NULL;
+  (void)!dt_spherical_bessel_j0((dt_tensor *)(intptr_t)x, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_airy_ai(int64_t x) {
+  dt_tensor *out = NULL;
+  (void)!dt_airy_ai((dt_tensor *)(intptr_t)x, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_igamma(int64_t input, int64_t other) {
+  dt_tensor *out = NULL;
+  (void)!dt_igamma((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_igamma_(int64_t input, int64_t other) {
+  return dt_igamma_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other);
+}
+
+static int64_t py_gammainc(int64_t input, int64_t other) {
+  dt_tensor *out = NULL;
+  (void)!dt_gammainc((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_igammac(int64_t input, int64_t other) {
+  dt_tensor *out = NULL;
+  (void)!dt_igammac((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_igammac_(int64_t input, int64_t other) {
+  return dt_igammac_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other);
+}
+
+static int64_t py_gammaincc(int64_t input, int64_t other) {
+  dt_tensor *out = NULL;
+  (void)!dt_gammaincc((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_chebyshev_polynomial_t(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
+  dt_tensor *out = NULL;
+  (void)!dt_chebyshev_polynomial_t((dt_tensor *)(intptr_t)x, x_kind, x_i, x_f, (dt_tensor *)(intptr_t)n, n_kind, n_i, n_f, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_chebyshev_polynomial_u(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
+  dt_tensor *out = NULL;
+  (void)!dt_chebyshev_polynomial_u((dt_tensor *)(intptr_t)x, x_kind, x_i, x_f, (dt_tensor *)(intptr_t)n, n_kind, n_i, n_f, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_chebyshev_polynomial_v(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
+  dt_tensor *out = NULL;
+  (void)!dt_chebyshev_polynomial_v((dt_tensor *)(intptr_t)x, x_kind, x_i, x_f, (dt_tensor *)(intptr_t)n, n_kind, n_i, n_f, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_chebyshev_polynomial_w(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
+  dt_tensor *out = NULL;
+  (void)!dt_chebyshev_polynomial_w((dt_tensor *)(intptr_t)x, x_kind, x_i, x_f, (dt_tensor *)(intptr_t)n, n_kind, n_i, n_f, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_shifted_chebyshev_polynomial_t(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
+  dt_tensor *out = NULL;
+  (void)!dt_shifted_chebyshev_polynomial_t((dt_tensor *)(intptr_t)x, x_kind, x_i, x_f, (dt_tensor *)(intptr_t)n, n_kind, n_i, n_f, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_shifted_chebyshev_polynomial_u(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
+  dt_tensor *out = NULL;
+  (void)!dt_shifted_chebyshev_polynomial_u((dt_tensor *)(intptr_t)x, x_kind, x_i, x_f, (dt_tensor *)(intptr_t)n, n_kind, n_i, n_f, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_shifted_chebyshev_polynomial_v(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
+  dt_tensor *out = NULL;
+  (void)!dt_shifted_chebyshev_polynomial_v((dt_tensor *)(intptr_t)x, x_kind, x_i, x_f, (dt_tensor *)(intptr_t)n, n_kind, n_i, n_f, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_shifted_chebyshev_polynomial_w(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
+  dt_tensor *out = NULL;
+  (void)!dt_shifted_chebyshev_polynomial_w((dt_tensor *)(intptr_t)x, x_kind, x_i, x_f, (dt_tensor *)(intptr_t)n, n_kind, n_i, n_f, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_hermite_polynomial_h(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
+  dt_tensor *out = NULL;
+  (void)!dt_hermite_polynomial_h((dt_tensor *)(intptr_t)x, x_kind, x_i, x_f, (dt_tensor *)(intptr_t)n, n_kind, n_i, n_f, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_hermite_polynomial_he(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
+  dt_tensor *out = NULL;
+  (void)!dt_hermite_polynomial_he((dt_tensor *)(intptr_t)x, x_kind, x_i, x_f, (dt_tensor *)(intptr_t)n, n_kind, n_i, n_f, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_laguerre_polynomial_l(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
+  dt_tensor *out = NULL;
+  (void)!dt_laguerre_polynomial_l((dt_tensor *)(intptr_t)x, x_kind, x_i, x_f, (dt_tensor *)(intptr_t)n, n_kind, n_i, n_f, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_legendre_polynomial_p(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
+  dt_tensor *out = NULL;
+  (void)!dt_legendre_polynomial_p((dt_tensor *)(intptr_t)x, x_kind, x_i, x_f, (dt_tensor *)(intptr_t)n, n_kind, n_i, n_f, &out);
   return (int64_t)(intptr_t)out;
 }
 

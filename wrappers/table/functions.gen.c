@@ -3564,6 +3564,58 @@ static dt_status call_tensor_register_post_accumulate_grad_hook(const dtt_cell *
 
 static const dtt_function function_tensor_register_post_accumulate_grad_hook = {"register_post_accumulate_grad_hook", call_tensor_register_post_accumulate_grad_hook, items_205, items_206, cells_116, 2, 1, 2, 0, 0, NULL};
 
+static dt_status call_autograd_current_backward(const dtt_cell *a, dtt_cell *r) {
+  (void)a;
+  int64_t r_out = 0;
+  dt_status status;
+  status = dt_autograd_current_backward(&r_out);
+  r[0].i = r_out;
+  return status;
+}
+
+static const dtt_item items_207[] = {
+  {"out", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
+};
+static const dtt_function function_autograd_current_backward = {"autograd_current_backward", call_autograd_current_backward, NULL, items_207, NULL, 0, 1, 0, 0, 0, NULL};
+
+static dt_status call_autograd_is_reached(const dtt_cell *a, dtt_cell *r) {
+  int32_t r_out = 0;
+  dt_status status;
+  status = dt_autograd_is_reached((int64_t)a[0].i, &r_out);
+  r[0].i = r_out;
+  return status;
+}
+
+static const dtt_item items_208[] = {
+  {"node", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
+};
+static const dtt_function function_autograd_is_reached = {"autograd_is_reached", call_autograd_is_reached, items_208, items_195, cells_45, 1, 1, 1, 0, 0, NULL};
+
+static dt_status call_autograd_push_saved_tensors_hooks(const dtt_cell *a, dtt_cell *r) {
+  (void)r;
+  dt_status status;
+  status = dt_autograd_push_saved_tensors_hooks(
+    a[0].p ? run_tensor_hook : NULL, a[0].p, dtt_drop, a[1].p ? run_tensor_hook : NULL, a[1].p,
+    dtt_drop);
+  return status;
+}
+
+static const dtt_item items_209[] = {
+  {"pack", &callback_tensor_hook, DTT_CALLBACK, 0, 0, 0, 0, 1, 0},
+  {"unpack", &callback_tensor_hook, DTT_CALLBACK, 1, 0, 0, 0, 1, 0},
+};
+static const dtt_function function_autograd_push_saved_tensors_hooks = {"autograd_push_saved_tensors_hooks", call_autograd_push_saved_tensors_hooks, items_209, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+
+static dt_status call_autograd_pop_saved_tensors_hooks(const dtt_cell *a, dtt_cell *r) {
+  (void)a;
+  (void)r;
+  dt_status status;
+  status = dt_autograd_pop_saved_tensors_hooks();
+  return status;
+}
+
+static const dtt_function function_autograd_pop_saved_tensors_hooks = {"autograd_pop_saved_tensors_hooks", call_autograd_pop_saved_tensors_hooks, NULL, NULL, NULL, 0, 0, 0, 0, 0, NULL};
+
 static dt_status call_hook_remove(const dtt_cell *a, dtt_cell *r) {
   (void)r;
   dt_status status;
@@ -3571,10 +3623,10 @@ static dt_status call_hook_remove(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_207[] = {
+static const dtt_item items_210[] = {
   {"self", &dtt_handle_hook, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_hook_remove = {"remove", call_hook_remove, items_207, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_hook_remove = {"remove", call_hook_remove, items_210, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_custom_function(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -3588,7 +3640,7 @@ static dt_status call_custom_function(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_208[] = {
+static const dtt_item items_211[] = {
   {"name", NULL, DTT_STR, 0, 0, 1, 0, 1, 0},
   {"inputs", NULL, DTT_TENSOR, 1, 1, 0, 0, 1, 0},
   {"outputs", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
@@ -3596,7 +3648,7 @@ static const dtt_item items_208[] = {
   {"backward", &callback_custom_backward, DTT_CALLBACK, 7, 0, 0, 0, 1, 0},
   {"dirty", NULL, DTT_TENSOR, 8, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_custom_function = {"custom_function", call_custom_function, items_208, items_204, cells_137, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_custom_function = {"custom_function", call_custom_function, items_211, items_204, cells_137, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_conv1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3609,7 +3661,7 @@ static dt_status call_conv1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_209[] = {
+static const dtt_item items_212[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -3618,16 +3670,16 @@ static const dtt_item items_209[] = {
   {"dilation", NULL, DTT_I64, 7, 1, 0, 0, 0, 1},
   {"groups", NULL, DTT_I64, 9, 0, 0, 0, 0, 0},
 };
-static const int64_t numbers_210[] = {
+static const int64_t numbers_213[] = {
   1
 };
-static const int64_t numbers_211[] = {
+static const int64_t numbers_214[] = {
   0
 };
-static const dtt_cell cells_212[] = {
-  {0}, {0}, {0}, {.p = (void *)numbers_210}, {1}, {.p = (void *)numbers_211}, {1}, {.p = (void *)numbers_210}, {1}, {1},
+static const dtt_cell cells_215[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_213}, {1}, {.p = (void *)numbers_214}, {1}, {.p = (void *)numbers_213}, {1}, {1},
 };
-static const dtt_function function_conv1d = {"conv1d", call_conv1d, items_209, items_187, cells_212, 7, 1, 10, 0, 0, NULL};
+static const dtt_function function_conv1d = {"conv1d", call_conv1d, items_212, items_187, cells_215, 7, 1, 10, 0, 0, NULL};
 
 static dt_status call_conv1d_padding(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3640,7 +3692,7 @@ static dt_status call_conv1d_padding(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_213[] = {
+static const dtt_item items_216[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -3649,10 +3701,10 @@ static const dtt_item items_213[] = {
   {"dilation", NULL, DTT_I64, 6, 1, 0, 0, 0, 1},
   {"groups", NULL, DTT_I64, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_214[] = {
-  {0}, {0}, {0}, {.p = (void *)numbers_210}, {1}, {.p = (void *)"valid"}, {.p = (void *)numbers_210}, {1}, {1},
+static const dtt_cell cells_217[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_213}, {1}, {.p = (void *)"valid"}, {.p = (void *)numbers_213}, {1}, {1},
 };
-static const dtt_function function_conv1d_padding = {"conv1d_padding", call_conv1d_padding, items_213, items_187, cells_214, 7, 1, 9, 0, 0, NULL};
+static const dtt_function function_conv1d_padding = {"conv1d_padding", call_conv1d_padding, items_216, items_187, cells_217, 7, 1, 9, 0, 0, NULL};
 
 static dt_status call_conv_transpose1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3665,7 +3717,7 @@ static dt_status call_conv_transpose1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_215[] = {
+static const dtt_item items_218[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -3675,10 +3727,10 @@ static const dtt_item items_215[] = {
   {"groups", NULL, DTT_I64, 9, 0, 0, 0, 0, 0},
   {"dilation", NULL, DTT_I64, 10, 1, 0, 0, 0, 1},
 };
-static const dtt_cell cells_216[] = {
-  {0}, {0}, {0}, {.p = (void *)numbers_210}, {1}, {.p = (void *)numbers_211}, {1}, {.p = (void *)numbers_211}, {1}, {1}, {.p = (void *)numbers_210}, {1},
+static const dtt_cell cells_219[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_213}, {1}, {.p = (void *)numbers_214}, {1}, {.p = (void *)numbers_214}, {1}, {1}, {.p = (void *)numbers_213}, {1},
 };
-static const dtt_function function_conv_transpose1d = {"conv_transpose1d", call_conv_transpose1d, items_215, items_187, cells_216, 8, 1, 12, 0, 0, NULL};
+static const dtt_function function_conv_transpose1d = {"conv_transpose1d", call_conv_transpose1d, items_218, items_187, cells_219, 8, 1, 12, 0, 0, NULL};
 
 static dt_status call_conv2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3691,7 +3743,7 @@ static dt_status call_conv2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_217[] = {
+static const dtt_item items_220[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -3700,16 +3752,16 @@ static const dtt_item items_217[] = {
   {"dilation", NULL, DTT_I64, 7, 1, 0, 0, 0, 2},
   {"groups", NULL, DTT_I64, 9, 0, 0, 0, 0, 0},
 };
-static const int64_t numbers_218[] = {
+static const int64_t numbers_221[] = {
   1, 1
 };
-static const int64_t numbers_219[] = {
+static const int64_t numbers_222[] = {
   0, 0
 };
-static const dtt_cell cells_220[] = {
-  {0}, {0}, {0}, {.p = (void *)numbers_218}, {2}, {.p = (void *)numbers_219}, {2}, {.p = (void *)numbers_218}, {2}, {1},
+static const dtt_cell cells_223[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_221}, {2}, {.p = (void *)numbers_222}, {2}, {.p = (void *)numbers_221}, {2}, {1},
 };
-static const dtt_function function_conv2d = {"conv2d", call_conv2d, items_217, items_187, cells_220, 7, 1, 10, 0, 0, NULL};
+static const dtt_function function_conv2d = {"conv2d", call_conv2d, items_220, items_187, cells_223, 7, 1, 10, 0, 0, NULL};
 
 static dt_status call_conv2d_padding(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3722,7 +3774,7 @@ static dt_status call_conv2d_padding(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_221[] = {
+static const dtt_item items_224[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -3731,10 +3783,10 @@ static const dtt_item items_221[] = {
   {"dilation", NULL, DTT_I64, 6, 1, 0, 0, 0, 2},
   {"groups", NULL, DTT_I64, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_222[] = {
-  {0}, {0}, {0}, {.p = (void *)numbers_218}, {2}, {.p = (void *)"valid"}, {.p = (void *)numbers_218}, {2}, {1},
+static const dtt_cell cells_225[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_221}, {2}, {.p = (void *)"valid"}, {.p = (void *)numbers_221}, {2}, {1},
 };
-static const dtt_function function_conv2d_padding = {"conv2d_padding", call_conv2d_padding, items_221, items_187, cells_222, 7, 1, 9, 0, 0, NULL};
+static const dtt_function function_conv2d_padding = {"conv2d_padding", call_conv2d_padding, items_224, items_187, cells_225, 7, 1, 9, 0, 0, NULL};
 
 static dt_status call_conv_transpose2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3747,7 +3799,7 @@ static dt_status call_conv_transpose2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_223[] = {
+static const dtt_item items_226[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -3757,10 +3809,10 @@ static const dtt_item items_223[] = {
   {"groups", NULL, DTT_I64, 9, 0, 0, 0, 0, 0},
   {"dilation", NULL, DTT_I64, 10, 1, 0, 0, 0, 2},
 };
-static const dtt_cell cells_224[] = {
-  {0}, {0}, {0}, {.p = (void *)numbers_218}, {2}, {.p = (void *)numbers_219}, {2}, {.p = (void *)numbers_219}, {2}, {1}, {.p = (void *)numbers_218}, {2},
+static const dtt_cell cells_227[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_221}, {2}, {.p = (void *)numbers_222}, {2}, {.p = (void *)numbers_222}, {2}, {1}, {.p = (void *)numbers_221}, {2},
 };
-static const dtt_function function_conv_transpose2d = {"conv_transpose2d", call_conv_transpose2d, items_223, items_187, cells_224, 8, 1, 12, 0, 0, NULL};
+static const dtt_function function_conv_transpose2d = {"conv_transpose2d", call_conv_transpose2d, items_226, items_187, cells_227, 8, 1, 12, 0, 0, NULL};
 
 static dt_status call_conv3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3773,7 +3825,7 @@ static dt_status call_conv3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_225[] = {
+static const dtt_item items_228[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -3782,16 +3834,16 @@ static const dtt_item items_225[] = {
   {"dilation", NULL, DTT_I64, 7, 1, 0, 0, 0, 3},
   {"groups", NULL, DTT_I64, 9, 0, 0, 0, 0, 0},
 };
-static const int64_t numbers_226[] = {
+static const int64_t numbers_229[] = {
   1, 1, 1
 };
-static const int64_t numbers_227[] = {
+static const int64_t numbers_230[] = {
   0, 0, 0
 };
-static const dtt_cell cells_228[] = {
-  {0}, {0}, {0}, {.p = (void *)numbers_226}, {3}, {.p = (void *)numbers_227}, {3}, {.p = (void *)numbers_226}, {3}, {1},
+static const dtt_cell cells_231[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_229}, {3}, {.p = (void *)numbers_230}, {3}, {.p = (void *)numbers_229}, {3}, {1},
 };
-static const dtt_function function_conv3d = {"conv3d", call_conv3d, items_225, items_187, cells_228, 7, 1, 10, 0, 0, NULL};
+static const dtt_function function_conv3d = {"conv3d", call_conv3d, items_228, items_187, cells_231, 7, 1, 10, 0, 0, NULL};
 
 static dt_status call_conv3d_padding(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3804,7 +3856,7 @@ static dt_status call_conv3d_padding(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_229[] = {
+static const dtt_item items_232[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -3813,10 +3865,10 @@ static const dtt_item items_229[] = {
   {"dilation", NULL, DTT_I64, 6, 1, 0, 0, 0, 3},
   {"groups", NULL, DTT_I64, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_230[] = {
-  {0}, {0}, {0}, {.p = (void *)numbers_226}, {3}, {.p = (void *)"valid"}, {.p = (void *)numbers_226}, {3}, {1},
+static const dtt_cell cells_233[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_229}, {3}, {.p = (void *)"valid"}, {.p = (void *)numbers_229}, {3}, {1},
 };
-static const dtt_function function_conv3d_padding = {"conv3d_padding", call_conv3d_padding, items_229, items_187, cells_230, 7, 1, 9, 0, 0, NULL};
+static const dtt_function function_conv3d_padding = {"conv3d_padding", call_conv3d_padding, items_232, items_187, cells_233, 7, 1, 9, 0, 0, NULL};
 
 static dt_status call_conv_transpose3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3829,7 +3881,7 @@ static dt_status call_conv_transpose3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_231[] = {
+static const dtt_item items_234[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -3839,10 +3891,10 @@ static const dtt_item items_231[] = {
   {"groups", NULL, DTT_I64, 9, 0, 0, 0, 0, 0},
   {"dilation", NULL, DTT_I64, 10, 1, 0, 0, 0, 3},
 };
-static const dtt_cell cells_232[] = {
-  {0}, {0}, {0}, {.p = (void *)numbers_226}, {3}, {.p = (void *)numbers_227}, {3}, {.p = (void *)numbers_227}, {3}, {1}, {.p = (void *)numbers_226}, {3},
+static const dtt_cell cells_235[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_229}, {3}, {.p = (void *)numbers_230}, {3}, {.p = (void *)numbers_230}, {3}, {1}, {.p = (void *)numbers_229}, {3},
 };
-static const dtt_function function_conv_transpose3d = {"conv_transpose3d", call_conv_transpose3d, items_231, items_187, cells_232, 8, 1, 12, 0, 0, NULL};
+static const dtt_function function_conv_transpose3d = {"conv_transpose3d", call_conv_transpose3d, items_234, items_187, cells_235, 8, 1, 12, 0, 0, NULL};
 
 static dt_status call_empty(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3854,14 +3906,14 @@ static dt_status call_empty(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_233[] = {
+static const dtt_item items_236[] = {
   {"size", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 3, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 6, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_empty = {"empty", call_empty, items_233, items_187, cells_201, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_empty = {"empty", call_empty, items_236, items_187, cells_201, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_empty_strided(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3873,14 +3925,14 @@ static dt_status call_empty_strided(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_234[] = {
+static const dtt_item items_237[] = {
   {"size", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
   {"stride", NULL, DTT_I64, 2, 1, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 5, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_empty_strided = {"empty_strided", call_empty_strided, items_234, items_187, cells_139, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_empty_strided = {"empty_strided", call_empty_strided, items_237, items_187, cells_139, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_new_empty_strided(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3893,7 +3945,7 @@ static dt_status call_new_empty_strided(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_235[] = {
+static const dtt_item items_238[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"stride", NULL, DTT_I64, 3, 1, 0, 0, 1, 0},
@@ -3901,7 +3953,7 @@ static const dtt_item items_235[] = {
   {"device", NULL, DTT_DEVICE, 6, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_new_empty_strided = {"new_empty_strided", call_new_empty_strided, items_235, items_187, cells_101, 6, 1, 9, 0, 0, NULL};
+static const dtt_function function_new_empty_strided = {"new_empty_strided", call_new_empty_strided, items_238, items_187, cells_101, 6, 1, 9, 0, 0, NULL};
 
 static dt_status call_zeros(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3913,13 +3965,13 @@ static dt_status call_zeros(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_236[] = {
+static const dtt_item items_239[] = {
   {"size", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 3, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_zeros = {"zeros", call_zeros, items_236, items_187, cells_105, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_zeros = {"zeros", call_zeros, items_239, items_187, cells_105, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_ones(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3931,7 +3983,7 @@ static dt_status call_ones(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ones = {"ones", call_ones, items_236, items_187, cells_105, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_ones = {"ones", call_ones, items_239, items_187, cells_105, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_full(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3944,14 +3996,14 @@ static dt_status call_full(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_237[] = {
+static const dtt_item items_240[] = {
   {"size", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
   {"fill_value", NULL, DTT_SCALAR, 2, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 5, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 6, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_full = {"full", call_full, items_237, items_187, cells_101, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_full = {"full", call_full, items_240, items_187, cells_101, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_arange(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3964,7 +4016,7 @@ static dt_status call_arange(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_238[] = {
+static const dtt_item items_241[] = {
   {"start", NULL, DTT_SCALAR, 0, 0, 0, 0, 1, 0},
   {"end", NULL, DTT_SCALAR, 3, 0, 0, 0, 1, 0},
   {"step", NULL, DTT_SCALAR, 6, 0, 0, 0, 0, 0},
@@ -3972,10 +4024,10 @@ static const dtt_item items_238[] = {
   {"device", NULL, DTT_DEVICE, 10, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 12, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_239[] = {
+static const dtt_cell cells_242[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_arange = {"arange", call_arange, items_238, items_187, cells_239, 6, 1, 13, 0, 0, NULL};
+static const dtt_function function_arange = {"arange", call_arange, items_241, items_187, cells_242, 6, 1, 13, 0, 0, NULL};
 
 static dt_status call_linspace(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3988,7 +4040,7 @@ static dt_status call_linspace(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_240[] = {
+static const dtt_item items_243[] = {
   {"start", NULL, DTT_SCALAR, 0, 0, 0, 0, 1, 0},
   {"end", NULL, DTT_SCALAR, 3, 0, 0, 0, 1, 0},
   {"steps", NULL, DTT_I64, 6, 0, 0, 0, 1, 0},
@@ -3996,10 +4048,10 @@ static const dtt_item items_240[] = {
   {"device", NULL, DTT_DEVICE, 8, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 10, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_241[] = {
+static const dtt_cell cells_244[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_linspace = {"linspace", call_linspace, items_240, items_187, cells_241, 6, 1, 11, 0, 0, NULL};
+static const dtt_function function_linspace = {"linspace", call_linspace, items_243, items_187, cells_244, 6, 1, 11, 0, 0, NULL};
 
 static dt_status call_logspace(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4012,7 +4064,7 @@ static dt_status call_logspace(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_242[] = {
+static const dtt_item items_245[] = {
   {"start", NULL, DTT_SCALAR, 0, 0, 0, 0, 1, 0},
   {"end", NULL, DTT_SCALAR, 3, 0, 0, 0, 1, 0},
   {"steps", NULL, DTT_I64, 6, 0, 0, 0, 1, 0},
@@ -4021,10 +4073,10 @@ static const dtt_item items_242[] = {
   {"device", NULL, DTT_DEVICE, 9, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 11, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_243[] = {
+static const dtt_cell cells_246[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {.f = 10.0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_logspace = {"logspace", call_logspace, items_242, items_187, cells_243, 7, 1, 12, 0, 0, NULL};
+static const dtt_function function_logspace = {"logspace", call_logspace, items_245, items_187, cells_246, 7, 1, 12, 0, 0, NULL};
 
 static dt_status call_eye(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4037,14 +4089,14 @@ static dt_status call_eye(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_244[] = {
+static const dtt_item items_247[] = {
   {"n", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"m", NULL, DTT_I64, 1, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_eye = {"eye", call_eye, items_244, items_187, cells_201, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_eye = {"eye", call_eye, items_247, items_187, cells_201, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_scalar_tensor(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4056,13 +4108,13 @@ static dt_status call_scalar_tensor(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_245[] = {
+static const dtt_item items_248[] = {
   {"s", NULL, DTT_SCALAR, 0, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_scalar_tensor = {"scalar_tensor", call_scalar_tensor, items_245, items_187, cells_201, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_scalar_tensor = {"scalar_tensor", call_scalar_tensor, items_248, items_187, cells_201, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_empty_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4074,14 +4126,14 @@ static dt_status call_empty_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_246[] = {
+static const dtt_item items_249[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 1, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 2, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_empty_like = {"empty_like", call_empty_like, items_246, items_187, cells_105, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_empty_like = {"empty_like", call_empty_like, items_249, items_187, cells_105, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_zeros_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4093,7 +4145,7 @@ static dt_status call_zeros_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_zeros_like = {"zeros_like", call_zeros_like, items_246, items_187, cells_105, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_zeros_like = {"zeros_like", call_zeros_like, items_249, items_187, cells_105, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_ones_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4105,7 +4157,7 @@ static dt_status call_ones_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ones_like = {"ones_like", call_ones_like, items_246, items_187, cells_105, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_ones_like = {"ones_like", call_ones_like, items_249, items_187, cells_105, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_full_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4117,7 +4169,7 @@ static dt_status call_full_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_247[] = {
+static const dtt_item items_250[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"fill_value", NULL, DTT_SCALAR, 1, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
@@ -4125,7 +4177,7 @@ static const dtt_item items_247[] = {
   {"requires_grad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 8, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_full_like = {"full_like", call_full_like, items_247, items_187, cells_101, 6, 1, 9, 0, 0, NULL};
+static const dtt_function function_full_like = {"full_like", call_full_like, items_250, items_187, cells_101, 6, 1, 9, 0, 0, NULL};
 
 static dt_status call_new_empty(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4137,14 +4189,14 @@ static dt_status call_new_empty(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_248[] = {
+static const dtt_item items_251[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_new_empty = {"new_empty", call_new_empty, items_248, items_187, cells_201, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_new_empty = {"new_empty", call_new_empty, items_251, items_187, cells_201, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_new_zeros(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4156,7 +4208,7 @@ static dt_status call_new_zeros(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_new_zeros = {"new_zeros", call_new_zeros, items_248, items_187, cells_201, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_new_zeros = {"new_zeros", call_new_zeros, items_251, items_187, cells_201, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_new_ones(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4168,7 +4220,7 @@ static dt_status call_new_ones(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_new_ones = {"new_ones", call_new_ones, items_248, items_187, cells_201, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_new_ones = {"new_ones", call_new_ones, items_251, items_187, cells_201, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_new_full(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4181,7 +4233,7 @@ static dt_status call_new_full(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_249[] = {
+static const dtt_item items_252[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"fill_value", NULL, DTT_SCALAR, 3, 0, 0, 0, 1, 0},
@@ -4189,7 +4241,7 @@ static const dtt_item items_249[] = {
   {"device", NULL, DTT_DEVICE, 7, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_new_full = {"new_full", call_new_full, items_249, items_187, cells_137, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_new_full = {"new_full", call_new_full, items_252, items_187, cells_137, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_from_numbers(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4201,14 +4253,14 @@ static dt_status call_from_numbers(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_250[] = {
+static const dtt_item items_253[] = {
   {"data", NULL, DTT_F64, 0, 1, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 1, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 5, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_from_numbers = {"from_numbers", call_from_numbers, items_250, items_187, cells_139, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_from_numbers = {"from_numbers", call_from_numbers, items_253, items_187, cells_139, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_from_bools(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4220,12 +4272,12 @@ static dt_status call_from_bools(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_251[] = {
+static const dtt_item items_254[] = {
   {"data", NULL, DTT_BOOL, 0, 1, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 1, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_from_bools = {"from_bools", call_from_bools, items_251, items_187, cells_105, 3, 1, 6, 0, 0, NULL};
+static const dtt_function function_from_bools = {"from_bools", call_from_bools, items_254, items_187, cells_105, 3, 1, 6, 0, 0, NULL};
 
 static dt_status call_from_ints(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4237,14 +4289,14 @@ static dt_status call_from_ints(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_252[] = {
+static const dtt_item items_255[] = {
   {"data", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 1, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 5, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_from_ints = {"from_ints", call_from_ints, items_252, items_187, cells_139, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_from_ints = {"from_ints", call_from_ints, items_255, items_187, cells_139, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_to_ints(const dtt_cell *a, dtt_cell *r) {
   dt_status status;
@@ -4252,13 +4304,13 @@ static dt_status call_to_ints(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_253[] = {
+static const dtt_item items_256[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_254[] = {
+static const dtt_item items_257[] = {
   {"out", NULL, DTT_I64, 0, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_to_ints = {"to_ints", call_to_ints, items_253, items_254, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_to_ints = {"to_ints", call_to_ints, items_256, items_257, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_to_numbers(const dtt_cell *a, dtt_cell *r) {
   dt_status status;
@@ -4266,10 +4318,10 @@ static dt_status call_to_numbers(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_255[] = {
+static const dtt_item items_258[] = {
   {"out", NULL, DTT_F64, 0, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_to_numbers = {"to_numbers", call_to_numbers, items_253, items_255, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_to_numbers = {"to_numbers", call_to_numbers, items_256, items_258, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_clone(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4279,11 +4331,11 @@ static dt_status call_clone(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_256[] = {
+static const dtt_item items_259[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_clone = {"clone", call_clone, items_256, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_clone = {"clone", call_clone, items_259, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_to(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4295,7 +4347,7 @@ static dt_status call_to(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_257[] = {
+static const dtt_item items_260[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"device", NULL, DTT_DEVICE, 1, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
@@ -4303,7 +4355,7 @@ static const dtt_item items_257[] = {
   {"copy", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 6, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_to = {"to", call_to, items_257, items_187, cells_201, 6, 1, 7, 0, 0, NULL};
+static const dtt_function function_to = {"to", call_to, items_260, items_187, cells_201, 6, 1, 7, 0, 0, NULL};
 
 static dt_status call_cpu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4313,7 +4365,7 @@ static dt_status call_cpu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cpu = {"cpu", call_cpu, items_256, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_cpu = {"cpu", call_cpu, items_259, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_cuda(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4325,16 +4377,16 @@ static dt_status call_cuda(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_258[] = {
+static const dtt_item items_261[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"device", NULL, DTT_DEVICE, 1, 0, 1, 0, 0, 0},
   {"non_blocking", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_259[] = {
+static const dtt_cell cells_262[] = {
   {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_cuda = {"cuda", call_cuda, items_258, items_187, cells_259, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_cuda = {"cuda", call_cuda, items_261, items_187, cells_262, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_contiguous(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4344,14 +4396,14 @@ static dt_status call_contiguous(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_260[] = {
+static const dtt_item items_263[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_261[] = {
+static const dtt_cell cells_264[] = {
   {0}, {DT_MEMORY_FORMAT_CONTIGUOUS},
 };
-static const dtt_function function_contiguous = {"contiguous", call_contiguous, items_260, items_187, cells_261, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_contiguous = {"contiguous", call_contiguous, items_263, items_187, cells_264, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_copy_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4360,12 +4412,12 @@ static dt_status call_copy_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_262[] = {
+static const dtt_item items_265[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"non_blocking", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_copy_ = {"copy_", call_copy_, items_262, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_copy_ = {"copy_", call_copy_, items_265, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_fill_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4376,11 +4428,11 @@ static dt_status call_fill_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_263[] = {
+static const dtt_item items_266[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_fill_ = {"fill_", call_fill_, items_263, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_fill_ = {"fill_", call_fill_, items_266, NULL, cells_262, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_zero_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4389,7 +4441,7 @@ static dt_status call_zero_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_zero_ = {"zero_", call_zero_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_zero_ = {"zero_", call_zero_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_dataset_new(const dtt_cell *a, dtt_cell *r) {
   dt_dataset *r_out = NULL;
@@ -4399,13 +4451,13 @@ static dt_status call_dataset_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_264[] = {
+static const dtt_item items_267[] = {
   {"tensors", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
 };
-static const dtt_item items_265[] = {
+static const dtt_item items_268[] = {
   {"out", &dtt_handle_dataset, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_dataset_new = {"TensorDataset", call_dataset_new, items_264, items_265, cells_116, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_dataset_new = {"TensorDataset", call_dataset_new, items_267, items_268, cells_116, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_dataset_len(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -4415,13 +4467,10 @@ static dt_status call_dataset_len(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_266[] = {
+static const dtt_item items_269[] = {
   {"self", &dtt_handle_dataset, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_267[] = {
-  {"out", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
-};
-static const dtt_function function_dataset_len = {"len", call_dataset_len, items_266, items_267, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_dataset_len = {"len", call_dataset_len, items_269, items_207, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_data_loader_new(const dtt_cell *a, dtt_cell *r) {
   dt_data_loader *r_out = NULL;
@@ -4438,7 +4487,7 @@ static dt_status call_data_loader_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_268[] = {
+static const dtt_item items_270[] = {
   {"dataset", &dtt_handle_dataset, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"batch_size", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"shuffle", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
@@ -4447,13 +4496,13 @@ static const dtt_item items_268[] = {
   {"prefetch_factor", NULL, DTT_I64, 5, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 6, 0, 1, 0, 0, 0},
 };
-static const dtt_item items_269[] = {
+static const dtt_item items_271[] = {
   {"out", &dtt_handle_data_loader, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_270[] = {
+static const dtt_cell cells_272[] = {
   {0}, {1}, {0}, {0}, {0}, {2}, {0},
 };
-static const dtt_function function_data_loader_new = {"DataLoader", call_data_loader_new, items_268, items_269, cells_270, 7, 1, 7, 0, 0, NULL};
+static const dtt_function function_data_loader_new = {"DataLoader", call_data_loader_new, items_270, items_271, cells_272, 7, 1, 7, 0, 0, NULL};
 
 static dt_status call_data_loader_len(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -4463,10 +4512,10 @@ static dt_status call_data_loader_len(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_271[] = {
+static const dtt_item items_273[] = {
   {"self", &dtt_handle_data_loader, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_data_loader_len = {"len", call_data_loader_len, items_271, items_267, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_data_loader_len = {"len", call_data_loader_len, items_273, items_207, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_data_loader_start(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4475,7 +4524,7 @@ static dt_status call_data_loader_start(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_data_loader_start = {"start", call_data_loader_start, items_271, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_data_loader_start = {"start", call_data_loader_start, items_273, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_data_loader_next(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -4485,7 +4534,7 @@ static dt_status call_data_loader_next(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_data_loader_next = {"next", call_data_loader_next, items_271, items_204, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_data_loader_next = {"next", call_data_loader_next, items_273, items_204, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_read_idx(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4495,10 +4544,10 @@ static dt_status call_read_idx(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_272[] = {
+static const dtt_item items_274[] = {
   {"path", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_read_idx = {"read_idx", call_read_idx, items_272, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_read_idx = {"read_idx", call_read_idx, items_274, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_save_safetensors(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4509,13 +4558,13 @@ static dt_status call_save_safetensors(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_273[] = {
+static const dtt_item items_275[] = {
   {"path", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"names", NULL, DTT_STR, 1, 1, 0, 0, 1, 0},
   {"tensors", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
   {"progress", &callback_progress, DTT_CALLBACK, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_save_safetensors = {"save_safetensors", call_save_safetensors, items_273, NULL, cells_105, 4, 0, 6, 0, 0, NULL};
+static const dtt_function function_save_safetensors = {"save_safetensors", call_save_safetensors, items_275, NULL, cells_105, 4, 0, 6, 0, 0, NULL};
 
 static dt_status call_load_safetensors_bytes(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -4527,14 +4576,14 @@ static dt_status call_load_safetensors_bytes(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_274[] = {
+static const dtt_item items_276[] = {
   {"data", NULL, DTT_BYTES, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_275[] = {
+static const dtt_item items_277[] = {
   {"names", &dtt_handle_string_list, DTT_STR, 0, 1, 0, 0, 0, 0},
   {"tensors", &dtt_handle_tensor_list, DTT_TENSOR, 2, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_load_safetensors_bytes = {"load_safetensors_bytes", call_load_safetensors_bytes, items_274, items_275, cells_116, 1, 2, 2, 0, 0, NULL};
+static const dtt_function function_load_safetensors_bytes = {"load_safetensors_bytes", call_load_safetensors_bytes, items_276, items_277, cells_116, 1, 2, 2, 0, 0, NULL};
 
 static dt_status call_load_safetensors(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -4548,12 +4597,12 @@ static dt_status call_load_safetensors(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_276[] = {
+static const dtt_item items_278[] = {
   {"path", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"only", NULL, DTT_STR, 1, 1, 1, 0, 0, 0},
   {"progress", &callback_progress, DTT_CALLBACK, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_load_safetensors = {"load_safetensors", call_load_safetensors, items_276, items_275, cells_125, 3, 2, 4, 0, 0, NULL};
+static const dtt_function function_load_safetensors = {"load_safetensors", call_load_safetensors, items_278, items_277, cells_125, 3, 2, 4, 0, 0, NULL};
 
 static dt_status call_safetensors_names(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_out = NULL;
@@ -4563,10 +4612,10 @@ static dt_status call_safetensors_names(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_277[] = {
+static const dtt_item items_279[] = {
   {"out", &dtt_handle_string_list, DTT_STR, 0, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_safetensors_names = {"safetensors_names", call_safetensors_names, items_272, items_277, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_safetensors_names = {"safetensors_names", call_safetensors_names, items_274, items_279, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_save_checkpoint(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4577,7 +4626,7 @@ static dt_status call_save_checkpoint(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_save_checkpoint = {"save_checkpoint", call_save_checkpoint, items_273, NULL, cells_105, 4, 0, 6, 0, 0, NULL};
+static const dtt_function function_save_checkpoint = {"save_checkpoint", call_save_checkpoint, items_275, NULL, cells_105, 4, 0, 6, 0, 0, NULL};
 
 static dt_status call_load_checkpoint(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -4591,7 +4640,7 @@ static dt_status call_load_checkpoint(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_load_checkpoint = {"load_checkpoint", call_load_checkpoint, items_276, items_275, cells_125, 3, 2, 4, 0, 0, NULL};
+static const dtt_function function_load_checkpoint = {"load_checkpoint", call_load_checkpoint, items_278, items_277, cells_125, 3, 2, 4, 0, 0, NULL};
 
 static dt_status call_checkpoint_names(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_out = NULL;
@@ -4601,7 +4650,7 @@ static dt_status call_checkpoint_names(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_checkpoint_names = {"checkpoint_names", call_checkpoint_names, items_272, items_277, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_checkpoint_names = {"checkpoint_names", call_checkpoint_names, items_274, items_279, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_save_archive(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4612,12 +4661,12 @@ static dt_status call_save_archive(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_278[] = {
+static const dtt_item items_280[] = {
   {"path", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"names", NULL, DTT_STR, 1, 1, 0, 0, 1, 0},
   {"records", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_save_archive = {"save_archive", call_save_archive, items_278, NULL, cells_259, 3, 0, 5, 0, 0, NULL};
+static const dtt_function function_save_archive = {"save_archive", call_save_archive, items_280, NULL, cells_262, 3, 0, 5, 0, 0, NULL};
 
 static dt_status call_archive_bytes(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4629,11 +4678,11 @@ static dt_status call_archive_bytes(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_279[] = {
+static const dtt_item items_281[] = {
   {"names", NULL, DTT_STR, 0, 1, 0, 0, 1, 0},
   {"records", NULL, DTT_TENSOR, 2, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_archive_bytes = {"archive_bytes", call_archive_bytes, items_279, items_187, cells_125, 2, 1, 4, 0, 0, NULL};
+static const dtt_function function_archive_bytes = {"archive_bytes", call_archive_bytes, items_281, items_187, cells_125, 2, 1, 4, 0, 0, NULL};
 
 static dt_status call_load_archive(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -4645,15 +4694,15 @@ static dt_status call_load_archive(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_280[] = {
+static const dtt_item items_282[] = {
   {"path", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"mmap", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_281[] = {
+static const dtt_item items_283[] = {
   {"names", &dtt_handle_string_list, DTT_STR, 0, 1, 0, 0, 0, 0},
   {"records", &dtt_handle_tensor_list, DTT_TENSOR, 2, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_load_archive = {"load_archive", call_load_archive, items_280, items_281, cells_116, 2, 2, 2, 0, 0, NULL};
+static const dtt_function function_load_archive = {"load_archive", call_load_archive, items_282, items_283, cells_116, 2, 2, 2, 0, 0, NULL};
 
 static dt_status call_load_archive_bytes(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -4665,7 +4714,7 @@ static dt_status call_load_archive_bytes(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_load_archive_bytes = {"load_archive_bytes", call_load_archive_bytes, items_274, items_281, cells_116, 1, 2, 2, 0, 0, NULL};
+static const dtt_function function_load_archive_bytes = {"load_archive_bytes", call_load_archive_bytes, items_276, items_283, cells_116, 1, 2, 2, 0, 0, NULL};
 
 static dt_status call_save_npy(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4674,11 +4723,11 @@ static dt_status call_save_npy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_282[] = {
+static const dtt_item items_284[] = {
   {"path", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"array", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_save_npy = {"save_npy", call_save_npy, items_282, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_save_npy = {"save_npy", call_save_npy, items_284, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_load_npy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4688,7 +4737,7 @@ static dt_status call_load_npy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_load_npy = {"load_npy", call_load_npy, items_272, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_load_npy = {"load_npy", call_load_npy, items_274, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_save_npz(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4699,12 +4748,12 @@ static dt_status call_save_npz(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_283[] = {
+static const dtt_item items_285[] = {
   {"path", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"names", NULL, DTT_STR, 1, 1, 0, 0, 1, 0},
   {"arrays", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_save_npz = {"save_npz", call_save_npz, items_283, NULL, cells_259, 3, 0, 5, 0, 0, NULL};
+static const dtt_function function_save_npz = {"save_npz", call_save_npz, items_285, NULL, cells_262, 3, 0, 5, 0, 0, NULL};
 
 static dt_status call_load_npz(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -4717,15 +4766,15 @@ static dt_status call_load_npz(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_284[] = {
+static const dtt_item items_286[] = {
   {"path", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"only", NULL, DTT_STR, 1, 1, 1, 0, 0, 0},
 };
-static const dtt_item items_285[] = {
+static const dtt_item items_287[] = {
   {"names", &dtt_handle_string_list, DTT_STR, 0, 1, 0, 0, 0, 0},
   {"arrays", &dtt_handle_tensor_list, DTT_TENSOR, 2, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_load_npz = {"load_npz", call_load_npz, items_284, items_285, cells_59, 2, 2, 3, 0, 0, NULL};
+static const dtt_function function_load_npz = {"load_npz", call_load_npz, items_286, items_287, cells_59, 2, 2, 3, 0, 0, NULL};
 
 static dt_status call_read_csv(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -4742,7 +4791,7 @@ static dt_status call_read_csv(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_286[] = {
+static const dtt_item items_288[] = {
   {"path", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"columns", NULL, DTT_STR, 1, 1, 1, 0, 0, 0},
   {"delimiter", NULL, DTT_STR, 3, 0, 1, 0, 0, 0},
@@ -4751,15 +4800,15 @@ static const dtt_item items_286[] = {
   {"one_hot", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 8, 0, 1, 0, 0, 0},
 };
-static const dtt_item items_287[] = {
+static const dtt_item items_289[] = {
   {"values", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"names", &dtt_handle_string_list, DTT_STR, 1, 1, 0, 0, 0, 0},
   {"labels", &dtt_handle_string_list, DTT_STR, 3, 1, 0, 0, 0, 0},
 };
-static const dtt_cell cells_288[] = {
+static const dtt_cell cells_290[] = {
   {0}, {0}, {0}, {0}, {1}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_read_csv = {"read_csv", call_read_csv, items_286, items_287, cells_288, 7, 3, 9, 0, 0, NULL};
+static const dtt_function function_read_csv = {"read_csv", call_read_csv, items_288, items_289, cells_290, 7, 3, 9, 0, 0, NULL};
 
 static dt_status call_cuda_device_count(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -4770,7 +4819,7 @@ static dt_status call_cuda_device_count(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cuda_device_count = {"cuda_device_count", call_cuda_device_count, NULL, items_267, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_cuda_device_count = {"cuda_device_count", call_cuda_device_count, NULL, items_207, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_cuda_reason(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -4781,10 +4830,10 @@ static dt_status call_cuda_reason(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_289[] = {
+static const dtt_item items_291[] = {
   {"out", &dtt_handle_bytes, DTT_STR, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_cuda_reason = {"cuda_reason", call_cuda_reason, NULL, items_289, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_cuda_reason = {"cuda_reason", call_cuda_reason, NULL, items_291, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_cuda_current_device(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -4795,7 +4844,7 @@ static dt_status call_cuda_current_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cuda_current_device = {"cuda_current_device", call_cuda_current_device, NULL, items_267, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_cuda_current_device = {"cuda_current_device", call_cuda_current_device, NULL, items_207, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_cuda_set_device(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4804,10 +4853,10 @@ static dt_status call_cuda_set_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_290[] = {
+static const dtt_item items_292[] = {
   {"index", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_cuda_set_device = {"cuda_set_device", call_cuda_set_device, items_290, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_cuda_set_device = {"cuda_set_device", call_cuda_set_device, items_292, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_device_from_text(const dtt_cell *a, dtt_cell *r) {
   dt_device_type r_out_type = 0;
@@ -4819,13 +4868,13 @@ static dt_status call_device_from_text(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_291[] = {
+static const dtt_item items_293[] = {
   {"text", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_292[] = {
+static const dtt_item items_294[] = {
   {"out", NULL, DTT_DEVICE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_device_from_text = {"device_from_text", call_device_from_text, items_291, items_292, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_device_from_text = {"device_from_text", call_device_from_text, items_293, items_294, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_device_name(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -4835,10 +4884,10 @@ static dt_status call_device_name(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_293[] = {
+static const dtt_item items_295[] = {
   {"device", NULL, DTT_DEVICE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_device_name = {"device_name", call_device_name, items_293, items_289, cells_116, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_device_name = {"device_name", call_device_name, items_295, items_291, cells_116, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_device_capability(const dtt_cell *a, dtt_cell *r) {
   int64_t r_major = 0;
@@ -4850,11 +4899,11 @@ static dt_status call_device_capability(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_294[] = {
+static const dtt_item items_296[] = {
   {"major", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
   {"minor", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_device_capability = {"device_capability", call_device_capability, items_293, items_294, cells_116, 1, 2, 2, 0, 0, NULL};
+static const dtt_function function_device_capability = {"device_capability", call_device_capability, items_295, items_296, cells_116, 1, 2, 2, 0, 0, NULL};
 
 static dt_status call_get_device_properties(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_name = NULL;
@@ -4874,14 +4923,14 @@ static dt_status call_get_device_properties(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_295[] = {
+static const dtt_item items_297[] = {
   {"name", &dtt_handle_bytes, DTT_STR, 0, 0, 0, 0, 0, 0},
   {"major", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"minor", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
   {"multi_processor_count", NULL, DTT_I64, 4, 0, 0, 0, 0, 0},
   {"total_memory", NULL, DTT_I64, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_get_device_properties = {"get_device_properties", call_get_device_properties, items_293, items_295, cells_116, 1, 5, 2, 0, 0, NULL};
+static const dtt_function function_get_device_properties = {"get_device_properties", call_get_device_properties, items_295, items_297, cells_116, 1, 5, 2, 0, 0, NULL};
 
 static dt_status call_device_memory(const dtt_cell *a, dtt_cell *r) {
   int64_t r_free = 0;
@@ -4899,13 +4948,13 @@ static dt_status call_device_memory(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_296[] = {
+static const dtt_item items_298[] = {
   {"free", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
   {"total", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"peak_allocated", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"peak_reserved", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_device_memory = {"device_memory", call_device_memory, items_293, items_296, cells_116, 1, 4, 2, 0, 0, NULL};
+static const dtt_function function_device_memory = {"device_memory", call_device_memory, items_295, items_298, cells_116, 1, 4, 2, 0, 0, NULL};
 
 static dt_status call_reset_peak_memory_stats(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4914,10 +4963,10 @@ static dt_status call_reset_peak_memory_stats(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_297[] = {
+static const dtt_item items_299[] = {
   {"device", NULL, DTT_DEVICE, 0, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_reset_peak_memory_stats = {"reset_peak_memory_stats", call_reset_peak_memory_stats, items_297, NULL, cells_116, 1, 0, 2, 0, 0, NULL};
+static const dtt_function function_reset_peak_memory_stats = {"reset_peak_memory_stats", call_reset_peak_memory_stats, items_299, NULL, cells_116, 1, 0, 2, 0, 0, NULL};
 
 static dt_status call_set_tf32(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4926,11 +4975,11 @@ static dt_status call_set_tf32(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_298[] = {
+static const dtt_item items_300[] = {
   {"matmul", NULL, DTT_BOOL, 0, 0, 0, 0, 1, 0},
   {"convolution", NULL, DTT_BOOL, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_tf32 = {"set_tf32", call_set_tf32, items_298, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_set_tf32 = {"set_tf32", call_set_tf32, items_300, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_get_tf32(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -4943,11 +4992,11 @@ static dt_status call_get_tf32(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_299[] = {
+static const dtt_item items_301[] = {
   {"matmul", NULL, DTT_BOOL, 0, 0, 0, 0, 0, 0},
   {"convolution", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_get_tf32 = {"get_tf32", call_get_tf32, NULL, items_299, NULL, 0, 2, 0, 0, 0, NULL};
+static const dtt_function function_get_tf32 = {"get_tf32", call_get_tf32, NULL, items_301, NULL, 0, 2, 0, 0, 0, NULL};
 
 static dt_status call_tensor_pin_memory(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4957,7 +5006,7 @@ static dt_status call_tensor_pin_memory(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_pin_memory = {"pin_memory", call_tensor_pin_memory, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_pin_memory = {"pin_memory", call_tensor_pin_memory, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_is_pinned(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -4967,7 +5016,7 @@ static dt_status call_tensor_is_pinned(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_is_pinned = {"is_pinned", call_tensor_is_pinned, items_253, items_195, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_is_pinned = {"is_pinned", call_tensor_is_pinned, items_256, items_195, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_stream_new(const dtt_cell *a, dtt_cell *r) {
   dt_stream *r_out = NULL;
@@ -4977,14 +5026,14 @@ static dt_status call_stream_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_300[] = {
+static const dtt_item items_302[] = {
   {"device", NULL, DTT_DEVICE, 0, 0, 1, 0, 0, 0},
   {"priority", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_301[] = {
+static const dtt_item items_303[] = {
   {"out", &dtt_handle_stream, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_stream_new = {"stream_new", call_stream_new, items_300, items_301, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_stream_new = {"stream_new", call_stream_new, items_302, items_303, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_stream_external(const dtt_cell *a, dtt_cell *r) {
   dt_stream *r_out = NULL;
@@ -4994,11 +5043,11 @@ static dt_status call_stream_external(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_302[] = {
+static const dtt_item items_304[] = {
   {"device", NULL, DTT_DEVICE, 0, 0, 0, 0, 1, 0},
   {"native", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_stream_external = {"stream_external", call_stream_external, items_302, items_301, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_stream_external = {"stream_external", call_stream_external, items_304, items_303, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_current_stream(const dtt_cell *a, dtt_cell *r) {
   dt_stream *r_out = NULL;
@@ -5008,7 +5057,7 @@ static dt_status call_current_stream(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_current_stream = {"current_stream", call_current_stream, items_297, items_301, cells_116, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_current_stream = {"current_stream", call_current_stream, items_299, items_303, cells_116, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_default_stream(const dtt_cell *a, dtt_cell *r) {
   dt_stream *r_out = NULL;
@@ -5018,7 +5067,7 @@ static dt_status call_default_stream(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_default_stream = {"default_stream", call_default_stream, items_297, items_301, cells_116, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_default_stream = {"default_stream", call_default_stream, items_299, items_303, cells_116, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_stream_device(const dtt_cell *a, dtt_cell *r) {
   dt_device_type r_out_type = 0;
@@ -5030,10 +5079,10 @@ static dt_status call_stream_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_303[] = {
+static const dtt_item items_305[] = {
   {"self", &dtt_handle_stream, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_stream_device = {"device", call_stream_device, items_303, items_292, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_stream_device = {"device", call_stream_device, items_305, items_294, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_stream_native(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -5043,7 +5092,7 @@ static dt_status call_stream_native(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_stream_native = {"native", call_stream_native, items_303, items_267, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_stream_native = {"native", call_stream_native, items_305, items_207, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_set_stream(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5052,11 +5101,11 @@ static dt_status call_set_stream(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_304[] = {
+static const dtt_item items_306[] = {
   {"device", NULL, DTT_DEVICE, 0, 0, 0, 0, 1, 0},
   {"stream", &dtt_handle_stream, DTT_HANDLE, 2, 0, 1, 0, 1, 0},
 };
-static const dtt_function function_set_stream = {"set_stream", call_set_stream, items_304, NULL, cells_59, 2, 0, 3, 0, 0, NULL};
+static const dtt_function function_set_stream = {"set_stream", call_set_stream, items_306, NULL, cells_59, 2, 0, 3, 0, 0, NULL};
 
 static dt_status call_stream_synchronize(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5065,7 +5114,7 @@ static dt_status call_stream_synchronize(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_stream_synchronize = {"synchronize", call_stream_synchronize, items_303, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_stream_synchronize = {"synchronize", call_stream_synchronize, items_305, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_stream_query(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -5075,7 +5124,7 @@ static dt_status call_stream_query(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_stream_query = {"query", call_stream_query, items_303, items_195, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_stream_query = {"query", call_stream_query, items_305, items_195, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_record_stream(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5084,11 +5133,11 @@ static dt_status call_tensor_record_stream(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_305[] = {
+static const dtt_item items_307[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"stream", &dtt_handle_stream, DTT_HANDLE, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_tensor_record_stream = {"record_stream", call_tensor_record_stream, items_305, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_tensor_record_stream = {"record_stream", call_tensor_record_stream, items_307, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_event_new(const dtt_cell *a, dtt_cell *r) {
   dt_event *r_out = NULL;
@@ -5098,14 +5147,14 @@ static dt_status call_event_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_306[] = {
+static const dtt_item items_308[] = {
   {"device", NULL, DTT_DEVICE, 0, 0, 1, 0, 0, 0},
   {"timing", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_307[] = {
+static const dtt_item items_309[] = {
   {"out", &dtt_handle_event, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_event_new = {"event_new", call_event_new, items_306, items_307, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_event_new = {"event_new", call_event_new, items_308, items_309, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_event_device(const dtt_cell *a, dtt_cell *r) {
   dt_device_type r_out_type = 0;
@@ -5117,10 +5166,10 @@ static dt_status call_event_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_308[] = {
+static const dtt_item items_310[] = {
   {"self", &dtt_handle_event, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_event_device = {"device", call_event_device, items_308, items_292, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_event_device = {"device", call_event_device, items_310, items_294, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_event_record(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5129,11 +5178,11 @@ static dt_status call_event_record(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_309[] = {
+static const dtt_item items_311[] = {
   {"self", &dtt_handle_event, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"stream", &dtt_handle_stream, DTT_HANDLE, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_event_record = {"record", call_event_record, items_309, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_event_record = {"record", call_event_record, items_311, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_event_wait(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5142,11 +5191,11 @@ static dt_status call_event_wait(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_310[] = {
+static const dtt_item items_312[] = {
   {"self", &dtt_handle_event, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"device", NULL, DTT_DEVICE, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_event_wait = {"wait", call_event_wait, items_310, NULL, cells_59, 2, 0, 3, 0, 0, NULL};
+static const dtt_function function_event_wait = {"wait", call_event_wait, items_312, NULL, cells_59, 2, 0, 3, 0, 0, NULL};
 
 static dt_status call_event_synchronize(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5155,7 +5204,7 @@ static dt_status call_event_synchronize(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_event_synchronize = {"synchronize", call_event_synchronize, items_308, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_event_synchronize = {"synchronize", call_event_synchronize, items_310, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_event_query(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -5165,7 +5214,7 @@ static dt_status call_event_query(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_event_query = {"query", call_event_query, items_308, items_195, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_event_query = {"query", call_event_query, items_310, items_195, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_event_elapsed_time(const dtt_cell *a, dtt_cell *r) {
   double r_out = 0;
@@ -5175,14 +5224,14 @@ static dt_status call_event_elapsed_time(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_311[] = {
+static const dtt_item items_313[] = {
   {"self", &dtt_handle_event, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"end", &dtt_handle_event, DTT_HANDLE, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_312[] = {
+static const dtt_item items_314[] = {
   {"out", NULL, DTT_F64, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_event_elapsed_time = {"elapsed_time", call_event_elapsed_time, items_311, items_312, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_event_elapsed_time = {"elapsed_time", call_event_elapsed_time, items_313, items_314, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_graph_new(const dtt_cell *a, dtt_cell *r) {
   dt_graph *r_out = NULL;
@@ -5192,10 +5241,10 @@ static dt_status call_graph_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_313[] = {
+static const dtt_item items_315[] = {
   {"out", &dtt_handle_graph, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_graph_new = {"graph_new", call_graph_new, items_297, items_313, cells_116, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_graph_new = {"graph_new", call_graph_new, items_299, items_315, cells_116, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_graph_begin(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5204,10 +5253,10 @@ static dt_status call_graph_begin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_314[] = {
+static const dtt_item items_316[] = {
   {"self", &dtt_handle_graph, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_graph_begin = {"begin", call_graph_begin, items_314, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_graph_begin = {"begin", call_graph_begin, items_316, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_graph_end(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5216,7 +5265,7 @@ static dt_status call_graph_end(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_graph_end = {"end", call_graph_end, items_314, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_graph_end = {"end", call_graph_end, items_316, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_graph_abandon(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5225,7 +5274,7 @@ static dt_status call_graph_abandon(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_graph_abandon = {"abandon", call_graph_abandon, items_314, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_graph_abandon = {"abandon", call_graph_abandon, items_316, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_graph_replay(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5234,7 +5283,7 @@ static dt_status call_graph_replay(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_graph_replay = {"replay", call_graph_replay, items_314, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_graph_replay = {"replay", call_graph_replay, items_316, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_is_capturing(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -5255,11 +5304,11 @@ static dt_status call_linalg_cholesky(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_315[] = {
+static const dtt_item items_317[] = {
   {"A", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"upper", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_linalg_cholesky = {"cholesky", call_linalg_cholesky, items_315, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_linalg_cholesky = {"cholesky", call_linalg_cholesky, items_317, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_linalg_cholesky_ex(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_L = NULL;
@@ -5272,16 +5321,16 @@ static dt_status call_linalg_cholesky_ex(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_316[] = {
+static const dtt_item items_318[] = {
   {"A", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"upper", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
   {"check_errors", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_317[] = {
+static const dtt_item items_319[] = {
   {"L", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"info", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_linalg_cholesky_ex = {"cholesky_ex", call_linalg_cholesky_ex, items_316, items_317, cells_59, 3, 2, 3, 0, 0, NULL};
+static const dtt_function function_linalg_cholesky_ex = {"cholesky_ex", call_linalg_cholesky_ex, items_318, items_319, cells_59, 3, 2, 3, 0, 0, NULL};
 
 static dt_status call_cholesky(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5291,11 +5340,11 @@ static dt_status call_cholesky(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_318[] = {
+static const dtt_item items_320[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"upper", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_cholesky = {"cholesky", call_cholesky, items_318, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_cholesky = {"cholesky", call_cholesky, items_320, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_cholesky_solve(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5305,12 +5354,12 @@ static dt_status call_cholesky_solve(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_319[] = {
+static const dtt_item items_321[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"input2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"upper", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_cholesky_solve = {"cholesky_solve", call_cholesky_solve, items_319, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_cholesky_solve = {"cholesky_solve", call_cholesky_solve, items_321, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_cholesky_inverse(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5320,7 +5369,7 @@ static dt_status call_cholesky_inverse(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cholesky_inverse = {"cholesky_inverse", call_cholesky_inverse, items_318, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_cholesky_inverse = {"cholesky_inverse", call_cholesky_inverse, items_320, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_linalg_lu_factor(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_LU = NULL;
@@ -5332,18 +5381,18 @@ static dt_status call_linalg_lu_factor(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_320[] = {
+static const dtt_item items_322[] = {
   {"A", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"pivot", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_321[] = {
+static const dtt_item items_323[] = {
   {"LU", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"pivots", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_322[] = {
+static const dtt_cell cells_324[] = {
   {0}, {1},
 };
-static const dtt_function function_linalg_lu_factor = {"lu_factor", call_linalg_lu_factor, items_320, items_321, cells_322, 2, 2, 2, 0, 0, NULL};
+static const dtt_function function_linalg_lu_factor = {"lu_factor", call_linalg_lu_factor, items_322, items_323, cells_324, 2, 2, 2, 0, 0, NULL};
 
 static dt_status call_linalg_lu_factor_ex(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_LU = NULL;
@@ -5358,20 +5407,20 @@ static dt_status call_linalg_lu_factor_ex(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_323[] = {
+static const dtt_item items_325[] = {
   {"A", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"pivot", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
   {"check_errors", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_324[] = {
+static const dtt_item items_326[] = {
   {"LU", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"pivots", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
   {"info", &dtt_handle_tensor, DTT_TENSOR, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_325[] = {
+static const dtt_cell cells_327[] = {
   {0}, {1}, {0},
 };
-static const dtt_function function_linalg_lu_factor_ex = {"lu_factor_ex", call_linalg_lu_factor_ex, items_323, items_324, cells_325, 3, 3, 3, 0, 0, NULL};
+static const dtt_function function_linalg_lu_factor_ex = {"lu_factor_ex", call_linalg_lu_factor_ex, items_325, items_326, cells_327, 3, 3, 3, 0, 0, NULL};
 
 static dt_status call_linalg_lu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_P = NULL;
@@ -5385,12 +5434,12 @@ static dt_status call_linalg_lu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_326[] = {
+static const dtt_item items_328[] = {
   {"P", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"L", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
   {"U", &dtt_handle_tensor, DTT_TENSOR, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_linalg_lu = {"lu", call_linalg_lu, items_320, items_326, cells_322, 2, 3, 2, 0, 0, NULL};
+static const dtt_function function_linalg_lu = {"lu", call_linalg_lu, items_322, items_328, cells_324, 2, 3, 2, 0, 0, NULL};
 
 static dt_status call_lu_unpack(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_P = NULL;
@@ -5405,16 +5454,16 @@ static dt_status call_lu_unpack(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_327[] = {
+static const dtt_item items_329[] = {
   {"LU_data", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"LU_pivots", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"unpack_data", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"unpack_pivots", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_328[] = {
+static const dtt_cell cells_330[] = {
   {0}, {0}, {1}, {1},
 };
-static const dtt_function function_lu_unpack = {"lu_unpack", call_lu_unpack, items_327, items_326, cells_328, 4, 3, 4, 0, 0, NULL};
+static const dtt_function function_lu_unpack = {"lu_unpack", call_lu_unpack, items_329, items_328, cells_330, 4, 3, 4, 0, 0, NULL};
 
 static dt_status call_linalg_lu_solve(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5426,17 +5475,17 @@ static dt_status call_linalg_lu_solve(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_329[] = {
+static const dtt_item items_331[] = {
   {"LU", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"pivots", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"B", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"left", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"adjoint", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_330[] = {
+static const dtt_cell cells_332[] = {
   {0}, {0}, {0}, {1}, {0},
 };
-static const dtt_function function_linalg_lu_solve = {"lu_solve", call_linalg_lu_solve, items_329, items_187, cells_330, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_linalg_lu_solve = {"lu_solve", call_linalg_lu_solve, items_331, items_187, cells_332, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_lu_solve(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5446,12 +5495,12 @@ static dt_status call_lu_solve(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_331[] = {
+static const dtt_item items_333[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"LU_data", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"LU_pivots", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_lu_solve = {"lu_solve", call_lu_solve, items_331, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_lu_solve = {"lu_solve", call_lu_solve, items_333, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_linalg_solve(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5461,15 +5510,15 @@ static dt_status call_linalg_solve(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_332[] = {
+static const dtt_item items_334[] = {
   {"A", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"B", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"left", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_333[] = {
+static const dtt_cell cells_335[] = {
   {0}, {0}, {1},
 };
-static const dtt_function function_linalg_solve = {"solve", call_linalg_solve, items_332, items_187, cells_333, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_linalg_solve = {"solve", call_linalg_solve, items_334, items_187, cells_335, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_linalg_solve_ex(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_result = NULL;
@@ -5482,20 +5531,20 @@ static dt_status call_linalg_solve_ex(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_334[] = {
+static const dtt_item items_336[] = {
   {"A", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"B", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"left", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"check_errors", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_335[] = {
+static const dtt_item items_337[] = {
   {"result", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"info", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_336[] = {
+static const dtt_cell cells_338[] = {
   {0}, {0}, {1}, {0},
 };
-static const dtt_function function_linalg_solve_ex = {"solve_ex", call_linalg_solve_ex, items_334, items_335, cells_336, 4, 2, 4, 0, 0, NULL};
+static const dtt_function function_linalg_solve_ex = {"solve_ex", call_linalg_solve_ex, items_336, items_337, cells_338, 4, 2, 4, 0, 0, NULL};
 
 static dt_status call_linalg_solve_triangular(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5507,14 +5556,14 @@ static dt_status call_linalg_solve_triangular(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_337[] = {
+static const dtt_item items_339[] = {
   {"A", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"B", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"upper", NULL, DTT_BOOL, 2, 0, 0, 0, 1, 0},
   {"left", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"unitriangular", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_linalg_solve_triangular = {"solve_triangular", call_linalg_solve_triangular, items_337, items_187, cells_330, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_linalg_solve_triangular = {"solve_triangular", call_linalg_solve_triangular, items_339, items_187, cells_332, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_triangular_solve(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_solution = NULL;
@@ -5528,18 +5577,18 @@ static dt_status call_triangular_solve(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_338[] = {
+static const dtt_item items_340[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"A", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"upper", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"transpose", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"unitriangular", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_339[] = {
+static const dtt_item items_341[] = {
   {"solution", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"cloned_coefficient", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_triangular_solve = {"triangular_solve", call_triangular_solve, items_338, items_339, cells_193, 5, 2, 5, 0, 0, NULL};
+static const dtt_function function_triangular_solve = {"triangular_solve", call_triangular_solve, items_340, items_341, cells_193, 5, 2, 5, 0, 0, NULL};
 
 static dt_status call_linalg_inv(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5549,10 +5598,10 @@ static dt_status call_linalg_inv(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_340[] = {
+static const dtt_item items_342[] = {
   {"A", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_linalg_inv = {"inv", call_linalg_inv, items_340, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_linalg_inv = {"inv", call_linalg_inv, items_342, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_inverse(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5562,7 +5611,7 @@ static dt_status call_inverse(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_inverse = {"inverse", call_inverse, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_inverse = {"inverse", call_inverse, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_linalg_inv_ex(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_inverse = NULL;
@@ -5574,15 +5623,15 @@ static dt_status call_linalg_inv_ex(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_341[] = {
+static const dtt_item items_343[] = {
   {"A", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"check_errors", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_342[] = {
+static const dtt_item items_344[] = {
   {"inverse", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"info", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_linalg_inv_ex = {"inv_ex", call_linalg_inv_ex, items_341, items_342, cells_116, 2, 2, 2, 0, 0, NULL};
+static const dtt_function function_linalg_inv_ex = {"inv_ex", call_linalg_inv_ex, items_343, items_344, cells_116, 2, 2, 2, 0, 0, NULL};
 
 static dt_status call_linalg_det(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5592,7 +5641,7 @@ static dt_status call_linalg_det(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_linalg_det = {"det", call_linalg_det, items_340, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_linalg_det = {"det", call_linalg_det, items_342, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_det(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5602,7 +5651,7 @@ static dt_status call_det(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_det = {"det", call_det, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_det = {"det", call_det, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_linalg_slogdet(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_sign = NULL;
@@ -5614,11 +5663,11 @@ static dt_status call_linalg_slogdet(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_343[] = {
+static const dtt_item items_345[] = {
   {"sign", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"logabsdet", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_linalg_slogdet = {"slogdet", call_linalg_slogdet, items_340, items_343, cells_45, 1, 2, 1, 0, 0, NULL};
+static const dtt_function function_linalg_slogdet = {"slogdet", call_linalg_slogdet, items_342, items_345, cells_45, 1, 2, 1, 0, 0, NULL};
 
 static dt_status call_slogdet(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_sign = NULL;
@@ -5630,7 +5679,7 @@ static dt_status call_slogdet(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_slogdet = {"slogdet", call_slogdet, items_253, items_343, cells_45, 1, 2, 1, 0, 0, NULL};
+static const dtt_function function_slogdet = {"slogdet", call_slogdet, items_256, items_345, cells_45, 1, 2, 1, 0, 0, NULL};
 
 static dt_status call_logdet(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5640,7 +5689,7 @@ static dt_status call_logdet(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logdet = {"logdet", call_logdet, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_logdet = {"logdet", call_logdet, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_linalg_qr(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_Q = NULL;
@@ -5652,18 +5701,18 @@ static dt_status call_linalg_qr(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_344[] = {
+static const dtt_item items_346[] = {
   {"A", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mode", NULL, DTT_STR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_345[] = {
+static const dtt_item items_347[] = {
   {"Q", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"R", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_346[] = {
+static const dtt_cell cells_348[] = {
   {0}, {.p = (void *)"reduced"},
 };
-static const dtt_function function_linalg_qr = {"qr", call_linalg_qr, items_344, items_345, cells_346, 2, 2, 2, 0, 0, NULL};
+static const dtt_function function_linalg_qr = {"qr", call_linalg_qr, items_346, items_347, cells_348, 2, 2, 2, 0, 0, NULL};
 
 static dt_status call_geqrf(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_a = NULL;
@@ -5675,11 +5724,11 @@ static dt_status call_geqrf(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_347[] = {
+static const dtt_item items_349[] = {
   {"a", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"tau", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_geqrf = {"geqrf", call_geqrf, items_253, items_347, cells_45, 1, 2, 1, 0, 0, NULL};
+static const dtt_function function_geqrf = {"geqrf", call_geqrf, items_256, items_349, cells_45, 1, 2, 1, 0, 0, NULL};
 
 static dt_status call_linalg_householder_product(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5689,11 +5738,11 @@ static dt_status call_linalg_householder_product(const dtt_cell *a, dtt_cell *r)
   return status;
 }
 
-static const dtt_item items_348[] = {
+static const dtt_item items_350[] = {
   {"A", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"tau", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_linalg_householder_product = {"householder_product", call_linalg_householder_product, items_348, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_linalg_householder_product = {"householder_product", call_linalg_householder_product, items_350, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_orgqr(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5703,11 +5752,11 @@ static dt_status call_orgqr(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_349[] = {
+static const dtt_item items_351[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"input2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_orgqr = {"orgqr", call_orgqr, items_349, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_orgqr = {"orgqr", call_orgqr, items_351, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_ormqr(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5719,14 +5768,14 @@ static dt_status call_ormqr(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_350[] = {
+static const dtt_item items_352[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"input2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"input3", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"left", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"transpose", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_ormqr = {"ormqr", call_ormqr, items_350, items_187, cells_330, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_ormqr = {"ormqr", call_ormqr, items_352, items_187, cells_332, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_linalg_eigh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_eigenvalues = NULL;
@@ -5739,18 +5788,18 @@ static dt_status call_linalg_eigh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_351[] = {
+static const dtt_item items_353[] = {
   {"A", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"UPLO", NULL, DTT_STR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_352[] = {
+static const dtt_item items_354[] = {
   {"eigenvalues", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"eigenvectors", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_353[] = {
+static const dtt_cell cells_355[] = {
   {0}, {.p = (void *)"L"},
 };
-static const dtt_function function_linalg_eigh = {"eigh", call_linalg_eigh, items_351, items_352, cells_353, 2, 2, 2, 0, 0, NULL};
+static const dtt_function function_linalg_eigh = {"eigh", call_linalg_eigh, items_353, items_354, cells_355, 2, 2, 2, 0, 0, NULL};
 
 static dt_status call_linalg_eigvalsh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5760,7 +5809,7 @@ static dt_status call_linalg_eigvalsh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_linalg_eigvalsh = {"eigvalsh", call_linalg_eigvalsh, items_351, items_187, cells_353, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_linalg_eigvalsh = {"eigvalsh", call_linalg_eigvalsh, items_353, items_187, cells_355, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_linalg_svd(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_U = NULL;
@@ -5775,17 +5824,17 @@ static dt_status call_linalg_svd(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_354[] = {
+static const dtt_item items_356[] = {
   {"A", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"full_matrices", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
   {"driver", NULL, DTT_STR, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_item items_355[] = {
+static const dtt_item items_357[] = {
   {"U", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"S", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
   {"Vh", &dtt_handle_tensor, DTT_TENSOR, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_linalg_svd = {"svd", call_linalg_svd, items_354, items_355, cells_325, 3, 3, 3, 0, 0, NULL};
+static const dtt_function function_linalg_svd = {"svd", call_linalg_svd, items_356, items_357, cells_327, 3, 3, 3, 0, 0, NULL};
 
 static dt_status call_linalg_svdvals(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5795,11 +5844,11 @@ static dt_status call_linalg_svdvals(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_356[] = {
+static const dtt_item items_358[] = {
   {"A", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"driver", NULL, DTT_STR, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_linalg_svdvals = {"svdvals", call_linalg_svdvals, items_356, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_linalg_svdvals = {"svdvals", call_linalg_svdvals, items_358, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_svd(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_U = NULL;
@@ -5813,20 +5862,20 @@ static dt_status call_svd(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_357[] = {
+static const dtt_item items_359[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"some", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
   {"compute_uv", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_358[] = {
+static const dtt_item items_360[] = {
   {"U", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"S", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
   {"V", &dtt_handle_tensor, DTT_TENSOR, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_359[] = {
+static const dtt_cell cells_361[] = {
   {0}, {1}, {1},
 };
-static const dtt_function function_svd = {"svd", call_svd, items_357, items_358, cells_359, 3, 3, 3, 0, 0, NULL};
+static const dtt_function function_svd = {"svd", call_svd, items_359, items_360, cells_361, 3, 3, 3, 0, 0, NULL};
 
 static dt_status call_linalg_pinv(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5839,13 +5888,13 @@ static dt_status call_linalg_pinv(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_360[] = {
+static const dtt_item items_362[] = {
   {"A", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"atol", NULL, DTT_OPERAND, 1, 0, 1, 0, 0, 0},
   {"rtol", NULL, DTT_OPERAND, 5, 0, 1, 0, 0, 0},
   {"hermitian", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_linalg_pinv = {"pinv", call_linalg_pinv, items_360, items_187, cells_137, 4, 1, 10, 0, 0, NULL};
+static const dtt_function function_linalg_pinv = {"pinv", call_linalg_pinv, items_362, items_187, cells_137, 4, 1, 10, 0, 0, NULL};
 
 static dt_status call_linalg_matrix_rank(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5858,7 +5907,7 @@ static dt_status call_linalg_matrix_rank(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_linalg_matrix_rank = {"matrix_rank", call_linalg_matrix_rank, items_360, items_187, cells_137, 4, 1, 10, 0, 0, NULL};
+static const dtt_function function_linalg_matrix_rank = {"matrix_rank", call_linalg_matrix_rank, items_362, items_187, cells_137, 4, 1, 10, 0, 0, NULL};
 
 static dt_status call_linalg_lstsq(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_solution = NULL;
@@ -5877,19 +5926,19 @@ static dt_status call_linalg_lstsq(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_361[] = {
+static const dtt_item items_363[] = {
   {"A", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"B", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"rcond", NULL, DTT_F64, 2, 0, 1, 0, 0, 0},
   {"driver", NULL, DTT_STR, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_item items_362[] = {
+static const dtt_item items_364[] = {
   {"solution", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"residuals", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
   {"rank", &dtt_handle_tensor, DTT_TENSOR, 2, 0, 0, 0, 0, 0},
   {"singular_values", &dtt_handle_tensor, DTT_TENSOR, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_linalg_lstsq = {"lstsq", call_linalg_lstsq, items_361, items_362, cells_259, 4, 4, 5, 0, 0, NULL};
+static const dtt_function function_linalg_lstsq = {"lstsq", call_linalg_lstsq, items_363, items_364, cells_262, 4, 4, 5, 0, 0, NULL};
 
 static dt_status call_linalg_cond(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5900,11 +5949,11 @@ static dt_status call_linalg_cond(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_363[] = {
+static const dtt_item items_365[] = {
   {"A", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_SCALAR, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_linalg_cond = {"cond", call_linalg_cond, items_363, items_187, cells_125, 2, 1, 4, 0, 0, NULL};
+static const dtt_function function_linalg_cond = {"cond", call_linalg_cond, items_365, items_187, cells_125, 2, 1, 4, 0, 0, NULL};
 
 static dt_status call_linalg_matrix_exp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5914,7 +5963,7 @@ static dt_status call_linalg_matrix_exp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_linalg_matrix_exp = {"matrix_exp", call_linalg_matrix_exp, items_340, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_linalg_matrix_exp = {"matrix_exp", call_linalg_matrix_exp, items_342, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_matrix_exp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5924,7 +5973,7 @@ static dt_status call_matrix_exp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_matrix_exp = {"matrix_exp", call_matrix_exp, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_matrix_exp = {"matrix_exp", call_matrix_exp, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_linalg_tensorinv(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5934,14 +5983,14 @@ static dt_status call_linalg_tensorinv(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_364[] = {
+static const dtt_item items_366[] = {
   {"A", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"ind", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_365[] = {
+static const dtt_cell cells_367[] = {
   {0}, {2},
 };
-static const dtt_function function_linalg_tensorinv = {"tensorinv", call_linalg_tensorinv, items_364, items_187, cells_365, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_linalg_tensorinv = {"tensorinv", call_linalg_tensorinv, items_366, items_187, cells_367, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_linalg_tensorsolve(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5952,12 +6001,12 @@ static dt_status call_linalg_tensorsolve(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_366[] = {
+static const dtt_item items_368[] = {
   {"A", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"B", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dims", NULL, DTT_I64, 2, 1, 1, 0, 0, 0},
 };
-static const dtt_function function_linalg_tensorsolve = {"tensorsolve", call_linalg_tensorsolve, items_366, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_linalg_tensorsolve = {"tensorsolve", call_linalg_tensorsolve, items_368, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_rotary_embedding(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5968,16 +6017,16 @@ static dt_status call_rotary_embedding(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_367[] = {
+static const dtt_item items_369[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"positions", NULL, DTT_TENSOR, 1, 0, 1, 0, 0, 0},
   {"base", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"interleaved", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_368[] = {
+static const dtt_cell cells_370[] = {
   {0}, {0}, {.f = 10000.0}, {0},
 };
-static const dtt_function function_rotary_embedding = {"rotary_embedding", call_rotary_embedding, items_367, items_187, cells_368, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_rotary_embedding = {"rotary_embedding", call_rotary_embedding, items_369, items_187, cells_370, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_sinusoidal_embedding(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5987,15 +6036,15 @@ static dt_status call_sinusoidal_embedding(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_369[] = {
+static const dtt_item items_371[] = {
   {"positions", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"embedding_dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"base", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_370[] = {
+static const dtt_cell cells_372[] = {
   {0}, {0}, {.f = 10000.0},
 };
-static const dtt_function function_sinusoidal_embedding = {"sinusoidal_embedding", call_sinusoidal_embedding, items_369, items_187, cells_370, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_sinusoidal_embedding = {"sinusoidal_embedding", call_sinusoidal_embedding, items_371, items_187, cells_372, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_top_k_top_p_filtering(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6008,12 +6057,12 @@ static dt_status call_top_k_top_p_filtering(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_371[] = {
+static const dtt_item items_373[] = {
   {"logits", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"top_k", NULL, DTT_I64, 1, 0, 1, 0, 0, 0},
   {"top_p", NULL, DTT_F64, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_top_k_top_p_filtering = {"top_k_top_p_filtering", call_top_k_top_p_filtering, items_371, items_187, cells_259, 3, 1, 5, 0, 0, NULL};
+static const dtt_function function_top_k_top_p_filtering = {"top_k_top_p_filtering", call_top_k_top_p_filtering, items_373, items_187, cells_262, 3, 1, 5, 0, 0, NULL};
 
 static dt_status call_sample_logits(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6027,17 +6076,17 @@ static dt_status call_sample_logits(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_372[] = {
+static const dtt_item items_374[] = {
   {"logits", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"temperature", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"top_k", NULL, DTT_I64, 2, 0, 1, 0, 0, 0},
   {"top_p", NULL, DTT_F64, 4, 0, 1, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 6, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_373[] = {
+static const dtt_cell cells_375[] = {
   {0}, {.f = 1.0}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_sample_logits = {"sample_logits", call_sample_logits, items_372, items_187, cells_373, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_sample_logits = {"sample_logits", call_sample_logits, items_374, items_187, cells_375, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_kv_cache_new(const dtt_cell *a, dtt_cell *r) {
   dt_kv_cache *r_out = NULL;
@@ -6047,13 +6096,13 @@ static dt_status call_kv_cache_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_374[] = {
+static const dtt_item items_376[] = {
   {"capacity", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_375[] = {
+static const dtt_item items_377[] = {
   {"out", &dtt_handle_kv_cache, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_kv_cache_new = {"kv_cache_new", call_kv_cache_new, items_374, items_375, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_kv_cache_new = {"kv_cache_new", call_kv_cache_new, items_376, items_377, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_kv_cache_update(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_keys = NULL;
@@ -6066,16 +6115,16 @@ static dt_status call_kv_cache_update(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_376[] = {
+static const dtt_item items_378[] = {
   {"self", &dtt_handle_kv_cache, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"key", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_377[] = {
+static const dtt_item items_379[] = {
   {"keys", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"values", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_kv_cache_update = {"update", call_kv_cache_update, items_376, items_377, cells_59, 3, 2, 3, 0, 0, NULL};
+static const dtt_function function_kv_cache_update = {"update", call_kv_cache_update, items_378, items_379, cells_59, 3, 2, 3, 0, 0, NULL};
 
 static dt_status call_kv_cache_length(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -6085,10 +6134,10 @@ static dt_status call_kv_cache_length(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_378[] = {
+static const dtt_item items_380[] = {
   {"self", &dtt_handle_kv_cache, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_kv_cache_length = {"length", call_kv_cache_length, items_378, items_267, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_kv_cache_length = {"length", call_kv_cache_length, items_380, items_207, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_kv_cache_truncate(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6097,11 +6146,11 @@ static dt_status call_kv_cache_truncate(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_379[] = {
+static const dtt_item items_381[] = {
   {"self", &dtt_handle_kv_cache, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"length", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_kv_cache_truncate = {"truncate", call_kv_cache_truncate, items_379, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_kv_cache_truncate = {"truncate", call_kv_cache_truncate, items_381, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_amp_unscale_(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6112,11 +6161,11 @@ static dt_status call_amp_unscale_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_380[] = {
+static const dtt_item items_382[] = {
   {"grads", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"scale", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_amp_unscale_ = {"amp_unscale_", call_amp_unscale_, items_380, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_amp_unscale_ = {"amp_unscale_", call_amp_unscale_, items_382, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_amp_update_scale_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6127,7 +6176,7 @@ static dt_status call_amp_update_scale_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_381[] = {
+static const dtt_item items_383[] = {
   {"scale", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"growth_tracker", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"found_inf", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
@@ -6135,7 +6184,7 @@ static const dtt_item items_381[] = {
   {"backoff_factor", NULL, DTT_F64, 4, 0, 0, 0, 1, 0},
   {"growth_interval", NULL, DTT_I64, 5, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_amp_update_scale_ = {"amp_update_scale_", call_amp_update_scale_, items_381, NULL, cells_105, 6, 0, 6, 0, 0, NULL};
+static const dtt_function function_amp_update_scale_ = {"amp_update_scale_", call_amp_update_scale_, items_383, NULL, cells_105, 6, 0, 6, 0, 0, NULL};
 
 static dt_status call_grad_scaler_new(const dtt_cell *a, dtt_cell *r) {
   dt_grad_scaler *r_out = NULL;
@@ -6146,19 +6195,19 @@ static dt_status call_grad_scaler_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_382[] = {
+static const dtt_item items_384[] = {
   {"init_scale", NULL, DTT_F64, 0, 0, 0, 0, 0, 0},
   {"growth_factor", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"backoff_factor", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"growth_interval", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_383[] = {
+static const dtt_item items_385[] = {
   {"out", &dtt_handle_grad_scaler, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_384[] = {
+static const dtt_cell cells_386[] = {
   {.f = 65536.0}, {.f = 2.0}, {.f = 0.5}, {2000},
 };
-static const dtt_function function_grad_scaler_new = {"grad_scaler_new", call_grad_scaler_new, items_382, items_383, cells_384, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_grad_scaler_new = {"grad_scaler_new", call_grad_scaler_new, items_384, items_385, cells_386, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_grad_scaler_scale(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6168,11 +6217,11 @@ static dt_status call_grad_scaler_scale(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_385[] = {
+static const dtt_item items_387[] = {
   {"self", &dtt_handle_grad_scaler, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"outputs", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_grad_scaler_scale = {"scale", call_grad_scaler_scale, items_385, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_grad_scaler_scale = {"scale", call_grad_scaler_scale, items_387, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_grad_scaler_unscale_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6181,11 +6230,11 @@ static dt_status call_grad_scaler_unscale_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_386[] = {
+static const dtt_item items_388[] = {
   {"self", &dtt_handle_grad_scaler, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"optimizer", &dtt_handle_optimizer, DTT_HANDLE, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_grad_scaler_unscale_ = {"unscale_", call_grad_scaler_unscale_, items_386, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_grad_scaler_unscale_ = {"unscale_", call_grad_scaler_unscale_, items_388, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_grad_scaler_step(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6194,7 +6243,7 @@ static dt_status call_grad_scaler_step(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_grad_scaler_step = {"step", call_grad_scaler_step, items_386, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_grad_scaler_step = {"step", call_grad_scaler_step, items_388, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_grad_scaler_update(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6204,11 +6253,11 @@ static dt_status call_grad_scaler_update(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_387[] = {
+static const dtt_item items_389[] = {
   {"self", &dtt_handle_grad_scaler, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"new_scale", NULL, DTT_F64, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_grad_scaler_update = {"update", call_grad_scaler_update, items_387, NULL, cells_59, 2, 0, 3, 0, 0, NULL};
+static const dtt_function function_grad_scaler_update = {"update", call_grad_scaler_update, items_389, NULL, cells_59, 2, 0, 3, 0, 0, NULL};
 
 static dt_status call_grad_scaler_get_state(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6218,10 +6267,10 @@ static dt_status call_grad_scaler_get_state(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_388[] = {
+static const dtt_item items_390[] = {
   {"self", &dtt_handle_grad_scaler, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_grad_scaler_get_state = {"get_state", call_grad_scaler_get_state, items_388, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_grad_scaler_get_state = {"get_state", call_grad_scaler_get_state, items_390, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_grad_scaler_set_state(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6230,11 +6279,11 @@ static dt_status call_grad_scaler_set_state(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_389[] = {
+static const dtt_item items_391[] = {
   {"self", &dtt_handle_grad_scaler, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"state", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_grad_scaler_set_state = {"set_state", call_grad_scaler_set_state, items_389, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_grad_scaler_set_state = {"set_state", call_grad_scaler_set_state, items_391, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_index(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6244,11 +6293,11 @@ static dt_status call_index(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_390[] = {
+static const dtt_item items_392[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_TENSOR, 1, 1, 0, 1, 1, 0},
 };
-static const dtt_function function_index = {"index", call_index, items_390, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_index = {"index", call_index, items_392, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_index_put(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6260,13 +6309,13 @@ static dt_status call_index_put(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_391[] = {
+static const dtt_item items_393[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_TENSOR, 1, 1, 0, 1, 1, 0},
   {"values", NULL, DTT_TENSOR, 3, 0, 0, 0, 1, 0},
   {"accumulate", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_index_put = {"index_put", call_index_put, items_391, items_187, cells_259, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_index_put = {"index_put", call_index_put, items_393, items_187, cells_262, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_index_put_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6277,7 +6326,7 @@ static dt_status call_index_put_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_index_put_ = {"index_put_", call_index_put_, items_391, NULL, cells_259, 4, 0, 5, 1, 0, NULL};
+static const dtt_function function_index_put_ = {"index_put_", call_index_put_, items_393, NULL, cells_262, 4, 0, 5, 1, 0, NULL};
 
 static dt_status call_index_select(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6287,12 +6336,12 @@ static dt_status call_index_select(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_392[] = {
+static const dtt_item items_394[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_index_select = {"index_select", call_index_select, items_392, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_index_select = {"index_select", call_index_select, items_394, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_index_add(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6304,17 +6353,17 @@ static dt_status call_index_add(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_393[] = {
+static const dtt_item items_395[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"source", NULL, DTT_TENSOR, 3, 0, 0, 0, 1, 0},
   {"alpha", NULL, DTT_SCALAR, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_394[] = {
+static const dtt_cell cells_396[] = {
   {0}, {0}, {0}, {0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0},
 };
-static const dtt_function function_index_add = {"index_add", call_index_add, items_393, items_187, cells_394, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_index_add = {"index_add", call_index_add, items_395, items_187, cells_396, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_index_add_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6325,7 +6374,7 @@ static dt_status call_index_add_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_index_add_ = {"index_add_", call_index_add_, items_393, NULL, cells_394, 5, 0, 7, 1, 0, NULL};
+static const dtt_function function_index_add_ = {"index_add_", call_index_add_, items_395, NULL, cells_396, 5, 0, 7, 1, 0, NULL};
 
 static dt_status call_gather(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6336,13 +6385,13 @@ static dt_status call_gather(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_395[] = {
+static const dtt_item items_397[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"sparse_grad", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_gather = {"gather", call_gather, items_395, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_gather = {"gather", call_gather, items_397, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6354,13 +6403,13 @@ static dt_status call_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_396[] = {
+static const dtt_item items_398[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_OPERAND, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_scatter = {"scatter", call_scatter, items_396, items_187, cells_201, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_scatter = {"scatter", call_scatter, items_398, items_187, cells_201, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_scatter_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6371,7 +6420,7 @@ static dt_status call_scatter_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_scatter_ = {"scatter_", call_scatter_, items_396, NULL, cells_201, 4, 0, 7, 1, 0, NULL};
+static const dtt_function function_scatter_ = {"scatter_", call_scatter_, items_398, NULL, cells_201, 4, 0, 7, 1, 0, NULL};
 
 static dt_status call_scatter_add(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6382,13 +6431,13 @@ static dt_status call_scatter_add(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_397[] = {
+static const dtt_item items_399[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_scatter_add = {"scatter_add", call_scatter_add, items_397, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_scatter_add = {"scatter_add", call_scatter_add, items_399, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_scatter_add_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6398,7 +6447,7 @@ static dt_status call_scatter_add_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_scatter_add_ = {"scatter_add_", call_scatter_add_, items_397, NULL, cells_125, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_scatter_add_ = {"scatter_add_", call_scatter_add_, items_399, NULL, cells_125, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_scatter_reduce(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6410,7 +6459,7 @@ static dt_status call_scatter_reduce(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_398[] = {
+static const dtt_item items_400[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
@@ -6418,10 +6467,10 @@ static const dtt_item items_398[] = {
   {"reduce", NULL, DTT_STR, 4, 0, 0, 0, 1, 0},
   {"include_self", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_399[] = {
+static const dtt_cell cells_401[] = {
   {0}, {0}, {0}, {0}, {0}, {1},
 };
-static const dtt_function function_scatter_reduce = {"scatter_reduce", call_scatter_reduce, items_398, items_187, cells_399, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_scatter_reduce = {"scatter_reduce", call_scatter_reduce, items_400, items_187, cells_401, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_scatter_reduce_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6432,7 +6481,7 @@ static dt_status call_scatter_reduce_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_scatter_reduce_ = {"scatter_reduce_", call_scatter_reduce_, items_398, NULL, cells_399, 6, 0, 6, 1, 0, NULL};
+static const dtt_function function_scatter_reduce_ = {"scatter_reduce_", call_scatter_reduce_, items_400, NULL, cells_401, 6, 0, 6, 1, 0, NULL};
 
 static dt_status call_index_reduce(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6444,7 +6493,7 @@ static dt_status call_index_reduce(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_400[] = {
+static const dtt_item items_402[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
@@ -6452,7 +6501,7 @@ static const dtt_item items_400[] = {
   {"reduce", NULL, DTT_STR, 4, 0, 0, 0, 1, 0},
   {"include_self", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_index_reduce = {"index_reduce", call_index_reduce, items_400, items_187, cells_399, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_index_reduce = {"index_reduce", call_index_reduce, items_402, items_187, cells_401, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_index_reduce_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6463,7 +6512,7 @@ static dt_status call_index_reduce_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_index_reduce_ = {"index_reduce_", call_index_reduce_, items_400, NULL, cells_399, 6, 0, 6, 1, 0, NULL};
+static const dtt_function function_index_reduce_ = {"index_reduce_", call_index_reduce_, items_402, NULL, cells_401, 6, 0, 6, 1, 0, NULL};
 
 static dt_status call_index_fill(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6475,13 +6524,13 @@ static dt_status call_index_fill(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_401[] = {
+static const dtt_item items_403[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_OPERAND, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_index_fill = {"index_fill", call_index_fill, items_401, items_187, cells_201, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_index_fill = {"index_fill", call_index_fill, items_403, items_187, cells_201, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_index_fill_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6492,7 +6541,7 @@ static dt_status call_index_fill_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_index_fill_ = {"index_fill_", call_index_fill_, items_401, NULL, cells_201, 4, 0, 7, 1, 0, NULL};
+static const dtt_function function_index_fill_ = {"index_fill_", call_index_fill_, items_403, NULL, cells_201, 4, 0, 7, 1, 0, NULL};
 
 static dt_status call_index_copy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6503,13 +6552,13 @@ static dt_status call_index_copy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_402[] = {
+static const dtt_item items_404[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"source", NULL, DTT_TENSOR, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_index_copy = {"index_copy", call_index_copy, items_402, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_index_copy = {"index_copy", call_index_copy, items_404, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_index_copy_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6519,7 +6568,7 @@ static dt_status call_index_copy_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_index_copy_ = {"index_copy_", call_index_copy_, items_402, NULL, cells_125, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_index_copy_ = {"index_copy_", call_index_copy_, items_404, NULL, cells_125, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_masked_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6529,12 +6578,12 @@ static dt_status call_masked_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_403[] = {
+static const dtt_item items_405[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mask", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"source", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_masked_scatter = {"masked_scatter", call_masked_scatter, items_403, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_masked_scatter = {"masked_scatter", call_masked_scatter, items_405, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_masked_scatter_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6543,7 +6592,7 @@ static dt_status call_masked_scatter_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_masked_scatter_ = {"masked_scatter_", call_masked_scatter_, items_403, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_masked_scatter_ = {"masked_scatter_", call_masked_scatter_, items_405, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_take(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6553,11 +6602,11 @@ static dt_status call_take(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_404[] = {
+static const dtt_item items_406[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_take = {"take", call_take, items_404, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_take = {"take", call_take, items_406, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_take_along_dim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6569,12 +6618,12 @@ static dt_status call_take_along_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_405[] = {
+static const dtt_item items_407[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_take_along_dim = {"take_along_dim", call_take_along_dim, items_405, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_take_along_dim = {"take_along_dim", call_take_along_dim, items_407, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_put(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6585,13 +6634,13 @@ static dt_status call_put(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_406[] = {
+static const dtt_item items_408[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"source", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"accumulate", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_put = {"put", call_put, items_406, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_put = {"put", call_put, items_408, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_put_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6600,7 +6649,7 @@ static dt_status call_put_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_put_ = {"put_", call_put_, items_406, NULL, cells_125, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_put_ = {"put_", call_put_, items_408, NULL, cells_125, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_nonzero_static(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6610,15 +6659,15 @@ static dt_status call_nonzero_static(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_407[] = {
+static const dtt_item items_409[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"fill_value", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_408[] = {
+static const dtt_cell cells_410[] = {
   {0}, {0}, {-1},
 };
-static const dtt_function function_nonzero_static = {"nonzero_static", call_nonzero_static, items_407, items_187, cells_408, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_nonzero_static = {"nonzero_static", call_nonzero_static, items_409, items_187, cells_410, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_masked_select(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6628,11 +6677,11 @@ static dt_status call_masked_select(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_409[] = {
+static const dtt_item items_411[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mask", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_masked_select = {"masked_select", call_masked_select, items_409, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_masked_select = {"masked_select", call_masked_select, items_411, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nonzero(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6642,7 +6691,7 @@ static dt_status call_nonzero(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nonzero = {"nonzero", call_nonzero, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nonzero = {"nonzero", call_nonzero, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_one_hot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6652,14 +6701,14 @@ static dt_status call_one_hot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_410[] = {
+static const dtt_item items_412[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"num_classes", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_411[] = {
+static const dtt_cell cells_413[] = {
   {0}, {-1},
 };
-static const dtt_function function_one_hot = {"one_hot", call_one_hot, items_410, items_187, cells_411, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_one_hot = {"one_hot", call_one_hot, items_412, items_187, cells_413, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tril(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6669,11 +6718,11 @@ static dt_status call_tril(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_412[] = {
+static const dtt_item items_414[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"diagonal", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tril = {"tril", call_tril, items_412, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tril = {"tril", call_tril, items_414, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tril_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6682,7 +6731,7 @@ static dt_status call_tril_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tril_ = {"tril_", call_tril_, items_412, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_tril_ = {"tril_", call_tril_, items_414, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_triu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6692,7 +6741,7 @@ static dt_status call_triu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_triu = {"triu", call_triu, items_412, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_triu = {"triu", call_triu, items_414, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_triu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6701,7 +6750,7 @@ static dt_status call_triu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_triu_ = {"triu_", call_triu_, items_412, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_triu_ = {"triu_", call_triu_, items_414, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_at(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6712,12 +6761,12 @@ static dt_status call_at(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_413[] = {
+static const dtt_item items_415[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"tensors", NULL, DTT_TENSOR, 2, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_at = {"at", call_at, items_413, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_at = {"at", call_at, items_415, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_set_at(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6728,13 +6777,13 @@ static dt_status call_set_at(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_414[] = {
+static const dtt_item items_416[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_OPERAND, 2, 0, 0, 0, 1, 0},
   {"tensors", NULL, DTT_TENSOR, 6, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_set_at = {"set_at", call_set_at, items_414, NULL, cells_139, 4, 0, 8, 1, 0, NULL};
+static const dtt_function function_set_at = {"set_at", call_set_at, items_416, NULL, cells_139, 4, 0, 8, 1, 0, NULL};
 
 static dt_status call_matmul(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6744,11 +6793,11 @@ static dt_status call_matmul(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_415[] = {
+static const dtt_item items_417[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_matmul = {"matmul", call_matmul, items_415, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_matmul = {"matmul", call_matmul, items_417, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_mm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6758,11 +6807,11 @@ static dt_status call_mm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_416[] = {
+static const dtt_item items_418[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mat2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_mm = {"mm", call_mm, items_416, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_mm = {"mm", call_mm, items_418, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_bmm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6772,7 +6821,7 @@ static dt_status call_bmm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bmm = {"bmm", call_bmm, items_416, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_bmm = {"bmm", call_bmm, items_418, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_baddbmm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6785,17 +6834,17 @@ static dt_status call_baddbmm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_417[] = {
+static const dtt_item items_419[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"batch1", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"batch2", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"beta", NULL, DTT_SCALAR, 3, 0, 0, 0, 0, 0},
   {"alpha", NULL, DTT_SCALAR, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_418[] = {
+static const dtt_cell cells_420[] = {
   {0}, {0}, {0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0},
 };
-static const dtt_function function_baddbmm = {"baddbmm", call_baddbmm, items_417, items_187, cells_418, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_baddbmm = {"baddbmm", call_baddbmm, items_419, items_187, cells_420, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_baddbmm_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6806,7 +6855,7 @@ static dt_status call_baddbmm_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_baddbmm_ = {"baddbmm_", call_baddbmm_, items_417, NULL, cells_418, 5, 0, 9, 1, 0, NULL};
+static const dtt_function function_baddbmm_ = {"baddbmm_", call_baddbmm_, items_419, NULL, cells_420, 5, 0, 9, 1, 0, NULL};
 
 static dt_status call_addbmm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6819,7 +6868,7 @@ static dt_status call_addbmm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addbmm = {"addbmm", call_addbmm, items_417, items_187, cells_418, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_addbmm = {"addbmm", call_addbmm, items_419, items_187, cells_420, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_addbmm_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6830,7 +6879,7 @@ static dt_status call_addbmm_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addbmm_ = {"addbmm_", call_addbmm_, items_417, NULL, cells_418, 5, 0, 9, 1, 0, NULL};
+static const dtt_function function_addbmm_ = {"addbmm_", call_addbmm_, items_419, NULL, cells_420, 5, 0, 9, 1, 0, NULL};
 
 static dt_status call_mv(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6840,11 +6889,11 @@ static dt_status call_mv(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_419[] = {
+static const dtt_item items_421[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"vec", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_mv = {"mv", call_mv, items_419, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_mv = {"mv", call_mv, items_421, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_addmv(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6857,14 +6906,14 @@ static dt_status call_addmv(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_420[] = {
+static const dtt_item items_422[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mat", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"vec", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"beta", NULL, DTT_SCALAR, 3, 0, 0, 0, 0, 0},
   {"alpha", NULL, DTT_SCALAR, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_addmv = {"addmv", call_addmv, items_420, items_187, cells_418, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_addmv = {"addmv", call_addmv, items_422, items_187, cells_420, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_addmv_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6875,7 +6924,7 @@ static dt_status call_addmv_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addmv_ = {"addmv_", call_addmv_, items_420, NULL, cells_418, 5, 0, 9, 1, 0, NULL};
+static const dtt_function function_addmv_ = {"addmv_", call_addmv_, items_422, NULL, cells_420, 5, 0, 9, 1, 0, NULL};
 
 static dt_status call_vdot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6885,7 +6934,7 @@ static dt_status call_vdot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_vdot = {"vdot", call_vdot, items_415, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_vdot = {"vdot", call_vdot, items_417, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_dot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6895,11 +6944,11 @@ static dt_status call_dot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_421[] = {
+static const dtt_item items_423[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"tensor", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_dot = {"dot", call_dot, items_421, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_dot = {"dot", call_dot, items_423, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_addmm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6912,14 +6961,14 @@ static dt_status call_addmm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_422[] = {
+static const dtt_item items_424[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mat1", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"mat2", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"beta", NULL, DTT_SCALAR, 3, 0, 0, 0, 0, 0},
   {"alpha", NULL, DTT_SCALAR, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_addmm = {"addmm", call_addmm, items_422, items_187, cells_418, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_addmm = {"addmm", call_addmm, items_424, items_187, cells_420, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_addmm_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6930,7 +6979,7 @@ static dt_status call_addmm_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addmm_ = {"addmm_", call_addmm_, items_422, NULL, cells_418, 5, 0, 9, 1, 0, NULL};
+static const dtt_function function_addmm_ = {"addmm_", call_addmm_, items_424, NULL, cells_420, 5, 0, 9, 1, 0, NULL};
 
 static dt_status call_outer(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6940,11 +6989,11 @@ static dt_status call_outer(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_423[] = {
+static const dtt_item items_425[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"vec2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_outer = {"outer", call_outer, items_423, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_outer = {"outer", call_outer, items_425, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_addr(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6957,14 +7006,14 @@ static dt_status call_addr(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_424[] = {
+static const dtt_item items_426[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"vec1", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"vec2", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"beta", NULL, DTT_SCALAR, 3, 0, 0, 0, 0, 0},
   {"alpha", NULL, DTT_SCALAR, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_addr = {"addr", call_addr, items_424, items_187, cells_418, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_addr = {"addr", call_addr, items_426, items_187, cells_420, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_addr_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6975,7 +7024,7 @@ static dt_status call_addr_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addr_ = {"addr_", call_addr_, items_424, NULL, cells_418, 5, 0, 9, 1, 0, NULL};
+static const dtt_function function_addr_ = {"addr_", call_addr_, items_426, NULL, cells_420, 5, 0, 9, 1, 0, NULL};
 
 static dt_status call_inner(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6985,7 +7034,7 @@ static dt_status call_inner(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_inner = {"inner", call_inner, items_415, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_inner = {"inner", call_inner, items_417, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_cross(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6996,12 +7045,12 @@ static dt_status call_cross(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_425[] = {
+static const dtt_item items_427[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_cross = {"cross", call_cross, items_425, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_cross = {"cross", call_cross, items_427, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_kron(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7011,7 +7060,7 @@ static dt_status call_kron(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_kron = {"kron", call_kron, items_415, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_kron = {"kron", call_kron, items_417, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_einsum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7021,11 +7070,11 @@ static dt_status call_einsum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_426[] = {
+static const dtt_item items_428[] = {
   {"equation", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"operands", NULL, DTT_TENSOR, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_einsum = {"einsum", call_einsum, items_426, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_einsum = {"einsum", call_einsum, items_428, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_tensordot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7035,15 +7084,15 @@ static dt_status call_tensordot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_427[] = {
+static const dtt_item items_429[] = {
   {"a", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"b", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dims", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_428[] = {
+static const dtt_cell cells_430[] = {
   {0}, {0}, {2},
 };
-static const dtt_function function_tensordot = {"tensordot", call_tensordot, items_427, items_187, cells_428, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_tensordot = {"tensordot", call_tensordot, items_429, items_187, cells_430, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_bilinear(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7054,13 +7103,13 @@ static dt_status call_bilinear(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_429[] = {
+static const dtt_item items_431[] = {
   {"input1", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"input2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_bilinear = {"bilinear", call_bilinear, items_429, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_bilinear = {"bilinear", call_bilinear, items_431, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_linalg_matmul(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7070,7 +7119,7 @@ static dt_status call_linalg_matmul(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_linalg_matmul = {"matmul", call_linalg_matmul, items_415, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_linalg_matmul = {"matmul", call_linalg_matmul, items_417, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_matrix_power(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7080,11 +7129,11 @@ static dt_status call_matrix_power(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_430[] = {
+static const dtt_item items_432[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"n", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_matrix_power = {"matrix_power", call_matrix_power, items_430, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_matrix_power = {"matrix_power", call_matrix_power, items_432, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_linalg_multi_dot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7094,7 +7143,7 @@ static dt_status call_linalg_multi_dot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_linalg_multi_dot = {"multi_dot", call_linalg_multi_dot, items_264, items_187, cells_116, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_linalg_multi_dot = {"multi_dot", call_linalg_multi_dot, items_267, items_187, cells_116, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_chain_matmul(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7104,10 +7153,10 @@ static dt_status call_chain_matmul(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_431[] = {
+static const dtt_item items_433[] = {
   {"matrices", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_chain_matmul = {"chain_matmul", call_chain_matmul, items_431, items_187, cells_116, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_chain_matmul = {"chain_matmul", call_chain_matmul, items_433, items_187, cells_116, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_trace(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7117,7 +7166,7 @@ static dt_status call_trace(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_trace = {"trace", call_trace, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_trace = {"trace", call_trace, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_linalg_diagonal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7128,16 +7177,16 @@ static dt_status call_linalg_diagonal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_432[] = {
+static const dtt_item items_434[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"offset", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"dim1", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"dim2", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_433[] = {
+static const dtt_cell cells_435[] = {
   {0}, {0}, {-2}, {-1},
 };
-static const dtt_function function_linalg_diagonal = {"diagonal", call_linalg_diagonal, items_432, items_187, cells_433, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_linalg_diagonal = {"diagonal", call_linalg_diagonal, items_434, items_187, cells_435, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_linalg_cross(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7147,12 +7196,12 @@ static dt_status call_linalg_cross(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_434[] = {
+static const dtt_item items_436[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_linalg_cross = {"cross", call_linalg_cross, items_434, items_187, cells_408, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_linalg_cross = {"cross", call_linalg_cross, items_436, items_187, cells_410, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_linalg_vecdot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7162,12 +7211,12 @@ static dt_status call_linalg_vecdot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_435[] = {
+static const dtt_item items_437[] = {
   {"x", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"y", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_linalg_vecdot = {"vecdot", call_linalg_vecdot, items_435, items_187, cells_408, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_linalg_vecdot = {"vecdot", call_linalg_vecdot, items_437, items_187, cells_410, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_linalg_vector_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7179,17 +7228,17 @@ static dt_status call_linalg_vector_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_436[] = {
+static const dtt_item items_438[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"ord", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_437[] = {
+static const dtt_cell cells_439[] = {
   {0}, {DT_SCALAR_KIND_INT}, {2}, {.f = 0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_linalg_vector_norm = {"vector_norm", call_linalg_vector_norm, items_436, items_187, cells_437, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_linalg_vector_norm = {"vector_norm", call_linalg_vector_norm, items_438, items_187, cells_439, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_linalg_matrix_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7201,20 +7250,20 @@ static dt_status call_linalg_matrix_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_438[] = {
+static const dtt_item items_440[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"ord", NULL, DTT_SCALAR, 1, 0, 1, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 1, 0, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
-static const int64_t numbers_439[] = {
+static const int64_t numbers_441[] = {
   -2, -1
 };
-static const dtt_cell cells_440[] = {
-  {0}, {0}, {0}, {0}, {.p = (void *)numbers_439}, {2}, {0}, {0},
+static const dtt_cell cells_442[] = {
+  {0}, {0}, {0}, {0}, {.p = (void *)numbers_441}, {2}, {0}, {0},
 };
-static const dtt_function function_linalg_matrix_norm = {"matrix_norm", call_linalg_matrix_norm, items_438, items_187, cells_440, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_linalg_matrix_norm = {"matrix_norm", call_linalg_matrix_norm, items_440, items_187, cells_442, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_nuclear_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7225,15 +7274,15 @@ static dt_status call_nuclear_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_441[] = {
+static const dtt_item items_443[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 0, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_442[] = {
-  {0}, {.p = (void *)numbers_439}, {2}, {0},
+static const dtt_cell cells_444[] = {
+  {0}, {.p = (void *)numbers_441}, {2}, {0},
 };
-static const dtt_function function_nuclear_norm = {"nuclear_norm", call_nuclear_norm, items_441, items_187, cells_442, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_nuclear_norm = {"nuclear_norm", call_nuclear_norm, items_443, items_187, cells_444, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_linalg_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7245,14 +7294,14 @@ static dt_status call_linalg_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_443[] = {
+static const dtt_item items_445[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"ord", NULL, DTT_SCALAR, 1, 0, 1, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_linalg_norm = {"norm", call_linalg_norm, items_443, items_187, cells_139, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_linalg_norm = {"norm", call_linalg_norm, items_445, items_187, cells_139, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_cosine_similarity(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7263,16 +7312,16 @@ static dt_status call_cosine_similarity(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_444[] = {
+static const dtt_item items_446[] = {
   {"x1", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"x2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"eps", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_445[] = {
+static const dtt_cell cells_447[] = {
   {0}, {0}, {1}, {.f = 1e-08},
 };
-static const dtt_function function_cosine_similarity = {"cosine_similarity", call_cosine_similarity, items_444, items_187, cells_445, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_cosine_similarity = {"cosine_similarity", call_cosine_similarity, items_446, items_187, cells_447, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_pairwise_distance(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7284,17 +7333,17 @@ static dt_status call_pairwise_distance(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_446[] = {
+static const dtt_item items_448[] = {
   {"x1", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"x2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"eps", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_447[] = {
+static const dtt_cell cells_449[] = {
   {0}, {0}, {.f = 2.0}, {.f = 1e-06}, {0},
 };
-static const dtt_function function_pairwise_distance = {"pairwise_distance", call_pairwise_distance, items_446, items_187, cells_447, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_pairwise_distance = {"pairwise_distance", call_pairwise_distance, items_448, items_187, cells_449, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_dist(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7306,15 +7355,15 @@ static dt_status call_dist(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_448[] = {
+static const dtt_item items_450[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_SCALAR, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_449[] = {
+static const dtt_cell cells_451[] = {
   {0}, {0}, {DT_SCALAR_KIND_INT}, {2}, {.f = 0},
 };
-static const dtt_function function_dist = {"dist", call_dist, items_448, items_187, cells_449, 3, 1, 5, 0, 0, NULL};
+static const dtt_function function_dist = {"dist", call_dist, items_450, items_187, cells_451, 3, 1, 5, 0, 0, NULL};
 
 static dt_status call_cdist(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7327,16 +7376,16 @@ static dt_status call_cdist(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_450[] = {
+static const dtt_item items_452[] = {
   {"x1", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"x2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"compute_mode", NULL, DTT_I64, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_451[] = {
+static const dtt_cell cells_453[] = {
   {0}, {0}, {.f = 2.0}, {0}, {0},
 };
-static const dtt_function function_cdist = {"cdist", call_cdist, items_450, items_187, cells_451, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_cdist = {"cdist", call_cdist, items_452, items_187, cells_453, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_pdist(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7346,14 +7395,14 @@ static dt_status call_pdist(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_452[] = {
+static const dtt_item items_454[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_453[] = {
+static const dtt_cell cells_455[] = {
   {0}, {.f = 2.0},
 };
-static const dtt_function function_pdist = {"pdist", call_pdist, items_452, items_187, cells_453, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_pdist = {"pdist", call_pdist, items_454, items_187, cells_455, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_renorm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7365,13 +7414,13 @@ static dt_status call_renorm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_454[] = {
+static const dtt_item items_456[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_SCALAR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 4, 0, 0, 0, 1, 0},
   {"maxnorm", NULL, DTT_SCALAR, 5, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_renorm = {"renorm", call_renorm, items_454, items_187, cells_139, 4, 1, 8, 0, 0, NULL};
+static const dtt_function function_renorm = {"renorm", call_renorm, items_456, items_187, cells_139, 4, 1, 8, 0, 0, NULL};
 
 static dt_status call_renorm_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7382,7 +7431,7 @@ static dt_status call_renorm_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_renorm_ = {"renorm_", call_renorm_, items_454, NULL, cells_139, 4, 0, 8, 1, 0, NULL};
+static const dtt_function function_renorm_ = {"renorm_", call_renorm_, items_456, NULL, cells_139, 4, 0, 8, 1, 0, NULL};
 
 static dt_status call_vander(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7393,12 +7442,12 @@ static dt_status call_vander(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_455[] = {
+static const dtt_item items_457[] = {
   {"x", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"N", NULL, DTT_I64, 1, 0, 1, 0, 0, 0},
   {"increasing", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_vander = {"vander", call_vander, items_455, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_vander = {"vander", call_vander, items_457, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_linalg_vander(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7409,11 +7458,11 @@ static dt_status call_linalg_vander(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_456[] = {
+static const dtt_item items_458[] = {
   {"x", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"N", NULL, DTT_I64, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_linalg_vander = {"vander", call_linalg_vander, items_456, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_linalg_vander = {"vander", call_linalg_vander, items_458, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_mse_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7424,16 +7473,16 @@ static dt_status call_mse_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_457[] = {
+static const dtt_item items_459[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 2, 0, 0, 0, 0, 0},
   {"weight", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_458[] = {
+static const dtt_cell cells_460[] = {
   {0}, {0}, {DT_REDUCTION_MEAN}, {0},
 };
-static const dtt_function function_mse_loss = {"mse_loss", call_mse_loss, items_457, items_187, cells_458, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_mse_loss = {"mse_loss", call_mse_loss, items_459, items_187, cells_460, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_l1_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7444,7 +7493,7 @@ static dt_status call_l1_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_l1_loss = {"l1_loss", call_l1_loss, items_457, items_187, cells_458, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_l1_loss = {"l1_loss", call_l1_loss, items_459, items_187, cells_460, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_smooth_l1_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7455,16 +7504,16 @@ static dt_status call_smooth_l1_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_459[] = {
+static const dtt_item items_461[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 2, 0, 0, 0, 0, 0},
   {"beta", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_460[] = {
+static const dtt_cell cells_462[] = {
   {0}, {0}, {DT_REDUCTION_MEAN}, {.f = 1.0},
 };
-static const dtt_function function_smooth_l1_loss = {"smooth_l1_loss", call_smooth_l1_loss, items_459, items_187, cells_460, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_smooth_l1_loss = {"smooth_l1_loss", call_smooth_l1_loss, items_461, items_187, cells_462, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_huber_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7476,17 +7525,17 @@ static dt_status call_huber_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_461[] = {
+static const dtt_item items_463[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 2, 0, 0, 0, 0, 0},
   {"delta", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
   {"weight", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_462[] = {
+static const dtt_cell cells_464[] = {
   {0}, {0}, {DT_REDUCTION_MEAN}, {.f = 1.0}, {0},
 };
-static const dtt_function function_huber_loss = {"huber_loss", call_huber_loss, items_461, items_187, cells_462, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_huber_loss = {"huber_loss", call_huber_loss, items_463, items_187, cells_464, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_kl_div(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7498,16 +7547,16 @@ static dt_status call_kl_div(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_463[] = {
+static const dtt_item items_465[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"reduction", &enum_divergence_reduction, DTT_ENUM, 2, 0, 0, 0, 0, 0},
   {"log_target", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_464[] = {
+static const dtt_cell cells_466[] = {
   {0}, {0}, {DT_DIVERGENCE_REDUCTION_MEAN}, {0},
 };
-static const dtt_function function_kl_div = {"kl_div", call_kl_div, items_463, items_187, cells_464, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_kl_div = {"kl_div", call_kl_div, items_465, items_187, cells_466, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_poisson_nll_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7519,7 +7568,7 @@ static dt_status call_poisson_nll_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_465[] = {
+static const dtt_item items_467[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"log_input", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
@@ -7527,10 +7576,10 @@ static const dtt_item items_465[] = {
   {"eps", NULL, DTT_F64, 4, 0, 0, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_466[] = {
+static const dtt_cell cells_468[] = {
   {0}, {0}, {1}, {0}, {.f = 1e-08}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_poisson_nll_loss = {"poisson_nll_loss", call_poisson_nll_loss, items_465, items_187, cells_466, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_poisson_nll_loss = {"poisson_nll_loss", call_poisson_nll_loss, items_467, items_187, cells_468, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_gaussian_nll_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7542,7 +7591,7 @@ static dt_status call_gaussian_nll_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_467[] = {
+static const dtt_item items_469[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"var", NULL, DTT_OPERAND, 2, 0, 0, 0, 1, 0},
@@ -7550,10 +7599,10 @@ static const dtt_item items_467[] = {
   {"eps", NULL, DTT_F64, 7, 0, 0, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_468[] = {
+static const dtt_cell cells_470[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {.f = 1e-06}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_gaussian_nll_loss = {"gaussian_nll_loss", call_gaussian_nll_loss, items_467, items_187, cells_468, 6, 1, 9, 0, 0, NULL};
+static const dtt_function function_gaussian_nll_loss = {"gaussian_nll_loss", call_gaussian_nll_loss, items_469, items_187, cells_470, 6, 1, 9, 0, 0, NULL};
 
 static dt_status call_soft_margin_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7564,15 +7613,15 @@ static dt_status call_soft_margin_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_469[] = {
+static const dtt_item items_471[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_470[] = {
+static const dtt_cell cells_472[] = {
   {0}, {0}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_soft_margin_loss = {"soft_margin_loss", call_soft_margin_loss, items_469, items_187, cells_470, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_soft_margin_loss = {"soft_margin_loss", call_soft_margin_loss, items_471, items_187, cells_472, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_hinge_embedding_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7583,16 +7632,16 @@ static dt_status call_hinge_embedding_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_471[] = {
+static const dtt_item items_473[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"margin", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_472[] = {
+static const dtt_cell cells_474[] = {
   {0}, {0}, {.f = 1.0}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_hinge_embedding_loss = {"hinge_embedding_loss", call_hinge_embedding_loss, items_471, items_187, cells_472, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_hinge_embedding_loss = {"hinge_embedding_loss", call_hinge_embedding_loss, items_473, items_187, cells_474, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_margin_ranking_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7604,17 +7653,17 @@ static dt_status call_margin_ranking_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_473[] = {
+static const dtt_item items_475[] = {
   {"input1", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"input2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"margin", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_474[] = {
+static const dtt_cell cells_476[] = {
   {0}, {0}, {0}, {.f = 0.0}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_margin_ranking_loss = {"margin_ranking_loss", call_margin_ranking_loss, items_473, items_187, cells_474, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_margin_ranking_loss = {"margin_ranking_loss", call_margin_ranking_loss, items_475, items_187, cells_476, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_cosine_embedding_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7626,7 +7675,7 @@ static dt_status call_cosine_embedding_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cosine_embedding_loss = {"cosine_embedding_loss", call_cosine_embedding_loss, items_473, items_187, cells_474, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_cosine_embedding_loss = {"cosine_embedding_loss", call_cosine_embedding_loss, items_475, items_187, cells_476, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_triplet_margin_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7638,7 +7687,7 @@ static dt_status call_triplet_margin_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_475[] = {
+static const dtt_item items_477[] = {
   {"anchor", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"positive", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"negative", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
@@ -7648,10 +7697,10 @@ static const dtt_item items_475[] = {
   {"swap", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_476[] = {
+static const dtt_cell cells_478[] = {
   {0}, {0}, {0}, {.f = 1.0}, {.f = 2.0}, {.f = 1e-06}, {0}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_triplet_margin_loss = {"triplet_margin_loss", call_triplet_margin_loss, items_475, items_187, cells_476, 8, 1, 8, 0, 0, NULL};
+static const dtt_function function_triplet_margin_loss = {"triplet_margin_loss", call_triplet_margin_loss, items_477, items_187, cells_478, 8, 1, 8, 0, 0, NULL};
 
 static dt_status call_multi_margin_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7663,7 +7712,7 @@ static dt_status call_multi_margin_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_477[] = {
+static const dtt_item items_479[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
@@ -7671,10 +7720,10 @@ static const dtt_item items_477[] = {
   {"weight", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_478[] = {
+static const dtt_cell cells_480[] = {
   {0}, {0}, {1}, {.f = 1.0}, {0}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_multi_margin_loss = {"multi_margin_loss", call_multi_margin_loss, items_477, items_187, cells_478, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_multi_margin_loss = {"multi_margin_loss", call_multi_margin_loss, items_479, items_187, cells_480, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_multilabel_margin_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7685,7 +7734,7 @@ static dt_status call_multilabel_margin_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_multilabel_margin_loss = {"multilabel_margin_loss", call_multilabel_margin_loss, items_469, items_187, cells_470, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_multilabel_margin_loss = {"multilabel_margin_loss", call_multilabel_margin_loss, items_471, items_187, cells_472, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_multilabel_soft_margin_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7696,16 +7745,16 @@ static dt_status call_multilabel_soft_margin_loss(const dtt_cell *a, dtt_cell *r
   return status;
 }
 
-static const dtt_item items_479[] = {
+static const dtt_item items_481[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_480[] = {
+static const dtt_cell cells_482[] = {
   {0}, {0}, {0}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_multilabel_soft_margin_loss = {"multilabel_soft_margin_loss", call_multilabel_soft_margin_loss, items_479, items_187, cells_480, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_multilabel_soft_margin_loss = {"multilabel_soft_margin_loss", call_multilabel_soft_margin_loss, items_481, items_187, cells_482, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_nll_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7717,17 +7766,17 @@ static dt_status call_nll_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_481[] = {
+static const dtt_item items_483[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
   {"ignore_index", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_482[] = {
+static const dtt_cell cells_484[] = {
   {0}, {0}, {0}, {-100}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_nll_loss = {"nll_loss", call_nll_loss, items_481, items_187, cells_482, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_nll_loss = {"nll_loss", call_nll_loss, items_483, items_187, cells_484, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_ctc_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7739,7 +7788,7 @@ static dt_status call_ctc_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_483[] = {
+static const dtt_item items_485[] = {
   {"log_probs", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"targets", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"input_lengths", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
@@ -7748,10 +7797,10 @@ static const dtt_item items_483[] = {
   {"reduction", &enum_reduction, DTT_ENUM, 5, 0, 0, 0, 0, 0},
   {"zero_infinity", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_484[] = {
+static const dtt_cell cells_486[] = {
   {0}, {0}, {0}, {0}, {0}, {DT_REDUCTION_MEAN}, {0},
 };
-static const dtt_function function_ctc_loss = {"ctc_loss", call_ctc_loss, items_483, items_187, cells_484, 7, 1, 7, 0, 0, NULL};
+static const dtt_function function_ctc_loss = {"ctc_loss", call_ctc_loss, items_485, items_187, cells_486, 7, 1, 7, 0, 0, NULL};
 
 static dt_status call_cross_entropy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7763,7 +7812,7 @@ static dt_status call_cross_entropy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_485[] = {
+static const dtt_item items_487[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -7771,10 +7820,10 @@ static const dtt_item items_485[] = {
   {"reduction", &enum_reduction, DTT_ENUM, 4, 0, 0, 0, 0, 0},
   {"label_smoothing", NULL, DTT_F64, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_486[] = {
+static const dtt_cell cells_488[] = {
   {0}, {0}, {0}, {-100}, {DT_REDUCTION_MEAN}, {.f = 0.0},
 };
-static const dtt_function function_cross_entropy = {"cross_entropy", call_cross_entropy, items_485, items_187, cells_486, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_cross_entropy = {"cross_entropy", call_cross_entropy, items_487, items_187, cells_488, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_linear_cross_entropy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7788,7 +7837,7 @@ static dt_status call_linear_cross_entropy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_487[] = {
+static const dtt_item items_489[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"linear_weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
@@ -7798,10 +7847,10 @@ static const dtt_item items_487[] = {
   {"ignore_index", NULL, DTT_I64, 6, 0, 1, 0, 0, 0},
   {"label_smoothing", NULL, DTT_F64, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_488[] = {
+static const dtt_cell cells_490[] = {
   {0}, {0}, {0}, {0}, {0}, {DT_REDUCTION_MEAN}, {0}, {0}, {.f = 0.0},
 };
-static const dtt_function function_linear_cross_entropy = {"linear_cross_entropy", call_linear_cross_entropy, items_487, items_187, cells_488, 8, 1, 9, 0, 0, NULL};
+static const dtt_function function_linear_cross_entropy = {"linear_cross_entropy", call_linear_cross_entropy, items_489, items_187, cells_490, 8, 1, 9, 0, 0, NULL};
 
 static dt_status call_binary_cross_entropy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7812,7 +7861,7 @@ static dt_status call_binary_cross_entropy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_binary_cross_entropy = {"binary_cross_entropy", call_binary_cross_entropy, items_479, items_187, cells_480, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_binary_cross_entropy = {"binary_cross_entropy", call_binary_cross_entropy, items_481, items_187, cells_482, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_binary_cross_entropy_with_logits(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7824,17 +7873,17 @@ static dt_status call_binary_cross_entropy_with_logits(const dtt_cell *a, dtt_ce
   return status;
 }
 
-static const dtt_item items_489[] = {
+static const dtt_item items_491[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 3, 0, 0, 0, 0, 0},
   {"pos_weight", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_490[] = {
+static const dtt_cell cells_492[] = {
   {0}, {0}, {0}, {DT_REDUCTION_MEAN}, {0},
 };
-static const dtt_function function_binary_cross_entropy_with_logits = {"binary_cross_entropy_with_logits", call_binary_cross_entropy_with_logits, items_489, items_187, cells_490, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_binary_cross_entropy_with_logits = {"binary_cross_entropy_with_logits", call_binary_cross_entropy_with_logits, items_491, items_187, cells_492, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_module_forward(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7844,12 +7893,12 @@ static dt_status call_module_forward(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_491[] = {
+static const dtt_item items_493[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"input", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_module_forward = {"forward", call_module_forward, items_491, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_module_forward = {"forward", call_module_forward, items_493, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_module_forward_inputs(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7860,11 +7909,11 @@ static dt_status call_module_forward_inputs(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_492[] = {
+static const dtt_item items_494[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"inputs", NULL, DTT_TENSOR, 1, 1, 0, 1, 1, 0},
 };
-static const dtt_function function_module_forward_inputs = {"forward_inputs", call_module_forward_inputs, items_492, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_module_forward_inputs = {"forward_inputs", call_module_forward_inputs, items_494, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_module_forward_outputs(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -7875,7 +7924,7 @@ static dt_status call_module_forward_outputs(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_forward_outputs = {"forward_outputs", call_module_forward_outputs, items_492, items_204, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_module_forward_outputs = {"forward_outputs", call_module_forward_outputs, items_494, items_204, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_module_kind(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -7885,10 +7934,10 @@ static dt_status call_module_kind(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_493[] = {
+static const dtt_item items_495[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_kind = {"kind", call_module_kind, items_493, items_289, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_module_kind = {"kind", call_module_kind, items_495, items_291, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_module_train(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7897,11 +7946,11 @@ static dt_status call_module_train(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_494[] = {
+static const dtt_item items_496[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"mode", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_module_train = {"train", call_module_train, items_494, NULL, cells_322, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_module_train = {"train", call_module_train, items_496, NULL, cells_324, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_module_is_training(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -7911,7 +7960,7 @@ static dt_status call_module_is_training(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_is_training = {"is_training", call_module_is_training, items_493, items_195, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_module_is_training = {"is_training", call_module_is_training, items_495, items_195, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_module_parameters(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -7921,7 +7970,7 @@ static dt_status call_module_parameters(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_parameters = {"parameters", call_module_parameters, items_493, items_204, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_module_parameters = {"parameters", call_module_parameters, items_495, items_204, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_module_named_parameters(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -7933,7 +7982,7 @@ static dt_status call_module_named_parameters(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_named_parameters = {"named_parameters", call_module_named_parameters, items_493, items_275, cells_45, 1, 2, 1, 0, 0, NULL};
+static const dtt_function function_module_named_parameters = {"named_parameters", call_module_named_parameters, items_495, items_277, cells_45, 1, 2, 1, 0, 0, NULL};
 
 static dt_status call_module_named_buffers(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -7945,7 +7994,7 @@ static dt_status call_module_named_buffers(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_named_buffers = {"named_buffers", call_module_named_buffers, items_493, items_275, cells_45, 1, 2, 1, 0, 0, NULL};
+static const dtt_function function_module_named_buffers = {"named_buffers", call_module_named_buffers, items_495, items_277, cells_45, 1, 2, 1, 0, 0, NULL};
 
 static dt_status call_module_state_dict(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -7957,7 +8006,7 @@ static dt_status call_module_state_dict(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_state_dict = {"state_dict", call_module_state_dict, items_493, items_275, cells_45, 1, 2, 1, 0, 0, NULL};
+static const dtt_function function_module_state_dict = {"state_dict", call_module_state_dict, items_495, items_277, cells_45, 1, 2, 1, 0, 0, NULL};
 
 static dt_status call_module_load_state_dict(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7968,13 +8017,13 @@ static dt_status call_module_load_state_dict(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_495[] = {
+static const dtt_item items_497[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"names", NULL, DTT_STR, 1, 1, 0, 0, 1, 0},
   {"tensors", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
   {"strict", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_module_load_state_dict = {"load_state_dict", call_module_load_state_dict, items_495, NULL, cells_399, 4, 0, 6, 0, 0, NULL};
+static const dtt_function function_module_load_state_dict = {"load_state_dict", call_module_load_state_dict, items_497, NULL, cells_401, 4, 0, 6, 0, 0, NULL};
 
 static dt_status call_module_save(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7983,11 +8032,11 @@ static dt_status call_module_save(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_496[] = {
+static const dtt_item items_498[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"path", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_save = {"save", call_module_save, items_496, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_module_save = {"save", call_module_save, items_498, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_module_load(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7996,12 +8045,12 @@ static dt_status call_module_load(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_497[] = {
+static const dtt_item items_499[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"path", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"strict", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_module_load = {"load", call_module_load, items_497, NULL, cells_333, 3, 0, 3, 0, 0, NULL};
+static const dtt_function function_module_load = {"load", call_module_load, items_499, NULL, cells_335, 3, 0, 3, 0, 0, NULL};
 
 static dt_status call_module_to(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8011,12 +8060,12 @@ static dt_status call_module_to(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_498[] = {
+static const dtt_item items_500[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"device", NULL, DTT_DEVICE, 1, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_module_to = {"to", call_module_to, items_498, NULL, cells_125, 3, 0, 4, 0, 0, NULL};
+static const dtt_function function_module_to = {"to", call_module_to, items_500, NULL, cells_125, 3, 0, 4, 0, 0, NULL};
 
 static dt_status call_module_cpu(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8025,7 +8074,7 @@ static dt_status call_module_cpu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_cpu = {"cpu", call_module_cpu, items_493, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_module_cpu = {"cpu", call_module_cpu, items_495, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_module_cuda(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8034,11 +8083,11 @@ static dt_status call_module_cuda(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_499[] = {
+static const dtt_item items_501[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"device", NULL, DTT_DEVICE, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_module_cuda = {"cuda", call_module_cuda, items_499, NULL, cells_59, 2, 0, 3, 0, 0, NULL};
+static const dtt_function function_module_cuda = {"cuda", call_module_cuda, items_501, NULL, cells_59, 2, 0, 3, 0, 0, NULL};
 
 static dt_status call_module_zero_grad(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8047,11 +8096,11 @@ static dt_status call_module_zero_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_500[] = {
+static const dtt_item items_502[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"set_to_none", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_module_zero_grad = {"zero_grad", call_module_zero_grad, items_500, NULL, cells_322, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_module_zero_grad = {"zero_grad", call_module_zero_grad, items_502, NULL, cells_324, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_module_requires_grad_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8060,11 +8109,11 @@ static dt_status call_module_requires_grad_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_501[] = {
+static const dtt_item items_503[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"requires_grad", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_module_requires_grad_ = {"requires_grad_", call_module_requires_grad_, items_501, NULL, cells_322, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_module_requires_grad_ = {"requires_grad_", call_module_requires_grad_, items_503, NULL, cells_324, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_module_children_len(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -8074,7 +8123,7 @@ static dt_status call_module_children_len(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_children_len = {"children_len", call_module_children_len, items_493, items_267, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_module_children_len = {"children_len", call_module_children_len, items_495, items_207, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_module_child(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -8084,11 +8133,11 @@ static dt_status call_module_child(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_502[] = {
+static const dtt_item items_504[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_child = {"child", call_module_child, items_502, items_10, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_module_child = {"child", call_module_child, items_504, items_10, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_module_new(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -8098,10 +8147,10 @@ static dt_status call_module_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_503[] = {
+static const dtt_item items_505[] = {
   {"kind", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_new = {"module_new", call_module_new, items_503, items_10, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_module_new = {"module_new", call_module_new, items_505, items_10, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_module_register_parameter(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8111,12 +8160,12 @@ static dt_status call_module_register_parameter(const dtt_cell *a, dtt_cell *r) 
   return status;
 }
 
-static const dtt_item items_504[] = {
+static const dtt_item items_506[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"name", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"param", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_register_parameter = {"register_parameter", call_module_register_parameter, items_504, NULL, cells_59, 3, 0, 3, 0, 0, NULL};
+static const dtt_function function_module_register_parameter = {"register_parameter", call_module_register_parameter, items_506, NULL, cells_59, 3, 0, 3, 0, 0, NULL};
 
 static dt_status call_module_register_buffer(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8126,12 +8175,12 @@ static dt_status call_module_register_buffer(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_505[] = {
+static const dtt_item items_507[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"name", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"buffer", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_register_buffer = {"register_buffer", call_module_register_buffer, items_505, NULL, cells_59, 3, 0, 3, 0, 0, NULL};
+static const dtt_function function_module_register_buffer = {"register_buffer", call_module_register_buffer, items_507, NULL, cells_59, 3, 0, 3, 0, 0, NULL};
 
 static dt_status call_module_register_module(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8141,12 +8190,12 @@ static dt_status call_module_register_module(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_506[] = {
+static const dtt_item items_508[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"name", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"child", &dtt_handle_module, DTT_HANDLE, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_register_module = {"register_module", call_module_register_module, items_506, NULL, cells_59, 3, 0, 3, 0, 0, NULL};
+static const dtt_function function_module_register_module = {"register_module", call_module_register_module, items_508, NULL, cells_59, 3, 0, 3, 0, 0, NULL};
 
 static dt_status call_nn_sequential(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -8166,11 +8215,11 @@ static dt_status call_module_append(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_507[] = {
+static const dtt_item items_509[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"child", &dtt_handle_module, DTT_HANDLE, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_append = {"append", call_module_append, items_507, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_module_append = {"append", call_module_append, items_509, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_linear(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8180,12 +8229,12 @@ static dt_status call_linear(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_508[] = {
+static const dtt_item items_510[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_linear = {"linear", call_linear, items_508, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_linear = {"linear", call_linear, items_510, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_linear_activation(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8196,13 +8245,13 @@ static dt_status call_linear_activation(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_509[] = {
+static const dtt_item items_511[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 1, 0},
   {"activation", &enum_activation, DTT_ENUM, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_linear_activation = {"linear_activation", call_linear_activation, items_509, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_linear_activation = {"linear_activation", call_linear_activation, items_511, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_batch_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8214,7 +8263,7 @@ static dt_status call_batch_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_510[] = {
+static const dtt_item items_512[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"running_mean", NULL, DTT_TENSOR, 1, 0, 1, 0, 1, 0},
   {"running_var", NULL, DTT_TENSOR, 2, 0, 1, 0, 1, 0},
@@ -8224,10 +8273,10 @@ static const dtt_item items_510[] = {
   {"momentum", NULL, DTT_F64, 6, 0, 0, 0, 0, 0},
   {"eps", NULL, DTT_F64, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_511[] = {
+static const dtt_cell cells_513[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {.f = 0.1}, {.f = 1e-05},
 };
-static const dtt_function function_batch_norm = {"batch_norm", call_batch_norm, items_510, items_187, cells_511, 8, 1, 8, 0, 0, NULL};
+static const dtt_function function_batch_norm = {"batch_norm", call_batch_norm, items_512, items_187, cells_513, 8, 1, 8, 0, 0, NULL};
 
 static dt_status call_layer_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8239,17 +8288,17 @@ static dt_status call_layer_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_512[] = {
+static const dtt_item items_514[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"normalized_shape", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"weight", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
   {"bias", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
   {"eps", NULL, DTT_F64, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_513[] = {
+static const dtt_cell cells_515[] = {
   {0}, {0}, {0}, {0}, {0}, {.f = 1e-05},
 };
-static const dtt_function function_layer_norm = {"layer_norm", call_layer_norm, items_512, items_187, cells_513, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_layer_norm = {"layer_norm", call_layer_norm, items_514, items_187, cells_515, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_rms_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8262,13 +8311,13 @@ static dt_status call_rms_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_514[] = {
+static const dtt_item items_516[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"normalized_shape", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"weight", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
   {"eps", NULL, DTT_F64, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_rms_norm = {"rms_norm", call_rms_norm, items_514, items_187, cells_105, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_rms_norm = {"rms_norm", call_rms_norm, items_516, items_187, cells_105, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_group_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8280,17 +8329,17 @@ static dt_status call_group_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_515[] = {
+static const dtt_item items_517[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"num_groups", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
   {"bias", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
   {"eps", NULL, DTT_F64, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_516[] = {
+static const dtt_cell cells_518[] = {
   {0}, {0}, {0}, {0}, {.f = 1e-05},
 };
-static const dtt_function function_group_norm = {"group_norm", call_group_norm, items_515, items_187, cells_516, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_group_norm = {"group_norm", call_group_norm, items_517, items_187, cells_518, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_instance_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8302,7 +8351,7 @@ static dt_status call_instance_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_517[] = {
+static const dtt_item items_519[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"running_mean", NULL, DTT_TENSOR, 1, 0, 1, 0, 0, 0},
   {"running_var", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -8312,10 +8361,10 @@ static const dtt_item items_517[] = {
   {"momentum", NULL, DTT_F64, 6, 0, 0, 0, 0, 0},
   {"eps", NULL, DTT_F64, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_518[] = {
+static const dtt_cell cells_520[] = {
   {0}, {0}, {0}, {0}, {0}, {1}, {.f = 0.1}, {.f = 1e-05},
 };
-static const dtt_function function_instance_norm = {"instance_norm", call_instance_norm, items_517, items_187, cells_518, 8, 1, 8, 0, 0, NULL};
+static const dtt_function function_instance_norm = {"instance_norm", call_instance_norm, items_519, items_187, cells_520, 8, 1, 8, 0, 0, NULL};
 
 static dt_status call_local_response_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8326,17 +8375,17 @@ static dt_status call_local_response_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_519[] = {
+static const dtt_item items_521[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"alpha", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"beta", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
   {"k", NULL, DTT_F64, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_520[] = {
+static const dtt_cell cells_522[] = {
   {0}, {0}, {.f = 0.0001}, {.f = 0.75}, {.f = 1.0},
 };
-static const dtt_function function_local_response_norm = {"local_response_norm", call_local_response_norm, items_519, items_187, cells_520, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_local_response_norm = {"local_response_norm", call_local_response_norm, items_521, items_187, cells_522, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_softmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8346,12 +8395,12 @@ static dt_status call_softmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_521[] = {
+static const dtt_item items_523[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_softmax = {"softmax", call_softmax, items_521, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_softmax = {"softmax", call_softmax, items_523, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_log_softmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8361,7 +8410,7 @@ static dt_status call_log_softmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log_softmax = {"log_softmax", call_log_softmax, items_521, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_log_softmax = {"log_softmax", call_log_softmax, items_523, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_dropout(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8371,15 +8420,15 @@ static dt_status call_dropout(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_522[] = {
+static const dtt_item items_524[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"training", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_523[] = {
+static const dtt_cell cells_525[] = {
   {0}, {.f = 0.5}, {1},
 };
-static const dtt_function function_dropout = {"dropout", call_dropout, items_522, items_187, cells_523, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_dropout = {"dropout", call_dropout, items_524, items_187, cells_525, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_dropout_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8388,7 +8437,7 @@ static dt_status call_dropout_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_dropout_ = {"dropout_", call_dropout_, items_522, NULL, cells_523, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_dropout_ = {"dropout_", call_dropout_, items_524, NULL, cells_525, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_dropout1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8398,7 +8447,7 @@ static dt_status call_dropout1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_dropout1d = {"dropout1d", call_dropout1d, items_522, items_187, cells_523, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_dropout1d = {"dropout1d", call_dropout1d, items_524, items_187, cells_525, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_dropout1d_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8407,7 +8456,7 @@ static dt_status call_dropout1d_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_dropout1d_ = {"dropout1d_", call_dropout1d_, items_522, NULL, cells_523, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_dropout1d_ = {"dropout1d_", call_dropout1d_, items_524, NULL, cells_525, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_dropout2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8417,7 +8466,7 @@ static dt_status call_dropout2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_dropout2d = {"dropout2d", call_dropout2d, items_522, items_187, cells_523, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_dropout2d = {"dropout2d", call_dropout2d, items_524, items_187, cells_525, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_dropout2d_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8426,7 +8475,7 @@ static dt_status call_dropout2d_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_dropout2d_ = {"dropout2d_", call_dropout2d_, items_522, NULL, cells_523, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_dropout2d_ = {"dropout2d_", call_dropout2d_, items_524, NULL, cells_525, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_dropout3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8436,7 +8485,7 @@ static dt_status call_dropout3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_dropout3d = {"dropout3d", call_dropout3d, items_522, items_187, cells_523, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_dropout3d = {"dropout3d", call_dropout3d, items_524, items_187, cells_525, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_dropout3d_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8445,7 +8494,7 @@ static dt_status call_dropout3d_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_dropout3d_ = {"dropout3d_", call_dropout3d_, items_522, NULL, cells_523, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_dropout3d_ = {"dropout3d_", call_dropout3d_, items_524, NULL, cells_525, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_alpha_dropout(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8455,10 +8504,10 @@ static dt_status call_alpha_dropout(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_cell cells_524[] = {
+static const dtt_cell cells_526[] = {
   {0}, {.f = 0.5}, {0},
 };
-static const dtt_function function_alpha_dropout = {"alpha_dropout", call_alpha_dropout, items_522, items_187, cells_524, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_alpha_dropout = {"alpha_dropout", call_alpha_dropout, items_524, items_187, cells_526, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_alpha_dropout_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8467,7 +8516,7 @@ static dt_status call_alpha_dropout_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_alpha_dropout_ = {"alpha_dropout_", call_alpha_dropout_, items_522, NULL, cells_524, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_alpha_dropout_ = {"alpha_dropout_", call_alpha_dropout_, items_524, NULL, cells_526, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_feature_alpha_dropout(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8477,7 +8526,7 @@ static dt_status call_feature_alpha_dropout(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_feature_alpha_dropout = {"feature_alpha_dropout", call_feature_alpha_dropout, items_522, items_187, cells_524, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_feature_alpha_dropout = {"feature_alpha_dropout", call_feature_alpha_dropout, items_524, items_187, cells_526, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_feature_alpha_dropout_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8486,7 +8535,7 @@ static dt_status call_feature_alpha_dropout_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_feature_alpha_dropout_ = {"feature_alpha_dropout_", call_feature_alpha_dropout_, items_522, NULL, cells_524, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_feature_alpha_dropout_ = {"feature_alpha_dropout_", call_feature_alpha_dropout_, items_524, NULL, cells_526, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_rrelu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8496,16 +8545,16 @@ static dt_status call_rrelu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_525[] = {
+static const dtt_item items_527[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"lower", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"upper", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"training", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_526[] = {
+static const dtt_cell cells_528[] = {
   {0}, {.f = 0.125}, {.f = 0.3333333333333333}, {0},
 };
-static const dtt_function function_rrelu = {"rrelu", call_rrelu, items_525, items_187, cells_526, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_rrelu = {"rrelu", call_rrelu, items_527, items_187, cells_528, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_rrelu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8514,7 +8563,7 @@ static dt_status call_rrelu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rrelu_ = {"rrelu_", call_rrelu_, items_525, NULL, cells_526, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_rrelu_ = {"rrelu_", call_rrelu_, items_527, NULL, cells_528, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_gumbel_softmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8525,17 +8574,17 @@ static dt_status call_gumbel_softmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_527[] = {
+static const dtt_item items_529[] = {
   {"logits", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"tau", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"hard", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"eps", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_528[] = {
+static const dtt_cell cells_530[] = {
   {0}, {.f = 1.0}, {0}, {.f = 1e-10}, {-1},
 };
-static const dtt_function function_gumbel_softmax = {"gumbel_softmax", call_gumbel_softmax, items_527, items_187, cells_528, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_gumbel_softmax = {"gumbel_softmax", call_gumbel_softmax, items_529, items_187, cells_530, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_embedding(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8549,7 +8598,7 @@ static dt_status call_embedding(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_529[] = {
+static const dtt_item items_531[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"padding_idx", NULL, DTT_I64, 2, 0, 1, 0, 0, 0},
@@ -8558,10 +8607,10 @@ static const dtt_item items_529[] = {
   {"scale_grad_by_freq", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"sparse", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_530[] = {
+static const dtt_cell cells_532[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {.f = 2.0}, {0}, {0},
 };
-static const dtt_function function_embedding = {"embedding", call_embedding, items_529, items_187, cells_530, 7, 1, 9, 0, 0, NULL};
+static const dtt_function function_embedding = {"embedding", call_embedding, items_531, items_187, cells_532, 7, 1, 9, 0, 0, NULL};
 
 static dt_status call_embedding_bag(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8576,7 +8625,7 @@ static dt_status call_embedding_bag(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_531[] = {
+static const dtt_item items_533[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"offsets", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -8589,10 +8638,10 @@ static const dtt_item items_531[] = {
   {"include_last_offset", NULL, DTT_BOOL, 10, 0, 0, 0, 0, 0},
   {"padding_idx", NULL, DTT_I64, 11, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_532[] = {
+static const dtt_cell cells_534[] = {
   {0}, {0}, {0}, {0}, {0}, {.f = 2.0}, {0}, {.p = (void *)"mean"}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_embedding_bag = {"embedding_bag", call_embedding_bag, items_531, items_187, cells_532, 11, 1, 13, 0, 0, NULL};
+static const dtt_function function_embedding_bag = {"embedding_bag", call_embedding_bag, items_533, items_187, cells_534, 11, 1, 13, 0, 0, NULL};
 
 static dt_status call_optimizer_step(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8601,10 +8650,10 @@ static dt_status call_optimizer_step(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_533[] = {
+static const dtt_item items_535[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_optimizer_step = {"step", call_optimizer_step, items_533, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_optimizer_step = {"step", call_optimizer_step, items_535, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_optimizer_use_master_weights(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8613,7 +8662,7 @@ static dt_status call_optimizer_use_master_weights(const dtt_cell *a, dtt_cell *
   return status;
 }
 
-static const dtt_function function_optimizer_use_master_weights = {"use_master_weights", call_optimizer_use_master_weights, items_533, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_optimizer_use_master_weights = {"use_master_weights", call_optimizer_use_master_weights, items_535, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_optimizer_use_stochastic_rounding(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8622,7 +8671,7 @@ static dt_status call_optimizer_use_stochastic_rounding(const dtt_cell *a, dtt_c
   return status;
 }
 
-static const dtt_function function_optimizer_use_stochastic_rounding = {"use_stochastic_rounding", call_optimizer_use_stochastic_rounding, items_533, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_optimizer_use_stochastic_rounding = {"use_stochastic_rounding", call_optimizer_use_stochastic_rounding, items_535, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_optimizer_zero_grad(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8631,11 +8680,11 @@ static dt_status call_optimizer_zero_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_534[] = {
+static const dtt_item items_536[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"set_to_none", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_optimizer_zero_grad = {"zero_grad", call_optimizer_zero_grad, items_534, NULL, cells_322, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_optimizer_zero_grad = {"zero_grad", call_optimizer_zero_grad, items_536, NULL, cells_324, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_optimizer_add_param_group(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8645,11 +8694,11 @@ static dt_status call_optimizer_add_param_group(const dtt_cell *a, dtt_cell *r) 
   return status;
 }
 
-static const dtt_item items_535[] = {
+static const dtt_item items_537[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"params", NULL, DTT_TENSOR, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_optimizer_add_param_group = {"add_param_group", call_optimizer_add_param_group, items_535, NULL, cells_59, 2, 0, 3, 0, 0, NULL};
+static const dtt_function function_optimizer_add_param_group = {"add_param_group", call_optimizer_add_param_group, items_537, NULL, cells_59, 2, 0, 3, 0, 0, NULL};
 
 static dt_status call_optimizer_group_count(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -8659,7 +8708,7 @@ static dt_status call_optimizer_group_count(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_optimizer_group_count = {"group_count", call_optimizer_group_count, items_533, items_267, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_optimizer_group_count = {"group_count", call_optimizer_group_count, items_535, items_207, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_optimizer_get(const dtt_cell *a, dtt_cell *r) {
   double r_out = 0;
@@ -8669,12 +8718,12 @@ static dt_status call_optimizer_get(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_536[] = {
+static const dtt_item items_538[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"name", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"group", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_optimizer_get = {"get", call_optimizer_get, items_536, items_312, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_optimizer_get = {"get", call_optimizer_get, items_538, items_314, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_optimizer_set(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8684,13 +8733,13 @@ static dt_status call_optimizer_set(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_537[] = {
+static const dtt_item items_539[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"name", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_F64, 2, 0, 0, 0, 1, 0},
   {"group", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_optimizer_set = {"set", call_optimizer_set, items_537, NULL, cells_125, 4, 0, 4, 0, 0, NULL};
+static const dtt_function function_optimizer_set = {"set", call_optimizer_set, items_539, NULL, cells_125, 4, 0, 4, 0, 0, NULL};
 
 static dt_status call_optimizer_state_dict(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -8702,7 +8751,7 @@ static dt_status call_optimizer_state_dict(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_optimizer_state_dict = {"state_dict", call_optimizer_state_dict, items_533, items_275, cells_45, 1, 2, 1, 0, 0, NULL};
+static const dtt_function function_optimizer_state_dict = {"state_dict", call_optimizer_state_dict, items_535, items_277, cells_45, 1, 2, 1, 0, 0, NULL};
 
 static dt_status call_optimizer_load_state_dict(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8713,12 +8762,12 @@ static dt_status call_optimizer_load_state_dict(const dtt_cell *a, dtt_cell *r) 
   return status;
 }
 
-static const dtt_item items_538[] = {
+static const dtt_item items_540[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"names", NULL, DTT_STR, 1, 1, 0, 0, 1, 0},
   {"tensors", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_optimizer_load_state_dict = {"load_state_dict", call_optimizer_load_state_dict, items_538, NULL, cells_259, 3, 0, 5, 0, 0, NULL};
+static const dtt_function function_optimizer_load_state_dict = {"load_state_dict", call_optimizer_load_state_dict, items_540, NULL, cells_262, 3, 0, 5, 0, 0, NULL};
 
 static dt_status call_lr_scheduler_step(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8727,10 +8776,10 @@ static dt_status call_lr_scheduler_step(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_539[] = {
+static const dtt_item items_541[] = {
   {"self", &dtt_handle_lr_scheduler, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_lr_scheduler_step = {"step", call_lr_scheduler_step, items_539, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_lr_scheduler_step = {"step", call_lr_scheduler_step, items_541, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_lr_scheduler_last_epoch(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -8740,7 +8789,7 @@ static dt_status call_lr_scheduler_last_epoch(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lr_scheduler_last_epoch = {"last_epoch", call_lr_scheduler_last_epoch, items_539, items_267, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_lr_scheduler_last_epoch = {"last_epoch", call_lr_scheduler_last_epoch, items_541, items_207, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_lr_scheduler_get_last_lr(const dtt_cell *a, dtt_cell *r) {
   dt_status status;
@@ -8749,7 +8798,7 @@ static dt_status call_lr_scheduler_get_last_lr(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lr_scheduler_get_last_lr = {"get_last_lr", call_lr_scheduler_get_last_lr, items_539, items_255, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_lr_scheduler_get_last_lr = {"get_last_lr", call_lr_scheduler_get_last_lr, items_541, items_258, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_clip_grad_norm_(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8761,16 +8810,16 @@ static dt_status call_clip_grad_norm_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_540[] = {
+static const dtt_item items_542[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"max_norm", NULL, DTT_F64, 2, 0, 0, 0, 1, 0},
   {"norm_type", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
   {"error_if_nonfinite", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_541[] = {
+static const dtt_cell cells_543[] = {
   {0}, {0}, {0}, {.f = 2.0}, {0},
 };
-static const dtt_function function_clip_grad_norm_ = {"clip_grad_norm_", call_clip_grad_norm_, items_540, items_187, cells_541, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_clip_grad_norm_ = {"clip_grad_norm_", call_clip_grad_norm_, items_542, items_187, cells_543, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_optimizer_check_not_capturing(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -8793,7 +8842,7 @@ static dt_status call_optimizer_update(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_542[] = {
+static const dtt_item items_544[] = {
   {"optimizer", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"params", NULL, DTT_TENSOR, 1, 1, 0, 0, 1, 0},
   {"grads", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
@@ -8802,10 +8851,10 @@ static const dtt_item items_542[] = {
   {"settings", NULL, DTT_F64, 11, 1, 0, 0, 1, 0},
   {"first", NULL, DTT_BOOL, 13, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_543[] = {
+static const dtt_cell cells_545[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_optimizer_update = {"optimizer_update", call_optimizer_update, items_542, NULL, cells_543, 7, 0, 14, 0, 0, NULL};
+static const dtt_function function_optimizer_update = {"optimizer_update", call_optimizer_update, items_544, NULL, cells_545, 7, 0, 14, 0, 0, NULL};
 
 static dt_status call_optimizer_update_unless(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8818,7 +8867,7 @@ static dt_status call_optimizer_update_unless(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_544[] = {
+static const dtt_item items_546[] = {
   {"optimizer", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"params", NULL, DTT_TENSOR, 1, 1, 0, 0, 1, 0},
   {"grads", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
@@ -8828,10 +8877,10 @@ static const dtt_item items_544[] = {
   {"first", NULL, DTT_BOOL, 13, 0, 0, 0, 1, 0},
   {"found_inf", NULL, DTT_TENSOR, 14, 0, 0, 0, 1, 0},
 };
-static const dtt_cell cells_545[] = {
+static const dtt_cell cells_547[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_optimizer_update_unless = {"optimizer_update_unless", call_optimizer_update_unless, items_544, NULL, cells_545, 8, 0, 15, 0, 0, NULL};
+static const dtt_function function_optimizer_update_unless = {"optimizer_update_unless", call_optimizer_update_unless, items_546, NULL, cells_547, 8, 0, 15, 0, 0, NULL};
 
 static dt_status call_neg(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8841,7 +8890,7 @@ static dt_status call_neg(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_neg = {"neg", call_neg, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_neg = {"neg", call_neg, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_neg_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8850,7 +8899,7 @@ static dt_status call_neg_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_neg_ = {"neg_", call_neg_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_neg_ = {"neg_", call_neg_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_abs(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8860,7 +8909,7 @@ static dt_status call_abs(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_abs = {"abs", call_abs, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_abs = {"abs", call_abs, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_abs_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8869,7 +8918,7 @@ static dt_status call_abs_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_abs_ = {"abs_", call_abs_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_abs_ = {"abs_", call_abs_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_sign(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8879,7 +8928,7 @@ static dt_status call_sign(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sign = {"sign", call_sign, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_sign = {"sign", call_sign, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_sign_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8888,7 +8937,7 @@ static dt_status call_sign_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sign_ = {"sign_", call_sign_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_sign_ = {"sign_", call_sign_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_floor(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8898,7 +8947,7 @@ static dt_status call_floor(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_floor = {"floor", call_floor, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_floor = {"floor", call_floor, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_floor_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8907,7 +8956,7 @@ static dt_status call_floor_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_floor_ = {"floor_", call_floor_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_floor_ = {"floor_", call_floor_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_ceil(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8917,7 +8966,7 @@ static dt_status call_ceil(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ceil = {"ceil", call_ceil, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_ceil = {"ceil", call_ceil, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_ceil_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8926,7 +8975,7 @@ static dt_status call_ceil_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ceil_ = {"ceil_", call_ceil_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_ceil_ = {"ceil_", call_ceil_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_round(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8936,7 +8985,7 @@ static dt_status call_round(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_round = {"round", call_round, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_round = {"round", call_round, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_round_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8945,7 +8994,7 @@ static dt_status call_round_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_round_ = {"round_", call_round_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_round_ = {"round_", call_round_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_trunc(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8955,7 +9004,7 @@ static dt_status call_trunc(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_trunc = {"trunc", call_trunc, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_trunc = {"trunc", call_trunc, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_trunc_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8964,7 +9013,7 @@ static dt_status call_trunc_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_trunc_ = {"trunc_", call_trunc_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_trunc_ = {"trunc_", call_trunc_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_exp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8974,7 +9023,7 @@ static dt_status call_exp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_exp = {"exp", call_exp, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_exp = {"exp", call_exp, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_exp_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8983,7 +9032,7 @@ static dt_status call_exp_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_exp_ = {"exp_", call_exp_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_exp_ = {"exp_", call_exp_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_log(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8993,7 +9042,7 @@ static dt_status call_log(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log = {"log", call_log, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_log = {"log", call_log, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_log_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9002,7 +9051,7 @@ static dt_status call_log_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log_ = {"log_", call_log_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_log_ = {"log_", call_log_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_log1p(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9012,7 +9061,7 @@ static dt_status call_log1p(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log1p = {"log1p", call_log1p, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_log1p = {"log1p", call_log1p, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_log1p_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9021,7 +9070,7 @@ static dt_status call_log1p_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log1p_ = {"log1p_", call_log1p_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_log1p_ = {"log1p_", call_log1p_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_sqrt(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9031,7 +9080,7 @@ static dt_status call_sqrt(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sqrt = {"sqrt", call_sqrt, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_sqrt = {"sqrt", call_sqrt, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_sqrt_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9040,7 +9089,7 @@ static dt_status call_sqrt_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sqrt_ = {"sqrt_", call_sqrt_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_sqrt_ = {"sqrt_", call_sqrt_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_rsqrt(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9050,7 +9099,7 @@ static dt_status call_rsqrt(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rsqrt = {"rsqrt", call_rsqrt, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_rsqrt = {"rsqrt", call_rsqrt, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_rsqrt_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9059,7 +9108,7 @@ static dt_status call_rsqrt_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rsqrt_ = {"rsqrt_", call_rsqrt_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_rsqrt_ = {"rsqrt_", call_rsqrt_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_square(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9069,7 +9118,7 @@ static dt_status call_square(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_square = {"square", call_square, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_square = {"square", call_square, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_square_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9078,7 +9127,7 @@ static dt_status call_square_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_square_ = {"square_", call_square_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_square_ = {"square_", call_square_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_reciprocal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9088,7 +9137,7 @@ static dt_status call_reciprocal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_reciprocal = {"reciprocal", call_reciprocal, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_reciprocal = {"reciprocal", call_reciprocal, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_reciprocal_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9097,7 +9146,7 @@ static dt_status call_reciprocal_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_reciprocal_ = {"reciprocal_", call_reciprocal_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_reciprocal_ = {"reciprocal_", call_reciprocal_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_sin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9107,7 +9156,7 @@ static dt_status call_sin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sin = {"sin", call_sin, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_sin = {"sin", call_sin, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_sin_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9116,7 +9165,7 @@ static dt_status call_sin_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sin_ = {"sin_", call_sin_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_sin_ = {"sin_", call_sin_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_cos(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9126,7 +9175,7 @@ static dt_status call_cos(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cos = {"cos", call_cos, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_cos = {"cos", call_cos, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_cos_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9135,7 +9184,7 @@ static dt_status call_cos_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cos_ = {"cos_", call_cos_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_cos_ = {"cos_", call_cos_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_tanh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9145,7 +9194,7 @@ static dt_status call_tanh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tanh = {"tanh", call_tanh, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tanh = {"tanh", call_tanh, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tanh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9154,7 +9203,7 @@ static dt_status call_tanh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tanh_ = {"tanh_", call_tanh_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_tanh_ = {"tanh_", call_tanh_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_erf(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9164,7 +9213,7 @@ static dt_status call_erf(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_erf = {"erf", call_erf, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_erf = {"erf", call_erf, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_erf_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9173,7 +9222,7 @@ static dt_status call_erf_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_erf_ = {"erf_", call_erf_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_erf_ = {"erf_", call_erf_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_sigmoid(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9183,7 +9232,7 @@ static dt_status call_sigmoid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sigmoid = {"sigmoid", call_sigmoid, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_sigmoid = {"sigmoid", call_sigmoid, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_sigmoid_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9192,7 +9241,7 @@ static dt_status call_sigmoid_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sigmoid_ = {"sigmoid_", call_sigmoid_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_sigmoid_ = {"sigmoid_", call_sigmoid_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_relu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9202,7 +9251,7 @@ static dt_status call_relu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_relu = {"relu", call_relu, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_relu = {"relu", call_relu, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_relu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9211,7 +9260,7 @@ static dt_status call_relu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_relu_ = {"relu_", call_relu_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_relu_ = {"relu_", call_relu_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_leaky_relu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9222,14 +9271,14 @@ static dt_status call_leaky_relu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_546[] = {
+static const dtt_item items_548[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"negative_slope", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_547[] = {
+static const dtt_cell cells_549[] = {
   {0}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 0.01},
 };
-static const dtt_function function_leaky_relu = {"leaky_relu", call_leaky_relu, items_546, items_187, cells_547, 2, 1, 4, 0, 0, NULL};
+static const dtt_function function_leaky_relu = {"leaky_relu", call_leaky_relu, items_548, items_187, cells_549, 2, 1, 4, 0, 0, NULL};
 
 static dt_status call_leaky_relu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9239,7 +9288,7 @@ static dt_status call_leaky_relu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_leaky_relu_ = {"leaky_relu_", call_leaky_relu_, items_546, NULL, cells_547, 2, 0, 4, 1, 0, NULL};
+static const dtt_function function_leaky_relu_ = {"leaky_relu_", call_leaky_relu_, items_548, NULL, cells_549, 2, 0, 4, 1, 0, NULL};
 
 static dt_status call_elu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9250,14 +9299,14 @@ static dt_status call_elu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_548[] = {
+static const dtt_item items_550[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"alpha", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_549[] = {
+static const dtt_cell cells_551[] = {
   {0}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 1.0},
 };
-static const dtt_function function_elu = {"elu", call_elu, items_548, items_187, cells_549, 2, 1, 4, 0, 0, NULL};
+static const dtt_function function_elu = {"elu", call_elu, items_550, items_187, cells_551, 2, 1, 4, 0, 0, NULL};
 
 static dt_status call_elu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9266,7 +9315,7 @@ static dt_status call_elu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_elu_ = {"elu_", call_elu_, items_548, NULL, cells_549, 2, 0, 4, 1, 0, NULL};
+static const dtt_function function_elu_ = {"elu_", call_elu_, items_550, NULL, cells_551, 2, 0, 4, 1, 0, NULL};
 
 static dt_status call_softplus(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9278,15 +9327,15 @@ static dt_status call_softplus(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_550[] = {
+static const dtt_item items_552[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"beta", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
   {"threshold", NULL, DTT_SCALAR, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_551[] = {
+static const dtt_cell cells_553[] = {
   {0}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 1.0}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 20.0},
 };
-static const dtt_function function_softplus = {"softplus", call_softplus, items_550, items_187, cells_551, 3, 1, 7, 0, 0, NULL};
+static const dtt_function function_softplus = {"softplus", call_softplus, items_552, items_187, cells_553, 3, 1, 7, 0, 0, NULL};
 
 static dt_status call_logsigmoid(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9296,7 +9345,7 @@ static dt_status call_logsigmoid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logsigmoid = {"logsigmoid", call_logsigmoid, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_logsigmoid = {"logsigmoid", call_logsigmoid, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_silu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9306,7 +9355,7 @@ static dt_status call_silu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_silu = {"silu", call_silu, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_silu = {"silu", call_silu, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_silu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9315,7 +9364,7 @@ static dt_status call_silu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_silu_ = {"silu_", call_silu_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_silu_ = {"silu_", call_silu_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_gelu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9325,14 +9374,14 @@ static dt_status call_gelu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_552[] = {
+static const dtt_item items_554[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"approximate", &enum_approximate, DTT_ENUM, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_553[] = {
+static const dtt_cell cells_555[] = {
   {0}, {DT_APPROXIMATE_NONE},
 };
-static const dtt_function function_gelu = {"gelu", call_gelu, items_552, items_187, cells_553, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_gelu = {"gelu", call_gelu, items_554, items_187, cells_555, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_clamp_min(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9344,11 +9393,11 @@ static dt_status call_clamp_min(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_554[] = {
+static const dtt_item items_556[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"min", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_clamp_min = {"clamp_min", call_clamp_min, items_554, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_clamp_min = {"clamp_min", call_clamp_min, items_556, items_187, cells_262, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_clamp_min_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9359,7 +9408,7 @@ static dt_status call_clamp_min_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_clamp_min_ = {"clamp_min_", call_clamp_min_, items_554, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_clamp_min_ = {"clamp_min_", call_clamp_min_, items_556, NULL, cells_262, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_clamp_max(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9371,11 +9420,11 @@ static dt_status call_clamp_max(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_555[] = {
+static const dtt_item items_557[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"max", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_clamp_max = {"clamp_max", call_clamp_max, items_555, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_clamp_max = {"clamp_max", call_clamp_max, items_557, items_187, cells_262, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_clamp_max_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9386,7 +9435,7 @@ static dt_status call_clamp_max_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_clamp_max_ = {"clamp_max_", call_clamp_max_, items_555, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_clamp_max_ = {"clamp_max_", call_clamp_max_, items_557, NULL, cells_262, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_clamp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9399,12 +9448,12 @@ static dt_status call_clamp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_556[] = {
+static const dtt_item items_558[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"min", NULL, DTT_OPERAND, 1, 0, 1, 0, 0, 0},
   {"max", NULL, DTT_OPERAND, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_clamp = {"clamp", call_clamp, items_556, items_187, cells_101, 3, 1, 9, 0, 0, NULL};
+static const dtt_function function_clamp = {"clamp", call_clamp, items_558, items_187, cells_101, 3, 1, 9, 0, 0, NULL};
 
 static dt_status call_clamp_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9415,7 +9464,7 @@ static dt_status call_clamp_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_clamp_ = {"clamp_", call_clamp_, items_556, NULL, cells_101, 3, 0, 9, 1, 0, NULL};
+static const dtt_function function_clamp_ = {"clamp_", call_clamp_, items_558, NULL, cells_101, 3, 0, 9, 1, 0, NULL};
 
 static dt_status call_add(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9427,15 +9476,15 @@ static dt_status call_add(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_557[] = {
+static const dtt_item items_559[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"alpha", NULL, DTT_SCALAR, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_558[] = {
+static const dtt_cell cells_560[] = {
   {0}, {0}, {0}, {0}, {0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0},
 };
-static const dtt_function function_add = {"add", call_add, items_557, items_187, cells_558, 3, 1, 8, 0, 0, NULL};
+static const dtt_function function_add = {"add", call_add, items_559, items_187, cells_560, 3, 1, 8, 0, 0, NULL};
 
 static dt_status call_add_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9446,7 +9495,7 @@ static dt_status call_add_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_add_ = {"add_", call_add_, items_557, NULL, cells_558, 3, 0, 8, 1, 0, NULL};
+static const dtt_function function_add_ = {"add_", call_add_, items_559, NULL, cells_560, 3, 0, 8, 1, 0, NULL};
 
 static dt_status call_sub(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9458,7 +9507,7 @@ static dt_status call_sub(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sub = {"sub", call_sub, items_557, items_187, cells_558, 3, 1, 8, 0, 0, NULL};
+static const dtt_function function_sub = {"sub", call_sub, items_559, items_187, cells_560, 3, 1, 8, 0, 0, NULL};
 
 static dt_status call_sub_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9469,7 +9518,7 @@ static dt_status call_sub_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sub_ = {"sub_", call_sub_, items_557, NULL, cells_558, 3, 0, 8, 1, 0, NULL};
+static const dtt_function function_sub_ = {"sub_", call_sub_, items_559, NULL, cells_560, 3, 0, 8, 1, 0, NULL};
 
 static dt_status call_rsub(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9481,7 +9530,7 @@ static dt_status call_rsub(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rsub = {"rsub", call_rsub, items_557, items_187, cells_558, 3, 1, 8, 0, 0, NULL};
+static const dtt_function function_rsub = {"rsub", call_rsub, items_559, items_187, cells_560, 3, 1, 8, 0, 0, NULL};
 
 static dt_status call_mul(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9493,11 +9542,11 @@ static dt_status call_mul(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_559[] = {
+static const dtt_item items_561[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_mul = {"mul", call_mul, items_559, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_mul = {"mul", call_mul, items_561, items_187, cells_262, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_mul_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9508,7 +9557,7 @@ static dt_status call_mul_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_mul_ = {"mul_", call_mul_, items_559, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_mul_ = {"mul_", call_mul_, items_561, NULL, cells_262, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_true_divide(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9520,7 +9569,7 @@ static dt_status call_true_divide(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_true_divide = {"true_divide", call_true_divide, items_559, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_true_divide = {"true_divide", call_true_divide, items_561, items_187, cells_262, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_true_divide_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9531,7 +9580,7 @@ static dt_status call_true_divide_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_true_divide_ = {"true_divide_", call_true_divide_, items_559, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_true_divide_ = {"true_divide_", call_true_divide_, items_561, NULL, cells_262, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_div(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9543,12 +9592,12 @@ static dt_status call_div(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_560[] = {
+static const dtt_item items_562[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"rounding_mode", &enum_rounding_mode, DTT_ENUM, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_div = {"div", call_div, items_560, items_187, cells_105, 3, 1, 6, 0, 0, NULL};
+static const dtt_function function_div = {"div", call_div, items_562, items_187, cells_105, 3, 1, 6, 0, 0, NULL};
 
 static dt_status call_div_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9559,7 +9608,7 @@ static dt_status call_div_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_div_ = {"div_", call_div_, items_560, NULL, cells_105, 3, 0, 6, 1, 0, NULL};
+static const dtt_function function_div_ = {"div_", call_div_, items_562, NULL, cells_105, 3, 0, 6, 1, 0, NULL};
 
 static dt_status call_floor_divide(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9571,7 +9620,7 @@ static dt_status call_floor_divide(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_floor_divide = {"floor_divide", call_floor_divide, items_559, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_floor_divide = {"floor_divide", call_floor_divide, items_561, items_187, cells_262, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_floor_divide_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9582,7 +9631,7 @@ static dt_status call_floor_divide_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_floor_divide_ = {"floor_divide_", call_floor_divide_, items_559, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_floor_divide_ = {"floor_divide_", call_floor_divide_, items_561, NULL, cells_262, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_remainder(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9594,7 +9643,7 @@ static dt_status call_remainder(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_remainder = {"remainder", call_remainder, items_559, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_remainder = {"remainder", call_remainder, items_561, items_187, cells_262, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_remainder_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9605,7 +9654,7 @@ static dt_status call_remainder_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_remainder_ = {"remainder_", call_remainder_, items_559, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_remainder_ = {"remainder_", call_remainder_, items_561, NULL, cells_262, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_pow(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9617,11 +9666,11 @@ static dt_status call_pow(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_561[] = {
+static const dtt_item items_563[] = {
   {"input", NULL, DTT_OPERAND, 0, 0, 0, 0, 1, 0},
   {"exponent", NULL, DTT_OPERAND, 4, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_pow = {"pow", call_pow, items_561, items_187, cells_139, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_pow = {"pow", call_pow, items_563, items_187, cells_139, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_pow_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9632,11 +9681,11 @@ static dt_status call_pow_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_562[] = {
+static const dtt_item items_564[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"exponent", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_pow_ = {"pow_", call_pow_, items_562, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_pow_ = {"pow_", call_pow_, items_564, NULL, cells_262, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_maximum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9646,7 +9695,7 @@ static dt_status call_maximum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_maximum = {"maximum", call_maximum, items_415, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_maximum = {"maximum", call_maximum, items_417, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_minimum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9656,7 +9705,7 @@ static dt_status call_minimum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_minimum = {"minimum", call_minimum, items_415, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_minimum = {"minimum", call_minimum, items_417, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_hardtanh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9666,15 +9715,15 @@ static dt_status call_hardtanh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_563[] = {
+static const dtt_item items_565[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"min_val", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"max_val", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_564[] = {
+static const dtt_cell cells_566[] = {
   {0}, {.f = -1.0}, {.f = 1.0},
 };
-static const dtt_function function_hardtanh = {"hardtanh", call_hardtanh, items_563, items_187, cells_564, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_hardtanh = {"hardtanh", call_hardtanh, items_565, items_187, cells_566, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_hardtanh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9683,7 +9732,7 @@ static dt_status call_hardtanh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hardtanh_ = {"hardtanh_", call_hardtanh_, items_563, NULL, cells_564, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_hardtanh_ = {"hardtanh_", call_hardtanh_, items_565, NULL, cells_566, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_relu6(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9693,7 +9742,7 @@ static dt_status call_relu6(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_relu6 = {"relu6", call_relu6, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_relu6 = {"relu6", call_relu6, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_relu6_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9702,7 +9751,7 @@ static dt_status call_relu6_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_relu6_ = {"relu6_", call_relu6_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_relu6_ = {"relu6_", call_relu6_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_hardsigmoid(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9712,7 +9761,7 @@ static dt_status call_hardsigmoid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hardsigmoid = {"hardsigmoid", call_hardsigmoid, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_hardsigmoid = {"hardsigmoid", call_hardsigmoid, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_hardsigmoid_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9721,7 +9770,7 @@ static dt_status call_hardsigmoid_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hardsigmoid_ = {"hardsigmoid_", call_hardsigmoid_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_hardsigmoid_ = {"hardsigmoid_", call_hardsigmoid_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_hardswish(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9731,7 +9780,7 @@ static dt_status call_hardswish(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hardswish = {"hardswish", call_hardswish, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_hardswish = {"hardswish", call_hardswish, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_hardswish_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9740,7 +9789,7 @@ static dt_status call_hardswish_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hardswish_ = {"hardswish_", call_hardswish_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_hardswish_ = {"hardswish_", call_hardswish_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_hardshrink(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9751,14 +9800,14 @@ static dt_status call_hardshrink(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_565[] = {
+static const dtt_item items_567[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"lambd", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_566[] = {
+static const dtt_cell cells_568[] = {
   {0}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 0.5},
 };
-static const dtt_function function_hardshrink = {"hardshrink", call_hardshrink, items_565, items_187, cells_566, 2, 1, 4, 0, 0, NULL};
+static const dtt_function function_hardshrink = {"hardshrink", call_hardshrink, items_567, items_187, cells_568, 2, 1, 4, 0, 0, NULL};
 
 static dt_status call_softshrink(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9768,14 +9817,14 @@ static dt_status call_softshrink(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_567[] = {
+static const dtt_item items_569[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"lambd", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_568[] = {
+static const dtt_cell cells_570[] = {
   {0}, {.f = 0.5},
 };
-static const dtt_function function_softshrink = {"softshrink", call_softshrink, items_567, items_187, cells_568, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_softshrink = {"softshrink", call_softshrink, items_569, items_187, cells_570, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tanhshrink(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9785,7 +9834,7 @@ static dt_status call_tanhshrink(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tanhshrink = {"tanhshrink", call_tanhshrink, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tanhshrink = {"tanhshrink", call_tanhshrink, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_threshold(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9797,12 +9846,12 @@ static dt_status call_threshold(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_569[] = {
+static const dtt_item items_571[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"threshold", NULL, DTT_SCALAR, 1, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_SCALAR, 4, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_threshold = {"threshold", call_threshold, items_569, items_187, cells_201, 3, 1, 7, 0, 0, NULL};
+static const dtt_function function_threshold = {"threshold", call_threshold, items_571, items_187, cells_201, 3, 1, 7, 0, 0, NULL};
 
 static dt_status call_threshold_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9813,7 +9862,7 @@ static dt_status call_threshold_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_threshold_ = {"threshold_", call_threshold_, items_569, NULL, cells_201, 3, 0, 7, 1, 0, NULL};
+static const dtt_function function_threshold_ = {"threshold_", call_threshold_, items_571, NULL, cells_201, 3, 0, 7, 1, 0, NULL};
 
 static dt_status call_softsign(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9823,7 +9872,7 @@ static dt_status call_softsign(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_softsign = {"softsign", call_softsign, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_softsign = {"softsign", call_softsign, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_selu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9833,7 +9882,7 @@ static dt_status call_selu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_selu = {"selu", call_selu, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_selu = {"selu", call_selu, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_selu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9842,7 +9891,7 @@ static dt_status call_selu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_selu_ = {"selu_", call_selu_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_selu_ = {"selu_", call_selu_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_celu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9852,14 +9901,14 @@ static dt_status call_celu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_570[] = {
+static const dtt_item items_572[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"alpha", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_571[] = {
+static const dtt_cell cells_573[] = {
   {0}, {.f = 1.0},
 };
-static const dtt_function function_celu = {"celu", call_celu, items_570, items_187, cells_571, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_celu = {"celu", call_celu, items_572, items_187, cells_573, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_celu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9868,7 +9917,7 @@ static dt_status call_celu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_celu_ = {"celu_", call_celu_, items_570, NULL, cells_571, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_celu_ = {"celu_", call_celu_, items_572, NULL, cells_573, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_mish(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9878,7 +9927,7 @@ static dt_status call_mish(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_mish = {"mish", call_mish, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_mish = {"mish", call_mish, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_mish_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9887,7 +9936,7 @@ static dt_status call_mish_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_mish_ = {"mish_", call_mish_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_mish_ = {"mish_", call_mish_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_glu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9897,11 +9946,11 @@ static dt_status call_glu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_572[] = {
+static const dtt_item items_574[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_glu = {"glu", call_glu, items_572, items_187, cells_411, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_glu = {"glu", call_glu, items_574, items_187, cells_413, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_prelu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9911,11 +9960,11 @@ static dt_status call_prelu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_573[] = {
+static const dtt_item items_575[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_prelu = {"prelu", call_prelu, items_573, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_prelu = {"prelu", call_prelu, items_575, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_softmin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9925,7 +9974,7 @@ static dt_status call_softmin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_softmin = {"softmin", call_softmin, items_521, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_softmin = {"softmin", call_softmin, items_523, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_eq(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9937,7 +9986,7 @@ static dt_status call_eq(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_eq = {"eq", call_eq, items_559, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_eq = {"eq", call_eq, items_561, items_187, cells_262, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_eq_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9948,7 +9997,7 @@ static dt_status call_eq_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_eq_ = {"eq_", call_eq_, items_559, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_eq_ = {"eq_", call_eq_, items_561, NULL, cells_262, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_ne(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9960,7 +10009,7 @@ static dt_status call_ne(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ne = {"ne", call_ne, items_559, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_ne = {"ne", call_ne, items_561, items_187, cells_262, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_ne_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9971,7 +10020,7 @@ static dt_status call_ne_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ne_ = {"ne_", call_ne_, items_559, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_ne_ = {"ne_", call_ne_, items_561, NULL, cells_262, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_lt(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9983,7 +10032,7 @@ static dt_status call_lt(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lt = {"lt", call_lt, items_559, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_lt = {"lt", call_lt, items_561, items_187, cells_262, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_lt_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9994,7 +10043,7 @@ static dt_status call_lt_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lt_ = {"lt_", call_lt_, items_559, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_lt_ = {"lt_", call_lt_, items_561, NULL, cells_262, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_le(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10006,7 +10055,7 @@ static dt_status call_le(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_le = {"le", call_le, items_559, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_le = {"le", call_le, items_561, items_187, cells_262, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_le_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10017,7 +10066,7 @@ static dt_status call_le_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_le_ = {"le_", call_le_, items_559, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_le_ = {"le_", call_le_, items_561, NULL, cells_262, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_gt(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10029,7 +10078,7 @@ static dt_status call_gt(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_gt = {"gt", call_gt, items_559, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_gt = {"gt", call_gt, items_561, items_187, cells_262, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_gt_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10040,7 +10089,7 @@ static dt_status call_gt_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_gt_ = {"gt_", call_gt_, items_559, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_gt_ = {"gt_", call_gt_, items_561, NULL, cells_262, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_ge(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10052,7 +10101,7 @@ static dt_status call_ge(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ge = {"ge", call_ge, items_559, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_ge = {"ge", call_ge, items_561, items_187, cells_262, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_ge_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10063,7 +10112,7 @@ static dt_status call_ge_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ge_ = {"ge_", call_ge_, items_559, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_ge_ = {"ge_", call_ge_, items_561, NULL, cells_262, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_isnan(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10073,7 +10122,7 @@ static dt_status call_isnan(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_isnan = {"isnan", call_isnan, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_isnan = {"isnan", call_isnan, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_isinf(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10083,7 +10132,7 @@ static dt_status call_isinf(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_isinf = {"isinf", call_isinf, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_isinf = {"isinf", call_isinf, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_isfinite(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10093,7 +10142,7 @@ static dt_status call_isfinite(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_isfinite = {"isfinite", call_isfinite, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_isfinite = {"isfinite", call_isfinite, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_logical_not(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10103,7 +10152,7 @@ static dt_status call_logical_not(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_not = {"logical_not", call_logical_not, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_logical_not = {"logical_not", call_logical_not, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_logical_not_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10112,7 +10161,7 @@ static dt_status call_logical_not_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_not_ = {"logical_not_", call_logical_not_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_logical_not_ = {"logical_not_", call_logical_not_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_logical_and(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10122,7 +10171,7 @@ static dt_status call_logical_and(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_and = {"logical_and", call_logical_and, items_415, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_logical_and = {"logical_and", call_logical_and, items_417, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_logical_and_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10131,7 +10180,7 @@ static dt_status call_logical_and_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_and_ = {"logical_and_", call_logical_and_, items_415, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_logical_and_ = {"logical_and_", call_logical_and_, items_417, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_logical_or(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10141,7 +10190,7 @@ static dt_status call_logical_or(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_or = {"logical_or", call_logical_or, items_415, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_logical_or = {"logical_or", call_logical_or, items_417, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_logical_or_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10150,7 +10199,7 @@ static dt_status call_logical_or_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_or_ = {"logical_or_", call_logical_or_, items_415, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_logical_or_ = {"logical_or_", call_logical_or_, items_417, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_logical_xor(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10160,7 +10209,7 @@ static dt_status call_logical_xor(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_xor = {"logical_xor", call_logical_xor, items_415, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_logical_xor = {"logical_xor", call_logical_xor, items_417, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_logical_xor_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10169,7 +10218,7 @@ static dt_status call_logical_xor_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_xor_ = {"logical_xor_", call_logical_xor_, items_415, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_logical_xor_ = {"logical_xor_", call_logical_xor_, items_417, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_bitwise_and(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10181,7 +10230,7 @@ static dt_status call_bitwise_and(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_and = {"bitwise_and", call_bitwise_and, items_559, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_bitwise_and = {"bitwise_and", call_bitwise_and, items_561, items_187, cells_262, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_bitwise_and_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10192,7 +10241,7 @@ static dt_status call_bitwise_and_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_and_ = {"bitwise_and_", call_bitwise_and_, items_559, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_bitwise_and_ = {"bitwise_and_", call_bitwise_and_, items_561, NULL, cells_262, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_bitwise_or(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10204,7 +10253,7 @@ static dt_status call_bitwise_or(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_or = {"bitwise_or", call_bitwise_or, items_559, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_bitwise_or = {"bitwise_or", call_bitwise_or, items_561, items_187, cells_262, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_bitwise_or_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10215,7 +10264,7 @@ static dt_status call_bitwise_or_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_or_ = {"bitwise_or_", call_bitwise_or_, items_559, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_bitwise_or_ = {"bitwise_or_", call_bitwise_or_, items_561, NULL, cells_262, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_bitwise_xor(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10227,7 +10276,7 @@ static dt_status call_bitwise_xor(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_xor = {"bitwise_xor", call_bitwise_xor, items_559, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_bitwise_xor = {"bitwise_xor", call_bitwise_xor, items_561, items_187, cells_262, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_bitwise_xor_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10238,7 +10287,7 @@ static dt_status call_bitwise_xor_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_xor_ = {"bitwise_xor_", call_bitwise_xor_, items_559, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_bitwise_xor_ = {"bitwise_xor_", call_bitwise_xor_, items_561, NULL, cells_262, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_bitwise_left_shift(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10250,7 +10299,7 @@ static dt_status call_bitwise_left_shift(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_left_shift = {"bitwise_left_shift", call_bitwise_left_shift, items_559, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_bitwise_left_shift = {"bitwise_left_shift", call_bitwise_left_shift, items_561, items_187, cells_262, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_bitwise_left_shift_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10261,7 +10310,7 @@ static dt_status call_bitwise_left_shift_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_left_shift_ = {"bitwise_left_shift_", call_bitwise_left_shift_, items_559, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_bitwise_left_shift_ = {"bitwise_left_shift_", call_bitwise_left_shift_, items_561, NULL, cells_262, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_bitwise_right_shift(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10273,7 +10322,7 @@ static dt_status call_bitwise_right_shift(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_right_shift = {"bitwise_right_shift", call_bitwise_right_shift, items_559, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_bitwise_right_shift = {"bitwise_right_shift", call_bitwise_right_shift, items_561, items_187, cells_262, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_bitwise_right_shift_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10284,7 +10333,7 @@ static dt_status call_bitwise_right_shift_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_right_shift_ = {"bitwise_right_shift_", call_bitwise_right_shift_, items_559, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_bitwise_right_shift_ = {"bitwise_right_shift_", call_bitwise_right_shift_, items_561, NULL, cells_262, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_bitwise_not(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10294,7 +10343,7 @@ static dt_status call_bitwise_not(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_not = {"bitwise_not", call_bitwise_not, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_bitwise_not = {"bitwise_not", call_bitwise_not, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_where(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10307,12 +10356,12 @@ static dt_status call_where(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_574[] = {
+static const dtt_item items_576[] = {
   {"condition", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"input", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_OPERAND, 5, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_where = {"where", call_where, items_574, items_187, cells_101, 3, 1, 9, 0, 0, NULL};
+static const dtt_function function_where = {"where", call_where, items_576, items_187, cells_101, 3, 1, 9, 0, 0, NULL};
 
 static dt_status call_masked_fill(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10324,12 +10373,12 @@ static dt_status call_masked_fill(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_575[] = {
+static const dtt_item items_577[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mask", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_OPERAND, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_masked_fill = {"masked_fill", call_masked_fill, items_575, items_187, cells_105, 3, 1, 6, 0, 0, NULL};
+static const dtt_function function_masked_fill = {"masked_fill", call_masked_fill, items_577, items_187, cells_105, 3, 1, 6, 0, 0, NULL};
 
 static dt_status call_masked_fill_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10340,7 +10389,7 @@ static dt_status call_masked_fill_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_masked_fill_ = {"masked_fill_", call_masked_fill_, items_575, NULL, cells_105, 3, 0, 6, 1, 0, NULL};
+static const dtt_function function_masked_fill_ = {"masked_fill_", call_masked_fill_, items_577, NULL, cells_105, 3, 0, 6, 1, 0, NULL};
 
 static dt_status call_tan(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10350,7 +10399,7 @@ static dt_status call_tan(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tan = {"tan", call_tan, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tan = {"tan", call_tan, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tan_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10359,7 +10408,7 @@ static dt_status call_tan_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tan_ = {"tan_", call_tan_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_tan_ = {"tan_", call_tan_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_asin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10369,7 +10418,7 @@ static dt_status call_asin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_asin = {"asin", call_asin, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_asin = {"asin", call_asin, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_asin_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10378,7 +10427,7 @@ static dt_status call_asin_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_asin_ = {"asin_", call_asin_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_asin_ = {"asin_", call_asin_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_acos(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10388,7 +10437,7 @@ static dt_status call_acos(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_acos = {"acos", call_acos, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_acos = {"acos", call_acos, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_acos_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10397,7 +10446,7 @@ static dt_status call_acos_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_acos_ = {"acos_", call_acos_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_acos_ = {"acos_", call_acos_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_atan(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10407,7 +10456,7 @@ static dt_status call_atan(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_atan = {"atan", call_atan, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_atan = {"atan", call_atan, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_atan_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10416,7 +10465,7 @@ static dt_status call_atan_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_atan_ = {"atan_", call_atan_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_atan_ = {"atan_", call_atan_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_sinh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10426,7 +10475,7 @@ static dt_status call_sinh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sinh = {"sinh", call_sinh, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_sinh = {"sinh", call_sinh, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_sinh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10435,7 +10484,7 @@ static dt_status call_sinh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sinh_ = {"sinh_", call_sinh_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_sinh_ = {"sinh_", call_sinh_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_cosh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10445,7 +10494,7 @@ static dt_status call_cosh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cosh = {"cosh", call_cosh, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_cosh = {"cosh", call_cosh, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_cosh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10454,7 +10503,7 @@ static dt_status call_cosh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cosh_ = {"cosh_", call_cosh_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_cosh_ = {"cosh_", call_cosh_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_asinh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10464,7 +10513,7 @@ static dt_status call_asinh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_asinh = {"asinh", call_asinh, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_asinh = {"asinh", call_asinh, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_asinh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10473,7 +10522,7 @@ static dt_status call_asinh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_asinh_ = {"asinh_", call_asinh_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_asinh_ = {"asinh_", call_asinh_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_acosh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10483,7 +10532,7 @@ static dt_status call_acosh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_acosh = {"acosh", call_acosh, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_acosh = {"acosh", call_acosh, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_acosh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10492,7 +10541,7 @@ static dt_status call_acosh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_acosh_ = {"acosh_", call_acosh_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_acosh_ = {"acosh_", call_acosh_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_atanh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10502,7 +10551,7 @@ static dt_status call_atanh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_atanh = {"atanh", call_atanh, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_atanh = {"atanh", call_atanh, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_atanh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10511,7 +10560,7 @@ static dt_status call_atanh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_atanh_ = {"atanh_", call_atanh_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_atanh_ = {"atanh_", call_atanh_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_atan2(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10521,7 +10570,7 @@ static dt_status call_atan2(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_atan2 = {"atan2", call_atan2, items_415, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_atan2 = {"atan2", call_atan2, items_417, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_atan2_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10530,7 +10579,7 @@ static dt_status call_atan2_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_atan2_ = {"atan2_", call_atan2_, items_415, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_atan2_ = {"atan2_", call_atan2_, items_417, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_hypot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10540,7 +10589,7 @@ static dt_status call_hypot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hypot = {"hypot", call_hypot, items_415, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_hypot = {"hypot", call_hypot, items_417, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_hypot_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10549,7 +10598,7 @@ static dt_status call_hypot_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hypot_ = {"hypot_", call_hypot_, items_415, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_hypot_ = {"hypot_", call_hypot_, items_417, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_sinc(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10559,7 +10608,7 @@ static dt_status call_sinc(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sinc = {"sinc", call_sinc, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_sinc = {"sinc", call_sinc, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_sinc_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10568,7 +10617,7 @@ static dt_status call_sinc_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sinc_ = {"sinc_", call_sinc_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_sinc_ = {"sinc_", call_sinc_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_deg2rad(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10578,7 +10627,7 @@ static dt_status call_deg2rad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_deg2rad = {"deg2rad", call_deg2rad, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_deg2rad = {"deg2rad", call_deg2rad, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_deg2rad_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10587,7 +10636,7 @@ static dt_status call_deg2rad_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_deg2rad_ = {"deg2rad_", call_deg2rad_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_deg2rad_ = {"deg2rad_", call_deg2rad_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_rad2deg(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10597,7 +10646,7 @@ static dt_status call_rad2deg(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rad2deg = {"rad2deg", call_rad2deg, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_rad2deg = {"rad2deg", call_rad2deg, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_rad2deg_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10606,7 +10655,7 @@ static dt_status call_rad2deg_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rad2deg_ = {"rad2deg_", call_rad2deg_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_rad2deg_ = {"rad2deg_", call_rad2deg_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_expm1(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10616,7 +10665,7 @@ static dt_status call_expm1(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_expm1 = {"expm1", call_expm1, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_expm1 = {"expm1", call_expm1, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_expm1_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10625,7 +10674,7 @@ static dt_status call_expm1_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_expm1_ = {"expm1_", call_expm1_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_expm1_ = {"expm1_", call_expm1_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_exp2(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10635,7 +10684,7 @@ static dt_status call_exp2(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_exp2 = {"exp2", call_exp2, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_exp2 = {"exp2", call_exp2, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_exp2_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10644,7 +10693,7 @@ static dt_status call_exp2_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_exp2_ = {"exp2_", call_exp2_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_exp2_ = {"exp2_", call_exp2_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_log2(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10654,7 +10703,7 @@ static dt_status call_log2(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log2 = {"log2", call_log2, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_log2 = {"log2", call_log2, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_log2_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10663,7 +10712,7 @@ static dt_status call_log2_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log2_ = {"log2_", call_log2_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_log2_ = {"log2_", call_log2_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_log10(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10673,7 +10722,7 @@ static dt_status call_log10(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log10 = {"log10", call_log10, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_log10 = {"log10", call_log10, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_log10_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10682,7 +10731,7 @@ static dt_status call_log10_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log10_ = {"log10_", call_log10_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_log10_ = {"log10_", call_log10_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_logit(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10693,11 +10742,11 @@ static dt_status call_logit(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_576[] = {
+static const dtt_item items_578[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"eps", NULL, DTT_F64, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_logit = {"logit", call_logit, items_576, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_logit = {"logit", call_logit, items_578, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_logit_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10707,7 +10756,7 @@ static dt_status call_logit_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logit_ = {"logit_", call_logit_, items_576, NULL, cells_59, 2, 0, 3, 1, 0, NULL};
+static const dtt_function function_logit_ = {"logit_", call_logit_, items_578, NULL, cells_59, 2, 0, 3, 1, 0, NULL};
 
 static dt_status call_xlogy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10719,11 +10768,11 @@ static dt_status call_xlogy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_577[] = {
+static const dtt_item items_579[] = {
   {"input", NULL, DTT_OPERAND, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_OPERAND, 4, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_xlogy = {"xlogy", call_xlogy, items_577, items_187, cells_139, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_xlogy = {"xlogy", call_xlogy, items_579, items_187, cells_139, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_xlogy_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10734,7 +10783,7 @@ static dt_status call_xlogy_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_xlogy_ = {"xlogy_", call_xlogy_, items_559, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_xlogy_ = {"xlogy_", call_xlogy_, items_561, NULL, cells_262, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_logaddexp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10744,7 +10793,7 @@ static dt_status call_logaddexp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logaddexp = {"logaddexp", call_logaddexp, items_415, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_logaddexp = {"logaddexp", call_logaddexp, items_417, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_logaddexp2(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10754,7 +10803,7 @@ static dt_status call_logaddexp2(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logaddexp2 = {"logaddexp2", call_logaddexp2, items_415, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_logaddexp2 = {"logaddexp2", call_logaddexp2, items_417, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_float_power(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10766,7 +10815,7 @@ static dt_status call_float_power(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_float_power = {"float_power", call_float_power, items_561, items_187, cells_139, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_float_power = {"float_power", call_float_power, items_563, items_187, cells_139, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_float_power_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10777,7 +10826,7 @@ static dt_status call_float_power_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_float_power_ = {"float_power_", call_float_power_, items_562, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_float_power_ = {"float_power_", call_float_power_, items_564, NULL, cells_262, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_ldexp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10787,7 +10836,7 @@ static dt_status call_ldexp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ldexp = {"ldexp", call_ldexp, items_415, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_ldexp = {"ldexp", call_ldexp, items_417, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_ldexp_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10796,7 +10845,7 @@ static dt_status call_ldexp_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ldexp_ = {"ldexp_", call_ldexp_, items_415, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_ldexp_ = {"ldexp_", call_ldexp_, items_417, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_frac(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10806,7 +10855,7 @@ static dt_status call_frac(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_frac = {"frac", call_frac, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_frac = {"frac", call_frac, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_frac_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10815,7 +10864,7 @@ static dt_status call_frac_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_frac_ = {"frac_", call_frac_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_frac_ = {"frac_", call_frac_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_positive(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10825,7 +10874,7 @@ static dt_status call_positive(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_positive = {"positive", call_positive, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_positive = {"positive", call_positive, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_signbit(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10835,7 +10884,7 @@ static dt_status call_signbit(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_signbit = {"signbit", call_signbit, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_signbit = {"signbit", call_signbit, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_copysign(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10847,7 +10896,7 @@ static dt_status call_copysign(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_copysign = {"copysign", call_copysign, items_559, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_copysign = {"copysign", call_copysign, items_561, items_187, cells_262, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_copysign_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10858,7 +10907,7 @@ static dt_status call_copysign_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_copysign_ = {"copysign_", call_copysign_, items_559, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_copysign_ = {"copysign_", call_copysign_, items_561, NULL, cells_262, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_fmod(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10870,7 +10919,7 @@ static dt_status call_fmod(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_fmod = {"fmod", call_fmod, items_559, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_fmod = {"fmod", call_fmod, items_561, items_187, cells_262, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_fmod_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10881,7 +10930,7 @@ static dt_status call_fmod_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_fmod_ = {"fmod_", call_fmod_, items_559, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_fmod_ = {"fmod_", call_fmod_, items_561, NULL, cells_262, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_gcd(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10891,7 +10940,7 @@ static dt_status call_gcd(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_gcd = {"gcd", call_gcd, items_415, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_gcd = {"gcd", call_gcd, items_417, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_gcd_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10900,7 +10949,7 @@ static dt_status call_gcd_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_gcd_ = {"gcd_", call_gcd_, items_415, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_gcd_ = {"gcd_", call_gcd_, items_417, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_lcm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10910,7 +10959,7 @@ static dt_status call_lcm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lcm = {"lcm", call_lcm, items_415, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_lcm = {"lcm", call_lcm, items_417, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_lcm_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10919,7 +10968,7 @@ static dt_status call_lcm_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lcm_ = {"lcm_", call_lcm_, items_415, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_lcm_ = {"lcm_", call_lcm_, items_417, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_heaviside(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10929,11 +10978,11 @@ static dt_status call_heaviside(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_578[] = {
+static const dtt_item items_580[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"values", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_heaviside = {"heaviside", call_heaviside, items_578, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_heaviside = {"heaviside", call_heaviside, items_580, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_heaviside_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10942,7 +10991,7 @@ static dt_status call_heaviside_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_heaviside_ = {"heaviside_", call_heaviside_, items_578, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_heaviside_ = {"heaviside_", call_heaviside_, items_580, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_fmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10952,7 +11001,7 @@ static dt_status call_fmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_fmax = {"fmax", call_fmax, items_415, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_fmax = {"fmax", call_fmax, items_417, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_fmin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10962,7 +11011,7 @@ static dt_status call_fmin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_fmin = {"fmin", call_fmin, items_415, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_fmin = {"fmin", call_fmin, items_417, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nan_to_num(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10977,13 +11026,13 @@ static dt_status call_nan_to_num(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_579[] = {
+static const dtt_item items_581[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"nan", NULL, DTT_F64, 1, 0, 1, 0, 0, 0},
   {"posinf", NULL, DTT_F64, 3, 0, 1, 0, 0, 0},
   {"neginf", NULL, DTT_F64, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_nan_to_num = {"nan_to_num", call_nan_to_num, items_579, items_187, cells_201, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_nan_to_num = {"nan_to_num", call_nan_to_num, items_581, items_187, cells_201, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_nan_to_num_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10997,7 +11046,7 @@ static dt_status call_nan_to_num_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nan_to_num_ = {"nan_to_num_", call_nan_to_num_, items_579, NULL, cells_201, 4, 0, 7, 1, 0, NULL};
+static const dtt_function function_nan_to_num_ = {"nan_to_num_", call_nan_to_num_, items_581, NULL, cells_201, 4, 0, 7, 1, 0, NULL};
 
 static dt_status call_isposinf(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11007,7 +11056,7 @@ static dt_status call_isposinf(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_isposinf = {"isposinf", call_isposinf, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_isposinf = {"isposinf", call_isposinf, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_isneginf(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11017,7 +11066,7 @@ static dt_status call_isneginf(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_isneginf = {"isneginf", call_isneginf, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_isneginf = {"isneginf", call_isneginf, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_isreal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11027,7 +11076,7 @@ static dt_status call_isreal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_isreal = {"isreal", call_isreal, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_isreal = {"isreal", call_isreal, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_lerp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11039,12 +11088,12 @@ static dt_status call_lerp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_580[] = {
+static const dtt_item items_582[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"end", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_OPERAND, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_lerp = {"lerp", call_lerp, items_580, items_187, cells_105, 3, 1, 6, 0, 0, NULL};
+static const dtt_function function_lerp = {"lerp", call_lerp, items_582, items_187, cells_105, 3, 1, 6, 0, 0, NULL};
 
 static dt_status call_lerp_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11055,7 +11104,7 @@ static dt_status call_lerp_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lerp_ = {"lerp_", call_lerp_, items_580, NULL, cells_105, 3, 0, 6, 1, 0, NULL};
+static const dtt_function function_lerp_ = {"lerp_", call_lerp_, items_582, NULL, cells_105, 3, 0, 6, 1, 0, NULL};
 
 static dt_status call_addcmul(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11067,16 +11116,16 @@ static dt_status call_addcmul(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_581[] = {
+static const dtt_item items_583[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"tensor1", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"tensor2", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_SCALAR, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_582[] = {
+static const dtt_cell cells_584[] = {
   {0}, {0}, {0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0},
 };
-static const dtt_function function_addcmul = {"addcmul", call_addcmul, items_581, items_187, cells_582, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_addcmul = {"addcmul", call_addcmul, items_583, items_187, cells_584, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_addcmul_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11087,7 +11136,7 @@ static dt_status call_addcmul_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addcmul_ = {"addcmul_", call_addcmul_, items_581, NULL, cells_582, 4, 0, 6, 1, 0, NULL};
+static const dtt_function function_addcmul_ = {"addcmul_", call_addcmul_, items_583, NULL, cells_584, 4, 0, 6, 1, 0, NULL};
 
 static dt_status call_addcdiv(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11099,7 +11148,7 @@ static dt_status call_addcdiv(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addcdiv = {"addcdiv", call_addcdiv, items_581, items_187, cells_582, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_addcdiv = {"addcdiv", call_addcdiv, items_583, items_187, cells_584, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_addcdiv_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11110,7 +11159,7 @@ static dt_status call_addcdiv_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addcdiv_ = {"addcdiv_", call_addcdiv_, items_581, NULL, cells_582, 4, 0, 6, 1, 0, NULL};
+static const dtt_function function_addcdiv_ = {"addcdiv_", call_addcdiv_, items_583, NULL, cells_584, 4, 0, 6, 1, 0, NULL};
 
 static dt_status call_max_pool1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11123,7 +11172,7 @@ static dt_status call_max_pool1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_583[] = {
+static const dtt_item items_585[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 1},
@@ -11131,10 +11180,10 @@ static const dtt_item items_583[] = {
   {"dilation", NULL, DTT_I64, 7, 1, 0, 0, 0, 1},
   {"ceil_mode", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_584[] = {
-  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_211}, {1}, {.p = (void *)numbers_210}, {1}, {0},
+static const dtt_cell cells_586[] = {
+  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_214}, {1}, {.p = (void *)numbers_213}, {1}, {0},
 };
-static const dtt_function function_max_pool1d = {"max_pool1d", call_max_pool1d, items_583, items_187, cells_584, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_max_pool1d = {"max_pool1d", call_max_pool1d, items_585, items_187, cells_586, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_max_pool1d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -11149,11 +11198,11 @@ static dt_status call_max_pool1d_with_indices(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_585[] = {
+static const dtt_item items_587[] = {
   {"values", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"indices", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_max_pool1d_with_indices = {"max_pool1d_with_indices", call_max_pool1d_with_indices, items_583, items_585, cells_584, 6, 2, 10, 0, 0, NULL};
+static const dtt_function function_max_pool1d_with_indices = {"max_pool1d_with_indices", call_max_pool1d_with_indices, items_585, items_587, cells_586, 6, 2, 10, 0, 0, NULL};
 
 static dt_status call_avg_pool1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11166,7 +11215,7 @@ static dt_status call_avg_pool1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_586[] = {
+static const dtt_item items_588[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 1},
@@ -11174,10 +11223,10 @@ static const dtt_item items_586[] = {
   {"ceil_mode", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"count_include_pad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_587[] = {
-  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_211}, {1}, {0}, {1},
+static const dtt_cell cells_589[] = {
+  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_214}, {1}, {0}, {1},
 };
-static const dtt_function function_avg_pool1d = {"avg_pool1d", call_avg_pool1d, items_586, items_187, cells_587, 6, 1, 9, 0, 0, NULL};
+static const dtt_function function_avg_pool1d = {"avg_pool1d", call_avg_pool1d, items_588, items_187, cells_589, 6, 1, 9, 0, 0, NULL};
 
 static dt_status call_max_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11190,7 +11239,7 @@ static dt_status call_max_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_588[] = {
+static const dtt_item items_590[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
   {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 2},
@@ -11198,10 +11247,10 @@ static const dtt_item items_588[] = {
   {"dilation", NULL, DTT_I64, 7, 1, 0, 0, 0, 2},
   {"ceil_mode", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_589[] = {
-  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_219}, {2}, {.p = (void *)numbers_218}, {2}, {0},
+static const dtt_cell cells_591[] = {
+  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_222}, {2}, {.p = (void *)numbers_221}, {2}, {0},
 };
-static const dtt_function function_max_pool2d = {"max_pool2d", call_max_pool2d, items_588, items_187, cells_589, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_max_pool2d = {"max_pool2d", call_max_pool2d, items_590, items_187, cells_591, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_max_pool2d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -11216,7 +11265,7 @@ static dt_status call_max_pool2d_with_indices(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_max_pool2d_with_indices = {"max_pool2d_with_indices", call_max_pool2d_with_indices, items_588, items_585, cells_589, 6, 2, 10, 0, 0, NULL};
+static const dtt_function function_max_pool2d_with_indices = {"max_pool2d_with_indices", call_max_pool2d_with_indices, items_590, items_587, cells_591, 6, 2, 10, 0, 0, NULL};
 
 static dt_status call_avg_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11230,7 +11279,7 @@ static dt_status call_avg_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_590[] = {
+static const dtt_item items_592[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
   {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 2},
@@ -11239,10 +11288,10 @@ static const dtt_item items_590[] = {
   {"count_include_pad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
   {"divisor_override", NULL, DTT_I64, 9, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_591[] = {
-  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_219}, {2}, {0}, {1}, {0}, {0},
+static const dtt_cell cells_593[] = {
+  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_222}, {2}, {0}, {1}, {0}, {0},
 };
-static const dtt_function function_avg_pool2d = {"avg_pool2d", call_avg_pool2d, items_590, items_187, cells_591, 7, 1, 11, 0, 0, NULL};
+static const dtt_function function_avg_pool2d = {"avg_pool2d", call_avg_pool2d, items_592, items_187, cells_593, 7, 1, 11, 0, 0, NULL};
 
 static dt_status call_max_pool3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11255,7 +11304,7 @@ static dt_status call_max_pool3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_592[] = {
+static const dtt_item items_594[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 3},
   {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 3},
@@ -11263,10 +11312,10 @@ static const dtt_item items_592[] = {
   {"dilation", NULL, DTT_I64, 7, 1, 0, 0, 0, 3},
   {"ceil_mode", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_593[] = {
-  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_227}, {3}, {.p = (void *)numbers_226}, {3}, {0},
+static const dtt_cell cells_595[] = {
+  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_230}, {3}, {.p = (void *)numbers_229}, {3}, {0},
 };
-static const dtt_function function_max_pool3d = {"max_pool3d", call_max_pool3d, items_592, items_187, cells_593, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_max_pool3d = {"max_pool3d", call_max_pool3d, items_594, items_187, cells_595, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_max_pool3d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -11281,7 +11330,7 @@ static dt_status call_max_pool3d_with_indices(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_max_pool3d_with_indices = {"max_pool3d_with_indices", call_max_pool3d_with_indices, items_592, items_585, cells_593, 6, 2, 10, 0, 0, NULL};
+static const dtt_function function_max_pool3d_with_indices = {"max_pool3d_with_indices", call_max_pool3d_with_indices, items_594, items_587, cells_595, 6, 2, 10, 0, 0, NULL};
 
 static dt_status call_avg_pool3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11295,7 +11344,7 @@ static dt_status call_avg_pool3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_594[] = {
+static const dtt_item items_596[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 3},
   {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 3},
@@ -11304,10 +11353,10 @@ static const dtt_item items_594[] = {
   {"count_include_pad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
   {"divisor_override", NULL, DTT_I64, 9, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_595[] = {
-  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_227}, {3}, {0}, {1}, {0}, {0},
+static const dtt_cell cells_597[] = {
+  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_230}, {3}, {0}, {1}, {0}, {0},
 };
-static const dtt_function function_avg_pool3d = {"avg_pool3d", call_avg_pool3d, items_594, items_187, cells_595, 7, 1, 11, 0, 0, NULL};
+static const dtt_function function_avg_pool3d = {"avg_pool3d", call_avg_pool3d, items_596, items_187, cells_597, 7, 1, 11, 0, 0, NULL};
 
 static dt_status call_adaptive_avg_pool1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11318,11 +11367,11 @@ static dt_status call_adaptive_avg_pool1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_596[] = {
+static const dtt_item items_598[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"output_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
 };
-static const dtt_function function_adaptive_avg_pool1d = {"adaptive_avg_pool1d", call_adaptive_avg_pool1d, items_596, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_avg_pool1d = {"adaptive_avg_pool1d", call_adaptive_avg_pool1d, items_598, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_adaptive_max_pool1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11333,7 +11382,7 @@ static dt_status call_adaptive_max_pool1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_adaptive_max_pool1d = {"adaptive_max_pool1d", call_adaptive_max_pool1d, items_596, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_max_pool1d = {"adaptive_max_pool1d", call_adaptive_max_pool1d, items_598, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_adaptive_max_pool1d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -11346,7 +11395,7 @@ static dt_status call_adaptive_max_pool1d_with_indices(const dtt_cell *a, dtt_ce
   return status;
 }
 
-static const dtt_function function_adaptive_max_pool1d_with_indices = {"adaptive_max_pool1d_with_indices", call_adaptive_max_pool1d_with_indices, items_596, items_585, cells_59, 2, 2, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_max_pool1d_with_indices = {"adaptive_max_pool1d_with_indices", call_adaptive_max_pool1d_with_indices, items_598, items_587, cells_59, 2, 2, 3, 0, 0, NULL};
 
 static dt_status call_lp_pool1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11358,14 +11407,14 @@ static dt_status call_lp_pool1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_597[] = {
+static const dtt_item items_599[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"norm_type", NULL, DTT_F64, 1, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 1},
   {"stride", NULL, DTT_I64, 4, 1, 1, 0, 0, 1},
   {"ceil_mode", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_lp_pool1d = {"lp_pool1d", call_lp_pool1d, items_597, items_187, cells_201, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_lp_pool1d = {"lp_pool1d", call_lp_pool1d, items_599, items_187, cells_201, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_max_unpool1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11378,7 +11427,7 @@ static dt_status call_max_unpool1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_598[] = {
+static const dtt_item items_600[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 1},
@@ -11386,10 +11435,10 @@ static const dtt_item items_598[] = {
   {"padding", NULL, DTT_I64, 6, 1, 0, 0, 0, 1},
   {"output_size", NULL, DTT_I64, 8, 1, 1, 0, 0, 0},
 };
-static const dtt_cell cells_599[] = {
-  {0}, {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_211}, {1}, {0}, {0},
+static const dtt_cell cells_601[] = {
+  {0}, {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_214}, {1}, {0}, {0},
 };
-static const dtt_function function_max_unpool1d = {"max_unpool1d", call_max_unpool1d, items_598, items_187, cells_599, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_max_unpool1d = {"max_unpool1d", call_max_unpool1d, items_600, items_187, cells_601, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_adaptive_avg_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11400,11 +11449,11 @@ static dt_status call_adaptive_avg_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_600[] = {
+static const dtt_item items_602[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"output_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
 };
-static const dtt_function function_adaptive_avg_pool2d = {"adaptive_avg_pool2d", call_adaptive_avg_pool2d, items_600, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_avg_pool2d = {"adaptive_avg_pool2d", call_adaptive_avg_pool2d, items_602, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_adaptive_max_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11415,7 +11464,7 @@ static dt_status call_adaptive_max_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_adaptive_max_pool2d = {"adaptive_max_pool2d", call_adaptive_max_pool2d, items_600, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_max_pool2d = {"adaptive_max_pool2d", call_adaptive_max_pool2d, items_602, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_adaptive_max_pool2d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -11428,7 +11477,7 @@ static dt_status call_adaptive_max_pool2d_with_indices(const dtt_cell *a, dtt_ce
   return status;
 }
 
-static const dtt_function function_adaptive_max_pool2d_with_indices = {"adaptive_max_pool2d_with_indices", call_adaptive_max_pool2d_with_indices, items_600, items_585, cells_59, 2, 2, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_max_pool2d_with_indices = {"adaptive_max_pool2d_with_indices", call_adaptive_max_pool2d_with_indices, items_602, items_587, cells_59, 2, 2, 3, 0, 0, NULL};
 
 static dt_status call_lp_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11440,14 +11489,14 @@ static dt_status call_lp_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_601[] = {
+static const dtt_item items_603[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"norm_type", NULL, DTT_F64, 1, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 2},
   {"stride", NULL, DTT_I64, 4, 1, 1, 0, 0, 2},
   {"ceil_mode", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_lp_pool2d = {"lp_pool2d", call_lp_pool2d, items_601, items_187, cells_201, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_lp_pool2d = {"lp_pool2d", call_lp_pool2d, items_603, items_187, cells_201, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_max_unpool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11460,7 +11509,7 @@ static dt_status call_max_unpool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_602[] = {
+static const dtt_item items_604[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 2},
@@ -11468,10 +11517,10 @@ static const dtt_item items_602[] = {
   {"padding", NULL, DTT_I64, 6, 1, 0, 0, 0, 2},
   {"output_size", NULL, DTT_I64, 8, 1, 1, 0, 0, 0},
 };
-static const dtt_cell cells_603[] = {
-  {0}, {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_219}, {2}, {0}, {0},
+static const dtt_cell cells_605[] = {
+  {0}, {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_222}, {2}, {0}, {0},
 };
-static const dtt_function function_max_unpool2d = {"max_unpool2d", call_max_unpool2d, items_602, items_187, cells_603, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_max_unpool2d = {"max_unpool2d", call_max_unpool2d, items_604, items_187, cells_605, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_adaptive_avg_pool3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11482,11 +11531,11 @@ static dt_status call_adaptive_avg_pool3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_604[] = {
+static const dtt_item items_606[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"output_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 3},
 };
-static const dtt_function function_adaptive_avg_pool3d = {"adaptive_avg_pool3d", call_adaptive_avg_pool3d, items_604, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_avg_pool3d = {"adaptive_avg_pool3d", call_adaptive_avg_pool3d, items_606, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_adaptive_max_pool3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11497,7 +11546,7 @@ static dt_status call_adaptive_max_pool3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_adaptive_max_pool3d = {"adaptive_max_pool3d", call_adaptive_max_pool3d, items_604, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_max_pool3d = {"adaptive_max_pool3d", call_adaptive_max_pool3d, items_606, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_adaptive_max_pool3d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -11510,7 +11559,7 @@ static dt_status call_adaptive_max_pool3d_with_indices(const dtt_cell *a, dtt_ce
   return status;
 }
 
-static const dtt_function function_adaptive_max_pool3d_with_indices = {"adaptive_max_pool3d_with_indices", call_adaptive_max_pool3d_with_indices, items_604, items_585, cells_59, 2, 2, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_max_pool3d_with_indices = {"adaptive_max_pool3d_with_indices", call_adaptive_max_pool3d_with_indices, items_606, items_587, cells_59, 2, 2, 3, 0, 0, NULL};
 
 static dt_status call_lp_pool3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11522,14 +11571,14 @@ static dt_status call_lp_pool3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_605[] = {
+static const dtt_item items_607[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"norm_type", NULL, DTT_F64, 1, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 3},
   {"stride", NULL, DTT_I64, 4, 1, 1, 0, 0, 3},
   {"ceil_mode", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_lp_pool3d = {"lp_pool3d", call_lp_pool3d, items_605, items_187, cells_201, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_lp_pool3d = {"lp_pool3d", call_lp_pool3d, items_607, items_187, cells_201, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_max_unpool3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11542,7 +11591,7 @@ static dt_status call_max_unpool3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_606[] = {
+static const dtt_item items_608[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 3},
@@ -11550,10 +11599,10 @@ static const dtt_item items_606[] = {
   {"padding", NULL, DTT_I64, 6, 1, 0, 0, 0, 3},
   {"output_size", NULL, DTT_I64, 8, 1, 1, 0, 0, 0},
 };
-static const dtt_cell cells_607[] = {
-  {0}, {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_227}, {3}, {0}, {0},
+static const dtt_cell cells_609[] = {
+  {0}, {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_230}, {3}, {0}, {0},
 };
-static const dtt_function function_max_unpool3d = {"max_unpool3d", call_max_unpool3d, items_606, items_187, cells_607, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_max_unpool3d = {"max_unpool3d", call_max_unpool3d, items_608, items_187, cells_609, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_fractional_max_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11565,14 +11614,14 @@ static dt_status call_fractional_max_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_608[] = {
+static const dtt_item items_610[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
   {"output_size", NULL, DTT_I64, 3, 1, 1, 0, 0, 2},
   {"output_ratio", NULL, DTT_F64, 5, 1, 1, 0, 0, 1},
   {"random_samples", NULL, DTT_TENSOR, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_fractional_max_pool2d = {"fractional_max_pool2d", call_fractional_max_pool2d, items_608, items_187, cells_139, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_fractional_max_pool2d = {"fractional_max_pool2d", call_fractional_max_pool2d, items_610, items_187, cells_139, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_fractional_max_pool2d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -11587,7 +11636,7 @@ static dt_status call_fractional_max_pool2d_with_indices(const dtt_cell *a, dtt_
   return status;
 }
 
-static const dtt_function function_fractional_max_pool2d_with_indices = {"fractional_max_pool2d_with_indices", call_fractional_max_pool2d_with_indices, items_608, items_585, cells_139, 5, 2, 8, 0, 0, NULL};
+static const dtt_function function_fractional_max_pool2d_with_indices = {"fractional_max_pool2d_with_indices", call_fractional_max_pool2d_with_indices, items_610, items_587, cells_139, 5, 2, 8, 0, 0, NULL};
 
 static dt_status call_fractional_max_pool3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11599,14 +11648,14 @@ static dt_status call_fractional_max_pool3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_609[] = {
+static const dtt_item items_611[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 3},
   {"output_size", NULL, DTT_I64, 3, 1, 1, 0, 0, 3},
   {"output_ratio", NULL, DTT_F64, 5, 1, 1, 0, 0, 1},
   {"random_samples", NULL, DTT_TENSOR, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_fractional_max_pool3d = {"fractional_max_pool3d", call_fractional_max_pool3d, items_609, items_187, cells_139, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_fractional_max_pool3d = {"fractional_max_pool3d", call_fractional_max_pool3d, items_611, items_187, cells_139, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_fractional_max_pool3d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -11621,7 +11670,7 @@ static dt_status call_fractional_max_pool3d_with_indices(const dtt_cell *a, dtt_
   return status;
 }
 
-static const dtt_function function_fractional_max_pool3d_with_indices = {"fractional_max_pool3d_with_indices", call_fractional_max_pool3d_with_indices, items_609, items_585, cells_139, 5, 2, 8, 0, 0, NULL};
+static const dtt_function function_fractional_max_pool3d_with_indices = {"fractional_max_pool3d_with_indices", call_fractional_max_pool3d_with_indices, items_611, items_587, cells_139, 5, 2, 8, 0, 0, NULL};
 
 static dt_status call_profiler_start(const dtt_cell *a, dtt_cell *r) {
   dt_profiler *r_out = NULL;
@@ -11632,19 +11681,19 @@ static dt_status call_profiler_start(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_610[] = {
+static const dtt_item items_612[] = {
   {"record_shapes", NULL, DTT_BOOL, 0, 0, 0, 0, 0, 0},
   {"profile_memory", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
   {"device_times", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"max_activities", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_611[] = {
+static const dtt_item items_613[] = {
   {"out", &dtt_handle_profiler, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_612[] = {
+static const dtt_cell cells_614[] = {
   {0}, {0}, {0}, {4194304},
 };
-static const dtt_function function_profiler_start = {"profiler_start", call_profiler_start, items_610, items_611, cells_612, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_profiler_start = {"profiler_start", call_profiler_start, items_612, items_613, cells_614, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_profiler_stop(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11653,10 +11702,10 @@ static dt_status call_profiler_stop(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_613[] = {
+static const dtt_item items_615[] = {
   {"self", &dtt_handle_profiler, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_profiler_stop = {"stop", call_profiler_stop, items_613, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_profiler_stop = {"stop", call_profiler_stop, items_615, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_profiler_range_begin(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -11666,10 +11715,10 @@ static dt_status call_profiler_range_begin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_614[] = {
+static const dtt_item items_616[] = {
   {"name", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_profiler_range_begin = {"profiler_range_begin", call_profiler_range_begin, items_614, items_267, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_profiler_range_begin = {"profiler_range_begin", call_profiler_range_begin, items_616, items_207, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_profiler_range_end(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11678,10 +11727,10 @@ static dt_status call_profiler_range_end(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_615[] = {
+static const dtt_item items_617[] = {
   {"range", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_profiler_range_end = {"profiler_range_end", call_profiler_range_end, items_615, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_profiler_range_end = {"profiler_range_end", call_profiler_range_end, items_617, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_profiler_table(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -11692,16 +11741,16 @@ static dt_status call_profiler_table(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_616[] = {
+static const dtt_item items_618[] = {
   {"self", &dtt_handle_profiler, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"sort_by", NULL, DTT_STR, 1, 0, 0, 0, 0, 0},
   {"row_limit", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"group_by_input_shape", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_617[] = {
+static const dtt_cell cells_619[] = {
   {0}, {.p = (void *)""}, {100}, {0},
 };
-static const dtt_function function_profiler_table = {"table", call_profiler_table, items_616, items_289, cells_617, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_profiler_table = {"table", call_profiler_table, items_618, items_291, cells_619, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_profiler_memory_summary(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -11711,14 +11760,14 @@ static dt_status call_profiler_memory_summary(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_618[] = {
+static const dtt_item items_620[] = {
   {"self", &dtt_handle_profiler, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"row_limit", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_619[] = {
+static const dtt_cell cells_621[] = {
   {0}, {10},
 };
-static const dtt_function function_profiler_memory_summary = {"memory_summary", call_profiler_memory_summary, items_618, items_289, cells_619, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_profiler_memory_summary = {"memory_summary", call_profiler_memory_summary, items_620, items_291, cells_621, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_profiler_activities(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -11732,12 +11781,12 @@ static dt_status call_profiler_activities(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_620[] = {
+static const dtt_item items_622[] = {
   {"names", &dtt_handle_string_list, DTT_STR, 0, 1, 0, 0, 0, 0},
   {"shapes", &dtt_handle_string_list, DTT_STR, 2, 1, 0, 0, 0, 0},
   {"numbers", &dtt_handle_tensor, DTT_TENSOR, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_profiler_activities = {"activities", call_profiler_activities, items_613, items_620, cells_45, 1, 3, 1, 0, 0, NULL};
+static const dtt_function function_profiler_activities = {"activities", call_profiler_activities, items_615, items_622, cells_45, 1, 3, 1, 0, 0, NULL};
 
 static dt_status call_profiler_export_chrome_trace(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11746,11 +11795,11 @@ static dt_status call_profiler_export_chrome_trace(const dtt_cell *a, dtt_cell *
   return status;
 }
 
-static const dtt_item items_621[] = {
+static const dtt_item items_623[] = {
   {"self", &dtt_handle_profiler, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"path", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_profiler_export_chrome_trace = {"export_chrome_trace", call_profiler_export_chrome_trace, items_621, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_profiler_export_chrome_trace = {"export_chrome_trace", call_profiler_export_chrome_trace, items_623, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_rand(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11762,14 +11811,14 @@ static dt_status call_rand(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_622[] = {
+static const dtt_item items_624[] = {
   {"size", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_rand = {"rand", call_rand, items_622, items_187, cells_201, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_rand = {"rand", call_rand, items_624, items_187, cells_201, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_randn(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11781,7 +11830,7 @@ static dt_status call_randn(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_randn = {"randn", call_randn, items_622, items_187, cells_201, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_randn = {"randn", call_randn, items_624, items_187, cells_201, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_randint(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11794,7 +11843,7 @@ static dt_status call_randint(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_623[] = {
+static const dtt_item items_625[] = {
   {"low", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"high", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 1, 0, 0, 1, 0},
@@ -11803,7 +11852,7 @@ static const dtt_item items_623[] = {
   {"device", NULL, DTT_DEVICE, 6, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_randint = {"randint", call_randint, items_623, items_187, cells_101, 7, 1, 9, 0, 0, NULL};
+static const dtt_function function_randint = {"randint", call_randint, items_625, items_187, cells_101, 7, 1, 9, 0, 0, NULL};
 
 static dt_status call_randperm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11815,14 +11864,14 @@ static dt_status call_randperm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_624[] = {
+static const dtt_item items_626[] = {
   {"n", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 1, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 3, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_randperm = {"randperm", call_randperm, items_624, items_187, cells_105, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_randperm = {"randperm", call_randperm, items_626, items_187, cells_105, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_rand_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11834,7 +11883,7 @@ static dt_status call_rand_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_625[] = {
+static const dtt_item items_627[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 1, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
@@ -11842,7 +11891,7 @@ static const dtt_item items_625[] = {
   {"requires_grad", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 6, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_rand_like = {"rand_like", call_rand_like, items_625, items_187, cells_201, 6, 1, 7, 0, 0, NULL};
+static const dtt_function function_rand_like = {"rand_like", call_rand_like, items_627, items_187, cells_201, 6, 1, 7, 0, 0, NULL};
 
 static dt_status call_randn_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11854,7 +11903,7 @@ static dt_status call_randn_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_randn_like = {"randn_like", call_randn_like, items_625, items_187, cells_201, 6, 1, 7, 0, 0, NULL};
+static const dtt_function function_randn_like = {"randn_like", call_randn_like, items_627, items_187, cells_201, 6, 1, 7, 0, 0, NULL};
 
 static dt_status call_randint_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11866,7 +11915,7 @@ static dt_status call_randint_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_626[] = {
+static const dtt_item items_628[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"low", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"high", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
@@ -11876,7 +11925,7 @@ static const dtt_item items_626[] = {
   {"requires_grad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 8, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_randint_like = {"randint_like", call_randint_like, items_626, items_187, cells_101, 8, 1, 9, 0, 0, NULL};
+static const dtt_function function_randint_like = {"randint_like", call_randint_like, items_628, items_187, cells_101, 8, 1, 9, 0, 0, NULL};
 
 static dt_status call_bernoulli(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11886,11 +11935,11 @@ static dt_status call_bernoulli(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_627[] = {
+static const dtt_item items_629[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_bernoulli = {"bernoulli", call_bernoulli, items_627, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_bernoulli = {"bernoulli", call_bernoulli, items_629, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_multinomial(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11901,13 +11950,13 @@ static dt_status call_multinomial(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_628[] = {
+static const dtt_item items_630[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"num_samples", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"replacement", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_multinomial = {"multinomial", call_multinomial, items_628, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_multinomial = {"multinomial", call_multinomial, items_630, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_poisson(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11917,7 +11966,7 @@ static dt_status call_poisson(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_poisson = {"poisson", call_poisson, items_627, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_poisson = {"poisson", call_poisson, items_629, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_binomial(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11927,12 +11976,12 @@ static dt_status call_binomial(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_629[] = {
+static const dtt_item items_631[] = {
   {"count", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"prob", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_binomial = {"binomial", call_binomial, items_629, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_binomial = {"binomial", call_binomial, items_631, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_exponential_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11941,15 +11990,15 @@ static dt_status call_exponential_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_630[] = {
+static const dtt_item items_632[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"lambd", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_631[] = {
+static const dtt_cell cells_633[] = {
   {0}, {.f = 1.0}, {0},
 };
-static const dtt_function function_exponential_ = {"exponential_", call_exponential_, items_630, NULL, cells_631, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_exponential_ = {"exponential_", call_exponential_, items_632, NULL, cells_633, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_geometric_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11958,12 +12007,12 @@ static dt_status call_geometric_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_632[] = {
+static const dtt_item items_634[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_F64, 1, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_geometric_ = {"geometric_", call_geometric_, items_632, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_geometric_ = {"geometric_", call_geometric_, items_634, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_cauchy_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11972,16 +12021,16 @@ static dt_status call_cauchy_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_633[] = {
+static const dtt_item items_635[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"median", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"sigma", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_634[] = {
+static const dtt_cell cells_636[] = {
   {0}, {.f = 0.0}, {.f = 1.0}, {0},
 };
-static const dtt_function function_cauchy_ = {"cauchy_", call_cauchy_, items_633, NULL, cells_634, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_cauchy_ = {"cauchy_", call_cauchy_, items_635, NULL, cells_636, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_log_normal_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11991,16 +12040,16 @@ static dt_status call_log_normal_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_635[] = {
+static const dtt_item items_637[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mean", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"std", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_636[] = {
+static const dtt_cell cells_638[] = {
   {0}, {.f = 1.0}, {.f = 2.0}, {0},
 };
-static const dtt_function function_log_normal_ = {"log_normal_", call_log_normal_, items_635, NULL, cells_636, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_log_normal_ = {"log_normal_", call_log_normal_, items_637, NULL, cells_638, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_uniform_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12009,13 +12058,13 @@ static dt_status call_uniform_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_637[] = {
+static const dtt_item items_639[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"low", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"high", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_uniform_ = {"uniform_", call_uniform_, items_637, NULL, cells_634, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_uniform_ = {"uniform_", call_uniform_, items_639, NULL, cells_636, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_normal_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12024,7 +12073,7 @@ static dt_status call_normal_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_normal_ = {"normal_", call_normal_, items_635, NULL, cells_634, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_normal_ = {"normal_", call_normal_, items_637, NULL, cells_636, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_bernoulli_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12033,12 +12082,12 @@ static dt_status call_bernoulli_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_638[] = {
+static const dtt_item items_640[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_bernoulli_ = {"bernoulli_", call_bernoulli_, items_638, NULL, cells_524, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_bernoulli_ = {"bernoulli_", call_bernoulli_, items_640, NULL, cells_526, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_stochastic_round(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12049,12 +12098,12 @@ static dt_status call_stochastic_round(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_639[] = {
+static const dtt_item items_641[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 1, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_stochastic_round = {"stochastic_round", call_stochastic_round, items_639, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_stochastic_round = {"stochastic_round", call_stochastic_round, items_641, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_random_from_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12063,12 +12112,12 @@ static dt_status call_random_from_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_640[] = {
+static const dtt_item items_642[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"low", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_random_from_ = {"random_", call_random_from_, items_640, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_random_from_ = {"random_", call_random_from_, items_642, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_manual_seed(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12077,10 +12126,10 @@ static dt_status call_manual_seed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_641[] = {
+static const dtt_item items_643[] = {
   {"seed", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_manual_seed = {"manual_seed", call_manual_seed, items_641, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_manual_seed = {"manual_seed", call_manual_seed, items_643, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_default_generator(const dtt_cell *a, dtt_cell *r) {
   dt_generator *r_out = NULL;
@@ -12090,10 +12139,10 @@ static dt_status call_default_generator(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_642[] = {
+static const dtt_item items_644[] = {
   {"out", &dtt_handle_generator, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_default_generator = {"default_generator", call_default_generator, items_297, items_642, cells_116, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_default_generator = {"default_generator", call_default_generator, items_299, items_644, cells_116, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_set_own_generators(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12102,10 +12151,10 @@ static dt_status call_set_own_generators(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_643[] = {
+static const dtt_item items_645[] = {
   {"mode", NULL, DTT_BOOL, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_own_generators = {"set_own_generators", call_set_own_generators, items_643, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_own_generators = {"set_own_generators", call_set_own_generators, items_645, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_has_own_generators(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -12126,7 +12175,7 @@ static dt_status call_generator_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_generator_new = {"generator_new", call_generator_new, items_297, items_642, cells_116, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_generator_new = {"generator_new", call_generator_new, items_299, items_644, cells_116, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_generator_device(const dtt_cell *a, dtt_cell *r) {
   dt_device_type r_out_type = 0;
@@ -12138,10 +12187,10 @@ static dt_status call_generator_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_644[] = {
+static const dtt_item items_646[] = {
   {"self", &dtt_handle_generator, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_generator_device = {"device", call_generator_device, items_644, items_292, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_generator_device = {"device", call_generator_device, items_646, items_294, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_generator_manual_seed(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12150,11 +12199,11 @@ static dt_status call_generator_manual_seed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_645[] = {
+static const dtt_item items_647[] = {
   {"self", &dtt_handle_generator, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"seed", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_generator_manual_seed = {"manual_seed", call_generator_manual_seed, items_645, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_generator_manual_seed = {"manual_seed", call_generator_manual_seed, items_647, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_generator_initial_seed(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -12164,7 +12213,7 @@ static dt_status call_generator_initial_seed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_generator_initial_seed = {"initial_seed", call_generator_initial_seed, items_644, items_267, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_generator_initial_seed = {"initial_seed", call_generator_initial_seed, items_646, items_207, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_generator_get_state(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12174,7 +12223,7 @@ static dt_status call_generator_get_state(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_generator_get_state = {"get_state", call_generator_get_state, items_644, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_generator_get_state = {"get_state", call_generator_get_state, items_646, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_generator_set_state(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12183,11 +12232,11 @@ static dt_status call_generator_set_state(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_646[] = {
+static const dtt_item items_648[] = {
   {"self", &dtt_handle_generator, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"state", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_generator_set_state = {"set_state", call_generator_set_state, items_646, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_generator_set_state = {"set_state", call_generator_set_state, items_648, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_lstm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -12204,7 +12253,7 @@ static dt_status call_lstm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_647[] = {
+static const dtt_item items_649[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"hx", NULL, DTT_TENSOR, 1, 1, 1, 0, 1, 0},
   {"params", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
@@ -12215,12 +12264,12 @@ static const dtt_item items_647[] = {
   {"bidirectional", NULL, DTT_BOOL, 9, 0, 0, 0, 1, 0},
   {"batch_first", NULL, DTT_BOOL, 10, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_648[] = {
+static const dtt_item items_650[] = {
   {"output", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"h_n", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
   {"c_n", &dtt_handle_tensor, DTT_TENSOR, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_lstm = {"lstm", call_lstm, items_647, items_648, cells_241, 9, 3, 11, 0, 0, NULL};
+static const dtt_function function_lstm = {"lstm", call_lstm, items_649, items_650, cells_244, 9, 3, 11, 0, 0, NULL};
 
 static dt_status call_lstm_packed(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -12237,7 +12286,7 @@ static dt_status call_lstm_packed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_649[] = {
+static const dtt_item items_651[] = {
   {"data", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"batch_sizes", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"hx", NULL, DTT_TENSOR, 2, 1, 1, 0, 1, 0},
@@ -12248,7 +12297,7 @@ static const dtt_item items_649[] = {
   {"train", NULL, DTT_BOOL, 9, 0, 0, 0, 1, 0},
   {"bidirectional", NULL, DTT_BOOL, 10, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_lstm_packed = {"lstm_packed", call_lstm_packed, items_649, items_648, cells_241, 9, 3, 11, 0, 0, NULL};
+static const dtt_function function_lstm_packed = {"lstm_packed", call_lstm_packed, items_651, items_650, cells_244, 9, 3, 11, 0, 0, NULL};
 
 static dt_status call_gru(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -12263,7 +12312,7 @@ static dt_status call_gru(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_650[] = {
+static const dtt_item items_652[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"hx", NULL, DTT_TENSOR, 1, 0, 1, 0, 1, 0},
   {"params", NULL, DTT_TENSOR, 2, 1, 0, 0, 1, 0},
@@ -12274,11 +12323,11 @@ static const dtt_item items_650[] = {
   {"bidirectional", NULL, DTT_BOOL, 8, 0, 0, 0, 1, 0},
   {"batch_first", NULL, DTT_BOOL, 9, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_651[] = {
+static const dtt_item items_653[] = {
   {"output", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"h_n", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_gru = {"gru", call_gru, items_650, items_651, cells_137, 9, 2, 10, 0, 0, NULL};
+static const dtt_function function_gru = {"gru", call_gru, items_652, items_653, cells_137, 9, 2, 10, 0, 0, NULL};
 
 static dt_status call_gru_packed(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -12293,7 +12342,7 @@ static dt_status call_gru_packed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_652[] = {
+static const dtt_item items_654[] = {
   {"data", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"batch_sizes", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"hx", NULL, DTT_TENSOR, 2, 0, 1, 0, 1, 0},
@@ -12304,7 +12353,7 @@ static const dtt_item items_652[] = {
   {"train", NULL, DTT_BOOL, 8, 0, 0, 0, 1, 0},
   {"bidirectional", NULL, DTT_BOOL, 9, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_gru_packed = {"gru_packed", call_gru_packed, items_652, items_651, cells_137, 9, 2, 10, 0, 0, NULL};
+static const dtt_function function_gru_packed = {"gru_packed", call_gru_packed, items_654, items_653, cells_137, 9, 2, 10, 0, 0, NULL};
 
 static dt_status call_rnn_tanh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -12319,7 +12368,7 @@ static dt_status call_rnn_tanh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rnn_tanh = {"rnn_tanh", call_rnn_tanh, items_650, items_651, cells_137, 9, 2, 10, 0, 0, NULL};
+static const dtt_function function_rnn_tanh = {"rnn_tanh", call_rnn_tanh, items_652, items_653, cells_137, 9, 2, 10, 0, 0, NULL};
 
 static dt_status call_rnn_tanh_packed(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -12334,7 +12383,7 @@ static dt_status call_rnn_tanh_packed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rnn_tanh_packed = {"rnn_tanh_packed", call_rnn_tanh_packed, items_652, items_651, cells_137, 9, 2, 10, 0, 0, NULL};
+static const dtt_function function_rnn_tanh_packed = {"rnn_tanh_packed", call_rnn_tanh_packed, items_654, items_653, cells_137, 9, 2, 10, 0, 0, NULL};
 
 static dt_status call_rnn_relu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -12349,7 +12398,7 @@ static dt_status call_rnn_relu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rnn_relu = {"rnn_relu", call_rnn_relu, items_650, items_651, cells_137, 9, 2, 10, 0, 0, NULL};
+static const dtt_function function_rnn_relu = {"rnn_relu", call_rnn_relu, items_652, items_653, cells_137, 9, 2, 10, 0, 0, NULL};
 
 static dt_status call_rnn_relu_packed(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -12364,7 +12413,7 @@ static dt_status call_rnn_relu_packed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rnn_relu_packed = {"rnn_relu_packed", call_rnn_relu_packed, items_652, items_651, cells_137, 9, 2, 10, 0, 0, NULL};
+static const dtt_function function_rnn_relu_packed = {"rnn_relu_packed", call_rnn_relu_packed, items_654, items_653, cells_137, 9, 2, 10, 0, 0, NULL};
 
 static dt_status call_lstm_cell(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_h = NULL;
@@ -12378,7 +12427,7 @@ static dt_status call_lstm_cell(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_653[] = {
+static const dtt_item items_655[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"hx", NULL, DTT_TENSOR, 1, 1, 1, 0, 1, 0},
   {"w_ih", NULL, DTT_TENSOR, 3, 0, 0, 0, 1, 0},
@@ -12386,11 +12435,11 @@ static const dtt_item items_653[] = {
   {"b_ih", NULL, DTT_TENSOR, 5, 0, 1, 0, 0, 0},
   {"b_hh", NULL, DTT_TENSOR, 6, 0, 1, 0, 0, 0},
 };
-static const dtt_item items_654[] = {
+static const dtt_item items_656[] = {
   {"h", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"c", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_lstm_cell = {"lstm_cell", call_lstm_cell, items_653, items_654, cells_201, 6, 2, 7, 0, 0, NULL};
+static const dtt_function function_lstm_cell = {"lstm_cell", call_lstm_cell, items_655, items_656, cells_201, 6, 2, 7, 0, 0, NULL};
 
 static dt_status call_gru_cell(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12402,7 +12451,7 @@ static dt_status call_gru_cell(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_655[] = {
+static const dtt_item items_657[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"hx", NULL, DTT_TENSOR, 1, 0, 1, 0, 1, 0},
   {"w_ih", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
@@ -12410,7 +12459,7 @@ static const dtt_item items_655[] = {
   {"b_ih", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
   {"b_hh", NULL, DTT_TENSOR, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_gru_cell = {"gru_cell", call_gru_cell, items_655, items_187, cells_105, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_gru_cell = {"gru_cell", call_gru_cell, items_657, items_187, cells_105, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_rnn_tanh_cell(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12422,7 +12471,7 @@ static dt_status call_rnn_tanh_cell(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rnn_tanh_cell = {"rnn_tanh_cell", call_rnn_tanh_cell, items_655, items_187, cells_105, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_rnn_tanh_cell = {"rnn_tanh_cell", call_rnn_tanh_cell, items_657, items_187, cells_105, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_rnn_relu_cell(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12434,7 +12483,7 @@ static dt_status call_rnn_relu_cell(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rnn_relu_cell = {"rnn_relu_cell", call_rnn_relu_cell, items_655, items_187, cells_105, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_rnn_relu_cell = {"rnn_relu_cell", call_rnn_relu_cell, items_657, items_187, cells_105, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_sum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12446,13 +12495,13 @@ static dt_status call_sum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_656[] = {
+static const dtt_item items_658[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_sum = {"sum", call_sum, items_656, items_187, cells_259, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_sum = {"sum", call_sum, items_658, items_187, cells_262, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_mean(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12464,7 +12513,7 @@ static dt_status call_mean(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_mean = {"mean", call_mean, items_656, items_187, cells_259, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_mean = {"mean", call_mean, items_658, items_187, cells_262, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_nansum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12476,7 +12525,7 @@ static dt_status call_nansum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nansum = {"nansum", call_nansum, items_656, items_187, cells_259, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_nansum = {"nansum", call_nansum, items_658, items_187, cells_262, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_nanmean(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12488,7 +12537,7 @@ static dt_status call_nanmean(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nanmean = {"nanmean", call_nanmean, items_656, items_187, cells_259, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_nanmean = {"nanmean", call_nanmean, items_658, items_187, cells_262, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_count_nonzero(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12498,11 +12547,11 @@ static dt_status call_count_nonzero(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_657[] = {
+static const dtt_item items_659[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
 };
-static const dtt_function function_count_nonzero = {"count_nonzero", call_count_nonzero, items_657, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_count_nonzero = {"count_nonzero", call_count_nonzero, items_659, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_prod(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12514,13 +12563,13 @@ static dt_status call_prod(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_658[] = {
+static const dtt_item items_660[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 1, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_prod = {"prod", call_prod, items_658, items_187, cells_259, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_prod = {"prod", call_prod, items_660, items_187, cells_262, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_max(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12530,7 +12579,7 @@ static dt_status call_max(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_max = {"max", call_max, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_max = {"max", call_max, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_min(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12540,7 +12589,7 @@ static dt_status call_min(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_min = {"min", call_min, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_min = {"min", call_min, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_amax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12551,12 +12600,12 @@ static dt_status call_amax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_659[] = {
+static const dtt_item items_661[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_amax = {"amax", call_amax, items_659, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_amax = {"amax", call_amax, items_661, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_amin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12567,7 +12616,7 @@ static dt_status call_amin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_amin = {"amin", call_amin, items_659, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_amin = {"amin", call_amin, items_661, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_aminmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_min = NULL;
@@ -12580,16 +12629,16 @@ static dt_status call_aminmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_660[] = {
+static const dtt_item items_662[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 1, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_661[] = {
+static const dtt_item items_663[] = {
   {"min", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"max", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_aminmax = {"aminmax", call_aminmax, items_660, items_661, cells_125, 3, 2, 4, 0, 0, NULL};
+static const dtt_function function_aminmax = {"aminmax", call_aminmax, items_662, items_663, cells_125, 3, 2, 4, 0, 0, NULL};
 
 static dt_status call_argmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12600,7 +12649,7 @@ static dt_status call_argmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_argmax = {"argmax", call_argmax, items_660, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_argmax = {"argmax", call_argmax, items_662, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_argmin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12611,7 +12660,7 @@ static dt_status call_argmin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_argmin = {"argmin", call_argmin, items_660, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_argmin = {"argmin", call_argmin, items_662, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_var(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12623,13 +12672,13 @@ static dt_status call_var(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_662[] = {
+static const dtt_item items_664[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"correction", NULL, DTT_SCALAR, 3, 0, 1, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_var = {"var", call_var, items_662, items_187, cells_201, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_var = {"var", call_var, items_664, items_187, cells_201, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_std(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12641,7 +12690,7 @@ static dt_status call_std(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_std = {"std", call_std, items_662, items_187, cells_201, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_std = {"std", call_std, items_664, items_187, cells_201, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_var_mean(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_var = NULL;
@@ -12655,11 +12704,11 @@ static dt_status call_var_mean(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_663[] = {
+static const dtt_item items_665[] = {
   {"var", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"mean", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_var_mean = {"var_mean", call_var_mean, items_662, items_663, cells_201, 4, 2, 7, 0, 0, NULL};
+static const dtt_function function_var_mean = {"var_mean", call_var_mean, items_664, items_665, cells_201, 4, 2, 7, 0, 0, NULL};
 
 static dt_status call_std_mean(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_std = NULL;
@@ -12673,11 +12722,11 @@ static dt_status call_std_mean(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_664[] = {
+static const dtt_item items_666[] = {
   {"std", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"mean", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_std_mean = {"std_mean", call_std_mean, items_662, items_664, cells_201, 4, 2, 7, 0, 0, NULL};
+static const dtt_function function_std_mean = {"std_mean", call_std_mean, items_664, items_666, cells_201, 4, 2, 7, 0, 0, NULL};
 
 static dt_status call_cov(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12688,16 +12737,16 @@ static dt_status call_cov(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_665[] = {
+static const dtt_item items_667[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"correction", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"fweights", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
   {"aweights", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_666[] = {
+static const dtt_cell cells_668[] = {
   {0}, {1}, {0}, {0},
 };
-static const dtt_function function_cov = {"cov", call_cov, items_665, items_187, cells_666, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_cov = {"cov", call_cov, items_667, items_187, cells_668, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_corrcoef(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12707,7 +12756,7 @@ static dt_status call_corrcoef(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_corrcoef = {"corrcoef", call_corrcoef, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_corrcoef = {"corrcoef", call_corrcoef, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12719,14 +12768,14 @@ static dt_status call_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_667[] = {
+static const dtt_item items_669[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_norm = {"norm", call_norm, items_667, items_187, cells_437, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_norm = {"norm", call_norm, items_669, items_187, cells_439, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_any(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12737,7 +12786,7 @@ static dt_status call_any(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_any = {"any", call_any, items_659, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_any = {"any", call_any, items_661, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_all(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12748,7 +12797,7 @@ static dt_status call_all(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_all = {"all", call_all, items_659, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_all = {"all", call_all, items_661, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_logsumexp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12759,12 +12808,12 @@ static dt_status call_logsumexp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_668[] = {
+static const dtt_item items_670[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_logsumexp = {"logsumexp", call_logsumexp, items_668, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_logsumexp = {"logsumexp", call_logsumexp, items_670, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_cumsum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12774,7 +12823,7 @@ static dt_status call_cumsum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cumsum = {"cumsum", call_cumsum, items_521, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_cumsum = {"cumsum", call_cumsum, items_523, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_cumsum_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12783,7 +12832,7 @@ static dt_status call_cumsum_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cumsum_ = {"cumsum_", call_cumsum_, items_521, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_cumsum_ = {"cumsum_", call_cumsum_, items_523, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_cumprod(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12793,7 +12842,7 @@ static dt_status call_cumprod(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cumprod = {"cumprod", call_cumprod, items_521, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_cumprod = {"cumprod", call_cumprod, items_523, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_cumprod_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12802,7 +12851,7 @@ static dt_status call_cumprod_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cumprod_ = {"cumprod_", call_cumprod_, items_521, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_cumprod_ = {"cumprod_", call_cumprod_, items_523, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_logcumsumexp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12812,11 +12861,11 @@ static dt_status call_logcumsumexp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_669[] = {
+static const dtt_item items_671[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_logcumsumexp = {"logcumsumexp", call_logcumsumexp, items_669, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_logcumsumexp = {"logcumsumexp", call_logcumsumexp, items_671, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_diff(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12828,17 +12877,17 @@ static dt_status call_diff(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_670[] = {
+static const dtt_item items_672[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"n", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"prepend", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
   {"append", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_671[] = {
+static const dtt_cell cells_673[] = {
   {0}, {1}, {-1}, {0}, {0},
 };
-static const dtt_function function_diff = {"diff", call_diff, items_670, items_187, cells_671, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_diff = {"diff", call_diff, items_672, items_187, cells_673, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_gradient(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -12850,13 +12899,13 @@ static dt_status call_gradient(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_672[] = {
+static const dtt_item items_674[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"spacing", NULL, DTT_F64, 1, 1, 1, 0, 0, 0},
   {"dim", NULL, DTT_I64, 3, 1, 1, 0, 0, 1},
   {"edge_order", NULL, DTT_I64, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_gradient = {"gradient", call_gradient, items_672, items_204, cells_399, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_gradient = {"gradient", call_gradient, items_674, items_204, cells_401, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_trapezoid(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12868,16 +12917,16 @@ static dt_status call_trapezoid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_673[] = {
+static const dtt_item items_675[] = {
   {"y", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"x", NULL, DTT_TENSOR, 1, 0, 1, 0, 0, 0},
   {"dx", NULL, DTT_SCALAR, 2, 0, 1, 0, 0, 0},
   {"dim", NULL, DTT_I64, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_674[] = {
+static const dtt_cell cells_676[] = {
   {0}, {0}, {0}, {0}, {0}, {-1},
 };
-static const dtt_function function_trapezoid = {"trapezoid", call_trapezoid, items_673, items_187, cells_674, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_trapezoid = {"trapezoid", call_trapezoid, items_675, items_187, cells_676, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_cumulative_trapezoid(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12889,7 +12938,7 @@ static dt_status call_cumulative_trapezoid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cumulative_trapezoid = {"cumulative_trapezoid", call_cumulative_trapezoid, items_673, items_187, cells_674, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_cumulative_trapezoid = {"cumulative_trapezoid", call_cumulative_trapezoid, items_675, items_187, cells_676, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_equal(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -12899,7 +12948,7 @@ static dt_status call_equal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_equal = {"equal", call_equal, items_415, items_195, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_equal = {"equal", call_equal, items_417, items_195, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_isclose(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12911,17 +12960,17 @@ static dt_status call_isclose(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_675[] = {
+static const dtt_item items_677[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"rtol", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"atol", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
   {"equal_nan", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_676[] = {
+static const dtt_cell cells_678[] = {
   {0}, {0}, {.f = 1e-05}, {.f = 1e-08}, {0},
 };
-static const dtt_function function_isclose = {"isclose", call_isclose, items_675, items_187, cells_676, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_isclose = {"isclose", call_isclose, items_677, items_187, cells_678, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_allclose(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -12933,7 +12982,7 @@ static dt_status call_allclose(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_allclose = {"allclose", call_allclose, items_675, items_195, cells_676, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_allclose = {"allclose", call_allclose, items_677, items_195, cells_678, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_pad(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12945,16 +12994,16 @@ static dt_status call_pad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_677[] = {
+static const dtt_item items_679[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"pad", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"mode", &enum_padding_mode, DTT_ENUM, 3, 0, 0, 0, 0, 0},
   {"value", NULL, DTT_SCALAR, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_678[] = {
+static const dtt_cell cells_680[] = {
   {0}, {0}, {0}, {DT_PADDING_MODE_CONSTANT}, {0}, {0}, {0},
 };
-static const dtt_function function_pad = {"pad", call_pad, items_677, items_187, cells_678, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_pad = {"pad", call_pad, items_679, items_187, cells_680, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_roll(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12966,12 +13015,12 @@ static dt_status call_roll(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_679[] = {
+static const dtt_item items_681[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"shifts", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"dims", NULL, DTT_I64, 3, 1, 0, 0, 0, 1},
 };
-static const dtt_function function_roll = {"roll", call_roll, items_679, items_187, cells_259, 3, 1, 5, 0, 0, NULL};
+static const dtt_function function_roll = {"roll", call_roll, items_681, items_187, cells_262, 3, 1, 5, 0, 0, NULL};
 
 static dt_status call_rot90(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12982,18 +13031,18 @@ static dt_status call_rot90(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_680[] = {
+static const dtt_item items_682[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"k", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"dims", NULL, DTT_I64, 2, 1, 0, 0, 0, 0},
 };
-static const int64_t numbers_681[] = {
+static const int64_t numbers_683[] = {
   0, 1
 };
-static const dtt_cell cells_682[] = {
-  {0}, {1}, {.p = (void *)numbers_681}, {2},
+static const dtt_cell cells_684[] = {
+  {0}, {1}, {.p = (void *)numbers_683}, {2},
 };
-static const dtt_function function_rot90 = {"rot90", call_rot90, items_680, items_187, cells_682, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_rot90 = {"rot90", call_rot90, items_682, items_187, cells_684, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_fliplr(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13003,7 +13052,7 @@ static dt_status call_fliplr(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_fliplr = {"fliplr", call_fliplr, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_fliplr = {"fliplr", call_fliplr, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_flipud(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13013,7 +13062,7 @@ static dt_status call_flipud(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_flipud = {"flipud", call_flipud, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_flipud = {"flipud", call_flipud, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tile(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13023,11 +13072,11 @@ static dt_status call_tile(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_683[] = {
+static const dtt_item items_685[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dims", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_tile = {"tile", call_tile, items_683, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_tile = {"tile", call_tile, items_685, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_repeat_interleave(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13041,13 +13090,13 @@ static dt_status call_repeat_interleave(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_684[] = {
+static const dtt_item items_686[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"repeats", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 5, 0, 1, 0, 0, 0},
   {"output_size", NULL, DTT_I64, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_repeat_interleave = {"repeat_interleave", call_repeat_interleave, items_684, items_187, cells_101, 4, 1, 9, 0, 0, NULL};
+static const dtt_function function_repeat_interleave = {"repeat_interleave", call_repeat_interleave, items_686, items_187, cells_101, 4, 1, 9, 0, 0, NULL};
 
 static dt_status call_diag(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13057,7 +13106,7 @@ static dt_status call_diag(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_diag = {"diag", call_diag, items_412, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_diag = {"diag", call_diag, items_414, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_diag_embed(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13068,7 +13117,7 @@ static dt_status call_diag_embed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_diag_embed = {"diag_embed", call_diag_embed, items_432, items_187, cells_433, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_diag_embed = {"diag_embed", call_diag_embed, items_434, items_187, cells_435, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_diagflat(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13078,11 +13127,11 @@ static dt_status call_diagflat(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_685[] = {
+static const dtt_item items_687[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"offset", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_diagflat = {"diagflat", call_diagflat, items_685, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_diagflat = {"diagflat", call_diagflat, items_687, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_block_diag(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13092,7 +13141,7 @@ static dt_status call_block_diag(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_block_diag = {"block_diag", call_block_diag, items_264, items_187, cells_116, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_block_diag = {"block_diag", call_block_diag, items_267, items_187, cells_116, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_hstack(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13102,7 +13151,7 @@ static dt_status call_hstack(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hstack = {"hstack", call_hstack, items_264, items_187, cells_116, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_hstack = {"hstack", call_hstack, items_267, items_187, cells_116, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_vstack(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13112,7 +13161,7 @@ static dt_status call_vstack(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_vstack = {"vstack", call_vstack, items_264, items_187, cells_116, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_vstack = {"vstack", call_vstack, items_267, items_187, cells_116, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_dstack(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13122,7 +13171,7 @@ static dt_status call_dstack(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_dstack = {"dstack", call_dstack, items_264, items_187, cells_116, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_dstack = {"dstack", call_dstack, items_267, items_187, cells_116, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_column_stack(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13132,7 +13181,7 @@ static dt_status call_column_stack(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_column_stack = {"column_stack", call_column_stack, items_264, items_187, cells_116, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_column_stack = {"column_stack", call_column_stack, items_267, items_187, cells_116, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_unravel_index(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -13142,11 +13191,11 @@ static dt_status call_unravel_index(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_686[] = {
+static const dtt_item items_688[] = {
   {"indices", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"shape", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
 };
-static const dtt_function function_unravel_index = {"unravel_index", call_unravel_index, items_686, items_204, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_unravel_index = {"unravel_index", call_unravel_index, items_688, items_204, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_cartesian_prod(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13156,7 +13205,7 @@ static dt_status call_cartesian_prod(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cartesian_prod = {"cartesian_prod", call_cartesian_prod, items_264, items_187, cells_116, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_cartesian_prod = {"cartesian_prod", call_cartesian_prod, items_267, items_187, cells_116, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_combinations(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13166,15 +13215,15 @@ static dt_status call_combinations(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_687[] = {
+static const dtt_item items_689[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"r", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"with_replacement", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_688[] = {
+static const dtt_cell cells_690[] = {
   {0}, {2}, {0},
 };
-static const dtt_function function_combinations = {"combinations", call_combinations, items_687, items_187, cells_688, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_combinations = {"combinations", call_combinations, items_689, items_187, cells_690, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_tril_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13186,14 +13235,14 @@ static dt_status call_tril_indices(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_689[] = {
+static const dtt_item items_691[] = {
   {"row", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"col", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"offset", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_tril_indices = {"tril_indices", call_tril_indices, items_689, items_187, cells_105, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_tril_indices = {"tril_indices", call_tril_indices, items_691, items_187, cells_105, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_triu_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13205,7 +13254,7 @@ static dt_status call_triu_indices(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_triu_indices = {"triu_indices", call_triu_indices, items_689, items_187, cells_105, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_triu_indices = {"triu_indices", call_triu_indices, items_691, items_187, cells_105, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_select_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13216,13 +13265,13 @@ static dt_status call_select_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_690[] = {
+static const dtt_item items_692[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_select_scatter = {"select_scatter", call_select_scatter, items_690, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_select_scatter = {"select_scatter", call_select_scatter, items_692, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_slice_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13236,7 +13285,7 @@ static dt_status call_slice_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_691[] = {
+static const dtt_item items_693[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
@@ -13244,7 +13293,7 @@ static const dtt_item items_691[] = {
   {"end", NULL, DTT_I64, 5, 0, 1, 0, 0, 0},
   {"step", NULL, DTT_I64, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_slice_scatter = {"slice_scatter", call_slice_scatter, items_691, items_187, cells_111, 6, 1, 8, 0, 0, NULL};
+static const dtt_function function_slice_scatter = {"slice_scatter", call_slice_scatter, items_693, items_187, cells_111, 6, 1, 8, 0, 0, NULL};
 
 static dt_status call_diagonal_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13256,17 +13305,17 @@ static dt_status call_diagonal_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_692[] = {
+static const dtt_item items_694[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"offset", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"dim1", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
   {"dim2", NULL, DTT_I64, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_693[] = {
+static const dtt_cell cells_695[] = {
   {0}, {0}, {0}, {0}, {1},
 };
-static const dtt_function function_diagonal_scatter = {"diagonal_scatter", call_diagonal_scatter, items_692, items_187, cells_693, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_diagonal_scatter = {"diagonal_scatter", call_diagonal_scatter, items_694, items_187, cells_695, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_as_strided_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13279,14 +13328,14 @@ static dt_status call_as_strided_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_694[] = {
+static const dtt_item items_696[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 1, 0, 0, 1, 0},
   {"stride", NULL, DTT_I64, 4, 1, 0, 0, 1, 0},
   {"storage_offset", NULL, DTT_I64, 6, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_as_strided_scatter = {"as_strided_scatter", call_as_strided_scatter, items_694, items_187, cells_139, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_as_strided_scatter = {"as_strided_scatter", call_as_strided_scatter, items_696, items_187, cells_139, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_im2col(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13299,17 +13348,17 @@ static dt_status call_im2col(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_695[] = {
+static const dtt_item items_697[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
   {"dilation", NULL, DTT_I64, 3, 1, 0, 0, 0, 2},
   {"padding", NULL, DTT_I64, 5, 1, 0, 0, 0, 2},
   {"stride", NULL, DTT_I64, 7, 1, 0, 0, 0, 2},
 };
-static const dtt_cell cells_696[] = {
-  {0}, {0}, {0}, {.p = (void *)numbers_218}, {2}, {.p = (void *)numbers_219}, {2}, {.p = (void *)numbers_218}, {2},
+static const dtt_cell cells_698[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_221}, {2}, {.p = (void *)numbers_222}, {2}, {.p = (void *)numbers_221}, {2},
 };
-static const dtt_function function_im2col = {"unfold", call_im2col, items_695, items_187, cells_696, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_im2col = {"unfold", call_im2col, items_697, items_187, cells_698, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_fold(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13322,7 +13371,7 @@ static dt_status call_fold(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_697[] = {
+static const dtt_item items_699[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"output_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
   {"kernel_size", NULL, DTT_I64, 3, 1, 0, 0, 1, 2},
@@ -13330,10 +13379,10 @@ static const dtt_item items_697[] = {
   {"padding", NULL, DTT_I64, 7, 1, 0, 0, 0, 2},
   {"stride", NULL, DTT_I64, 9, 1, 0, 0, 0, 2},
 };
-static const dtt_cell cells_698[] = {
-  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_218}, {2}, {.p = (void *)numbers_219}, {2}, {.p = (void *)numbers_218}, {2},
+static const dtt_cell cells_700[] = {
+  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_221}, {2}, {.p = (void *)numbers_222}, {2}, {.p = (void *)numbers_221}, {2},
 };
-static const dtt_function function_fold = {"fold", call_fold, items_697, items_187, cells_698, 6, 1, 11, 0, 0, NULL};
+static const dtt_function function_fold = {"fold", call_fold, items_699, items_187, cells_700, 6, 1, 11, 0, 0, NULL};
 
 static dt_status call_pixel_shuffle(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13343,11 +13392,11 @@ static dt_status call_pixel_shuffle(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_699[] = {
+static const dtt_item items_701[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"upscale_factor", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_pixel_shuffle = {"pixel_shuffle", call_pixel_shuffle, items_699, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_pixel_shuffle = {"pixel_shuffle", call_pixel_shuffle, items_701, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_pixel_unshuffle(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13357,11 +13406,11 @@ static dt_status call_pixel_unshuffle(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_700[] = {
+static const dtt_item items_702[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"downscale_factor", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_pixel_unshuffle = {"pixel_unshuffle", call_pixel_unshuffle, items_700, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_pixel_unshuffle = {"pixel_unshuffle", call_pixel_unshuffle, items_702, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_channel_shuffle(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13371,11 +13420,11 @@ static dt_status call_channel_shuffle(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_701[] = {
+static const dtt_item items_703[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"groups", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_channel_shuffle = {"channel_shuffle", call_channel_shuffle, items_701, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_channel_shuffle = {"channel_shuffle", call_channel_shuffle, items_703, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_sort(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -13388,16 +13437,16 @@ static dt_status call_sort(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_702[] = {
+static const dtt_item items_704[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"descending", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"stable", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_703[] = {
+static const dtt_cell cells_705[] = {
   {0}, {-1}, {0}, {0},
 };
-static const dtt_function function_sort = {"sort", call_sort, items_702, items_585, cells_703, 4, 2, 4, 0, 0, NULL};
+static const dtt_function function_sort = {"sort", call_sort, items_704, items_587, cells_705, 4, 2, 4, 0, 0, NULL};
 
 static dt_status call_argsort(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13408,7 +13457,7 @@ static dt_status call_argsort(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_argsort = {"argsort", call_argsort, items_702, items_187, cells_703, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_argsort = {"argsort", call_argsort, items_704, items_187, cells_705, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_msort(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13418,7 +13467,7 @@ static dt_status call_msort(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_msort = {"msort", call_msort, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_msort = {"msort", call_msort, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_topk(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -13432,17 +13481,17 @@ static dt_status call_topk(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_704[] = {
+static const dtt_item items_706[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"k", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"largest", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"sorted", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_705[] = {
+static const dtt_cell cells_707[] = {
   {0}, {0}, {-1}, {1}, {1},
 };
-static const dtt_function function_topk = {"topk", call_topk, items_704, items_585, cells_705, 5, 2, 5, 0, 0, NULL};
+static const dtt_function function_topk = {"topk", call_topk, items_706, items_587, cells_707, 5, 2, 5, 0, 0, NULL};
 
 static dt_status call_kthvalue(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -13455,16 +13504,16 @@ static dt_status call_kthvalue(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_706[] = {
+static const dtt_item items_708[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"k", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_707[] = {
+static const dtt_cell cells_709[] = {
   {0}, {0}, {-1}, {0},
 };
-static const dtt_function function_kthvalue = {"kthvalue", call_kthvalue, items_706, items_585, cells_707, 4, 2, 4, 0, 0, NULL};
+static const dtt_function function_kthvalue = {"kthvalue", call_kthvalue, items_708, items_587, cells_709, 4, 2, 4, 0, 0, NULL};
 
 static dt_status call_median(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13474,7 +13523,7 @@ static dt_status call_median(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_median = {"median", call_median, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_median = {"median", call_median, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nanmedian(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13484,7 +13533,7 @@ static dt_status call_nanmedian(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nanmedian = {"nanmedian", call_nanmedian, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nanmedian = {"nanmedian", call_nanmedian, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_mode(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -13496,15 +13545,15 @@ static dt_status call_mode(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_708[] = {
+static const dtt_item items_710[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_709[] = {
+static const dtt_cell cells_711[] = {
   {0}, {-1}, {0},
 };
-static const dtt_function function_mode = {"mode", call_mode, items_708, items_585, cells_709, 3, 2, 3, 0, 0, NULL};
+static const dtt_function function_mode = {"mode", call_mode, items_710, items_587, cells_711, 3, 2, 3, 0, 0, NULL};
 
 static dt_status call_quantile(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13517,17 +13566,17 @@ static dt_status call_quantile(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_710[] = {
+static const dtt_item items_712[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"q", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 5, 0, 1, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"interpolation", NULL, DTT_STR, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_711[] = {
+static const dtt_cell cells_713[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {.p = (void *)"linear"},
 };
-static const dtt_function function_quantile = {"quantile", call_quantile, items_710, items_187, cells_711, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_quantile = {"quantile", call_quantile, items_712, items_187, cells_713, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_nanquantile(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13540,7 +13589,7 @@ static dt_status call_nanquantile(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nanquantile = {"nanquantile", call_nanquantile, items_710, items_187, cells_711, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_nanquantile = {"nanquantile", call_nanquantile, items_712, items_187, cells_713, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_cummax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -13552,7 +13601,7 @@ static dt_status call_cummax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cummax = {"cummax", call_cummax, items_669, items_585, cells_116, 2, 2, 2, 0, 0, NULL};
+static const dtt_function function_cummax = {"cummax", call_cummax, items_671, items_587, cells_116, 2, 2, 2, 0, 0, NULL};
 
 static dt_status call_cummin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -13564,7 +13613,7 @@ static dt_status call_cummin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cummin = {"cummin", call_cummin, items_669, items_585, cells_116, 2, 2, 2, 0, 0, NULL};
+static const dtt_function function_cummin = {"cummin", call_cummin, items_671, items_587, cells_116, 2, 2, 2, 0, 0, NULL};
 
 static dt_status call_unique(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -13581,22 +13630,22 @@ static dt_status call_unique(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_712[] = {
+static const dtt_item items_714[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"sorted", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
   {"return_inverse", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"return_counts", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_item items_713[] = {
+static const dtt_item items_715[] = {
   {"output", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"inverse_indices", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
   {"counts", &dtt_handle_tensor, DTT_TENSOR, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_714[] = {
+static const dtt_cell cells_716[] = {
   {0}, {1}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_unique = {"unique", call_unique, items_712, items_713, cells_714, 5, 3, 6, 0, 0, NULL};
+static const dtt_function function_unique = {"unique", call_unique, items_714, items_715, cells_716, 5, 3, 6, 0, 0, NULL};
 
 static dt_status call_unique_consecutive(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -13613,13 +13662,13 @@ static dt_status call_unique_consecutive(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_715[] = {
+static const dtt_item items_717[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"return_inverse", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
   {"return_counts", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_unique_consecutive = {"unique_consecutive", call_unique_consecutive, items_715, items_713, cells_259, 4, 3, 5, 0, 0, NULL};
+static const dtt_function function_unique_consecutive = {"unique_consecutive", call_unique_consecutive, items_717, items_715, cells_262, 4, 3, 5, 0, 0, NULL};
 
 static dt_status call_searchsorted(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13632,7 +13681,7 @@ static dt_status call_searchsorted(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_716[] = {
+static const dtt_item items_718[] = {
   {"sorted_sequence", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"input", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"out_int32", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
@@ -13640,7 +13689,7 @@ static const dtt_item items_716[] = {
   {"side", NULL, DTT_STR, 7, 0, 1, 0, 0, 0},
   {"sorter", NULL, DTT_TENSOR, 8, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_searchsorted = {"searchsorted", call_searchsorted, items_716, items_187, cells_101, 6, 1, 9, 0, 0, NULL};
+static const dtt_function function_searchsorted = {"searchsorted", call_searchsorted, items_718, items_187, cells_101, 6, 1, 9, 0, 0, NULL};
 
 static dt_status call_bucketize(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13652,13 +13701,13 @@ static dt_status call_bucketize(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_717[] = {
+static const dtt_item items_719[] = {
   {"input", NULL, DTT_OPERAND, 0, 0, 0, 0, 1, 0},
   {"boundaries", NULL, DTT_TENSOR, 4, 0, 0, 0, 1, 0},
   {"out_int32", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
   {"right", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_bucketize = {"bucketize", call_bucketize, items_717, items_187, cells_201, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_bucketize = {"bucketize", call_bucketize, items_719, items_187, cells_201, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_isin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13671,13 +13720,13 @@ static dt_status call_isin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_718[] = {
+static const dtt_item items_720[] = {
   {"elements", NULL, DTT_OPERAND, 0, 0, 0, 0, 1, 0},
   {"test_elements", NULL, DTT_OPERAND, 4, 0, 0, 0, 1, 0},
   {"assume_unique", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
   {"invert", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_isin = {"isin", call_isin, items_718, items_187, cells_137, 4, 1, 10, 0, 0, NULL};
+static const dtt_function function_isin = {"isin", call_isin, items_720, items_187, cells_137, 4, 1, 10, 0, 0, NULL};
 
 static dt_status call_bincount(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13687,12 +13736,12 @@ static dt_status call_bincount(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_719[] = {
+static const dtt_item items_721[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weights", NULL, DTT_TENSOR, 1, 0, 1, 0, 0, 0},
   {"minlength", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_bincount = {"bincount", call_bincount, items_719, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_bincount = {"bincount", call_bincount, items_721, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_histc(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13704,16 +13753,16 @@ static dt_status call_histc(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_720[] = {
+static const dtt_item items_722[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"bins", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"min", NULL, DTT_SCALAR, 2, 0, 0, 0, 0, 0},
   {"max", NULL, DTT_SCALAR, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_721[] = {
+static const dtt_cell cells_723[] = {
   {0}, {100}, {DT_SCALAR_KIND_INT}, {0}, {.f = 0}, {DT_SCALAR_KIND_INT}, {0}, {.f = 0},
 };
-static const dtt_function function_histc = {"histc", call_histc, items_720, items_187, cells_721, 4, 1, 8, 0, 0, NULL};
+static const dtt_function function_histc = {"histc", call_histc, items_722, items_187, cells_723, 4, 1, 8, 0, 0, NULL};
 
 static dt_status call_histogram(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_hist = NULL;
@@ -13728,21 +13777,21 @@ static dt_status call_histogram(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_722[] = {
+static const dtt_item items_724[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"bins", NULL, DTT_OPERAND, 1, 0, 0, 0, 0, 0},
   {"range", NULL, DTT_F64, 5, 1, 1, 0, 0, 0},
   {"weight", NULL, DTT_TENSOR, 7, 0, 1, 0, 0, 0},
   {"density", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_723[] = {
+static const dtt_item items_725[] = {
   {"hist", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"bin_edges", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_724[] = {
+static const dtt_cell cells_726[] = {
   {0}, {0}, {DT_SCALAR_KIND_INT}, {100}, {.f = 0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_histogram = {"histogram", call_histogram, items_722, items_723, cells_724, 5, 2, 9, 0, 0, NULL};
+static const dtt_function function_histogram = {"histogram", call_histogram, items_724, items_725, cells_726, 5, 2, 9, 0, 0, NULL};
 
 static dt_status call_erfc(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13752,7 +13801,7 @@ static dt_status call_erfc(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_erfc = {"erfc", call_erfc, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_erfc = {"erfc", call_erfc, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_erfc_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -13761,7 +13810,7 @@ static dt_status call_erfc_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_erfc_ = {"erfc_", call_erfc_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_erfc_ = {"erfc_", call_erfc_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_erfcx(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13771,7 +13820,7 @@ static dt_status call_erfcx(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_erfcx = {"erfcx", call_erfcx, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_erfcx = {"erfcx", call_erfcx, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_erfinv(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13781,7 +13830,7 @@ static dt_status call_erfinv(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_erfinv = {"erfinv", call_erfinv, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_erfinv = {"erfinv", call_erfinv, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_erfinv_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -13790,7 +13839,7 @@ static dt_status call_erfinv_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_erfinv_ = {"erfinv_", call_erfinv_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_erfinv_ = {"erfinv_", call_erfinv_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_ndtri(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13800,7 +13849,7 @@ static dt_status call_ndtri(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ndtri = {"ndtri", call_ndtri, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_ndtri = {"ndtri", call_ndtri, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_ndtr(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13810,7 +13859,7 @@ static dt_status call_ndtr(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ndtr = {"ndtr", call_ndtr, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_ndtr = {"ndtr", call_ndtr, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_log_ndtr(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13820,7 +13869,7 @@ static dt_status call_log_ndtr(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log_ndtr = {"log_ndtr", call_log_ndtr, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_log_ndtr = {"log_ndtr", call_log_ndtr, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_lgamma(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13830,7 +13879,7 @@ static dt_status call_lgamma(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lgamma = {"lgamma", call_lgamma, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_lgamma = {"lgamma", call_lgamma, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_lgamma_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -13839,7 +13888,7 @@ static dt_status call_lgamma_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lgamma_ = {"lgamma_", call_lgamma_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_lgamma_ = {"lgamma_", call_lgamma_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_digamma(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13849,7 +13898,7 @@ static dt_status call_digamma(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_digamma = {"digamma", call_digamma, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_digamma = {"digamma", call_digamma, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_digamma_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -13858,7 +13907,7 @@ static dt_status call_digamma_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_digamma_ = {"digamma_", call_digamma_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_digamma_ = {"digamma_", call_digamma_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_zeta(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13870,7 +13919,7 @@ static dt_status call_zeta(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_zeta = {"zeta", call_zeta, items_577, items_187, cells_139, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_zeta = {"zeta", call_zeta, items_579, items_187, cells_139, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_polygamma(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13880,11 +13929,11 @@ static dt_status call_polygamma(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_725[] = {
+static const dtt_item items_727[] = {
   {"n", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"input", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_polygamma = {"polygamma", call_polygamma, items_725, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_polygamma = {"polygamma", call_polygamma, items_727, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_polygamma_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -13893,7 +13942,7 @@ static dt_status call_polygamma_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_polygamma_ = {"polygamma_", call_polygamma_, items_430, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_polygamma_ = {"polygamma_", call_polygamma_, items_432, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_mvlgamma(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13903,11 +13952,11 @@ static dt_status call_mvlgamma(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_726[] = {
+static const dtt_item items_728[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_mvlgamma = {"mvlgamma", call_mvlgamma, items_726, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_mvlgamma = {"mvlgamma", call_mvlgamma, items_728, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_mvlgamma_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -13916,7 +13965,7 @@ static dt_status call_mvlgamma_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_mvlgamma_ = {"mvlgamma_", call_mvlgamma_, items_726, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_mvlgamma_ = {"mvlgamma_", call_mvlgamma_, items_728, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_i0(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13926,7 +13975,7 @@ static dt_status call_i0(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_i0 = {"i0", call_i0, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_i0 = {"i0", call_i0, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_i0_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -13935,7 +13984,7 @@ static dt_status call_i0_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_i0_ = {"i0_", call_i0_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_i0_ = {"i0_", call_i0_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_i0e(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13945,7 +13994,7 @@ static dt_status call_i0e(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_i0e = {"i0e", call_i0e, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_i0e = {"i0e", call_i0e, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_i1(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13955,7 +14004,7 @@ static dt_status call_i1(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_i1 = {"i1", call_i1, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_i1 = {"i1", call_i1, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_i1e(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13965,7 +14014,316 @@ static dt_status call_i1e(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_i1e = {"i1e", call_i1e, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_i1e = {"i1e", call_i1e, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+
+static dt_status call_bessel_j0(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_bessel_j0((dt_tensor *)a[0].p, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_bessel_j0 = {"bessel_j0", call_bessel_j0, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+
+static dt_status call_bessel_j1(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_bessel_j1((dt_tensor *)a[0].p, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_bessel_j1 = {"bessel_j1", call_bessel_j1, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+
+static dt_status call_bessel_y0(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_bessel_y0((dt_tensor *)a[0].p, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_bessel_y0 = {"bessel_y0", call_bessel_y0, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+
+static dt_status call_bessel_y1(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_bessel_y1((dt_tensor *)a[0].p, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_bessel_y1 = {"bessel_y1", call_bessel_y1, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+
+static dt_status call_modified_bessel_k0(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_modified_bessel_k0((dt_tensor *)a[0].p, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_modified_bessel_k0 = {"modified_bessel_k0", call_modified_bessel_k0, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+
+static dt_status call_modified_bessel_k1(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_modified_bessel_k1((dt_tensor *)a[0].p, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_modified_bessel_k1 = {"modified_bessel_k1", call_modified_bessel_k1, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+
+static dt_status call_scaled_modified_bessel_k0(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_scaled_modified_bessel_k0((dt_tensor *)a[0].p, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_729[] = {
+  {"x", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+};
+static const dtt_function function_scaled_modified_bessel_k0 = {"scaled_modified_bessel_k0", call_scaled_modified_bessel_k0, items_729, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+
+static dt_status call_scaled_modified_bessel_k1(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_scaled_modified_bessel_k1((dt_tensor *)a[0].p, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_scaled_modified_bessel_k1 = {"scaled_modified_bessel_k1", call_scaled_modified_bessel_k1, items_729, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+
+static dt_status call_spherical_bessel_j0(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_spherical_bessel_j0((dt_tensor *)a[0].p, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_spherical_bessel_j0 = {"spherical_bessel_j0", call_spherical_bessel_j0, items_729, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+
+static dt_status call_airy_ai(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_airy_ai((dt_tensor *)a[0].p, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_airy_ai = {"airy_ai", call_airy_ai, items_729, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+
+static dt_status call_igamma(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_igamma((dt_tensor *)a[0].p, (dt_tensor *)a[1].p, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_igamma = {"igamma", call_igamma, items_417, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+
+static dt_status call_igamma_(const dtt_cell *a, dtt_cell *r) {
+  (void)r;
+  dt_status status;
+  status = dt_igamma_((dt_tensor *)a[0].p, (dt_tensor *)a[1].p);
+  return status;
+}
+
+static const dtt_function function_igamma_ = {"igamma_", call_igamma_, items_417, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+
+static dt_status call_gammainc(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_gammainc((dt_tensor *)a[0].p, (dt_tensor *)a[1].p, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_gammainc = {"gammainc", call_gammainc, items_417, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+
+static dt_status call_igammac(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_igammac((dt_tensor *)a[0].p, (dt_tensor *)a[1].p, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_igammac = {"igammac", call_igammac, items_417, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+
+static dt_status call_igammac_(const dtt_cell *a, dtt_cell *r) {
+  (void)r;
+  dt_status status;
+  status = dt_igammac_((dt_tensor *)a[0].p, (dt_tensor *)a[1].p);
+  return status;
+}
+
+static const dtt_function function_igammac_ = {"igammac_", call_igammac_, items_417, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+
+static dt_status call_gammaincc(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_gammaincc((dt_tensor *)a[0].p, (dt_tensor *)a[1].p, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_gammaincc = {"gammaincc", call_gammaincc, items_417, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+
+static dt_status call_chebyshev_polynomial_t(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_chebyshev_polynomial_t(
+    (dt_tensor *)a[0].p, (dt_scalar_kind)a[1].i, (int64_t)a[2].i, (double)a[3].f,
+    (dt_tensor *)a[4].p, (dt_scalar_kind)a[5].i, (int64_t)a[6].i, (double)a[7].f, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_730[] = {
+  {"x", NULL, DTT_OPERAND, 0, 0, 0, 0, 1, 0},
+  {"n", NULL, DTT_OPERAND, 4, 0, 0, 0, 1, 0},
+};
+static const dtt_function function_chebyshev_polynomial_t = {"chebyshev_polynomial_t", call_chebyshev_polynomial_t, items_730, items_187, cells_139, 2, 1, 8, 0, 0, NULL};
+
+static dt_status call_chebyshev_polynomial_u(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_chebyshev_polynomial_u(
+    (dt_tensor *)a[0].p, (dt_scalar_kind)a[1].i, (int64_t)a[2].i, (double)a[3].f,
+    (dt_tensor *)a[4].p, (dt_scalar_kind)a[5].i, (int64_t)a[6].i, (double)a[7].f, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_chebyshev_polynomial_u = {"chebyshev_polynomial_u", call_chebyshev_polynomial_u, items_730, items_187, cells_139, 2, 1, 8, 0, 0, NULL};
+
+static dt_status call_chebyshev_polynomial_v(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_chebyshev_polynomial_v(
+    (dt_tensor *)a[0].p, (dt_scalar_kind)a[1].i, (int64_t)a[2].i, (double)a[3].f,
+    (dt_tensor *)a[4].p, (dt_scalar_kind)a[5].i, (int64_t)a[6].i, (double)a[7].f, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_chebyshev_polynomial_v = {"chebyshev_polynomial_v", call_chebyshev_polynomial_v, items_730, items_187, cells_139, 2, 1, 8, 0, 0, NULL};
+
+static dt_status call_chebyshev_polynomial_w(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_chebyshev_polynomial_w(
+    (dt_tensor *)a[0].p, (dt_scalar_kind)a[1].i, (int64_t)a[2].i, (double)a[3].f,
+    (dt_tensor *)a[4].p, (dt_scalar_kind)a[5].i, (int64_t)a[6].i, (double)a[7].f, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_chebyshev_polynomial_w = {"chebyshev_polynomial_w", call_chebyshev_polynomial_w, items_730, items_187, cells_139, 2, 1, 8, 0, 0, NULL};
+
+static dt_status call_shifted_chebyshev_polynomial_t(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_shifted_chebyshev_polynomial_t(
+    (dt_tensor *)a[0].p, (dt_scalar_kind)a[1].i, (int64_t)a[2].i, (double)a[3].f,
+    (dt_tensor *)a[4].p, (dt_scalar_kind)a[5].i, (int64_t)a[6].i, (double)a[7].f, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_shifted_chebyshev_polynomial_t = {"shifted_chebyshev_polynomial_t", call_shifted_chebyshev_polynomial_t, items_730, items_187, cells_139, 2, 1, 8, 0, 0, NULL};
+
+static dt_status call_shifted_chebyshev_polynomial_u(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_shifted_chebyshev_polynomial_u(
+    (dt_tensor *)a[0].p, (dt_scalar_kind)a[1].i, (int64_t)a[2].i, (double)a[3].f,
+    (dt_tensor *)a[4].p, (dt_scalar_kind)a[5].i, (int64_t)a[6].i, (double)a[7].f, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_shifted_chebyshev_polynomial_u = {"shifted_chebyshev_polynomial_u", call_shifted_chebyshev_polynomial_u, items_730, items_187, cells_139, 2, 1, 8, 0, 0, NULL};
+
+static dt_status call_shifted_chebyshev_polynomial_v(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_shifted_chebyshev_polynomial_v(
+    (dt_tensor *)a[0].p, (dt_scalar_kind)a[1].i, (int64_t)a[2].i, (double)a[3].f,
+    (dt_tensor *)a[4].p, (dt_scalar_kind)a[5].i, (int64_t)a[6].i, (double)a[7].f, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_shifted_chebyshev_polynomial_v = {"shifted_chebyshev_polynomial_v", call_shifted_chebyshev_polynomial_v, items_730, items_187, cells_139, 2, 1, 8, 0, 0, NULL};
+
+static dt_status call_shifted_chebyshev_polynomial_w(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_shifted_chebyshev_polynomial_w(
+    (dt_tensor *)a[0].p, (dt_scalar_kind)a[1].i, (int64_t)a[2].i, (double)a[3].f,
+    (dt_tensor *)a[4].p, (dt_scalar_kind)a[5].i, (int64_t)a[6].i, (double)a[7].f, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_shifted_chebyshev_polynomial_w = {"shifted_chebyshev_polynomial_w", call_shifted_chebyshev_polynomial_w, items_730, items_187, cells_139, 2, 1, 8, 0, 0, NULL};
+
+static dt_status call_hermite_polynomial_h(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_hermite_polynomial_h(
+    (dt_tensor *)a[0].p, (dt_scalar_kind)a[1].i, (int64_t)a[2].i, (double)a[3].f,
+    (dt_tensor *)a[4].p, (dt_scalar_kind)a[5].i, (int64_t)a[6].i, (double)a[7].f, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_hermite_polynomial_h = {"hermite_polynomial_h", call_hermite_polynomial_h, items_730, items_187, cells_139, 2, 1, 8, 0, 0, NULL};
+
+static dt_status call_hermite_polynomial_he(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_hermite_polynomial_he(
+    (dt_tensor *)a[0].p, (dt_scalar_kind)a[1].i, (int64_t)a[2].i, (double)a[3].f,
+    (dt_tensor *)a[4].p, (dt_scalar_kind)a[5].i, (int64_t)a[6].i, (double)a[7].f, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_hermite_polynomial_he = {"hermite_polynomial_he", call_hermite_polynomial_he, items_730, items_187, cells_139, 2, 1, 8, 0, 0, NULL};
+
+static dt_status call_laguerre_polynomial_l(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_laguerre_polynomial_l(
+    (dt_tensor *)a[0].p, (dt_scalar_kind)a[1].i, (int64_t)a[2].i, (double)a[3].f,
+    (dt_tensor *)a[4].p, (dt_scalar_kind)a[5].i, (int64_t)a[6].i, (double)a[7].f, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_laguerre_polynomial_l = {"laguerre_polynomial_l", call_laguerre_polynomial_l, items_730, items_187, cells_139, 2, 1, 8, 0, 0, NULL};
+
+static dt_status call_legendre_polynomial_p(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_legendre_polynomial_p(
+    (dt_tensor *)a[0].p, (dt_scalar_kind)a[1].i, (int64_t)a[2].i, (double)a[3].f,
+    (dt_tensor *)a[4].p, (dt_scalar_kind)a[5].i, (int64_t)a[6].i, (double)a[7].f, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_legendre_polynomial_p = {"legendre_polynomial_p", call_legendre_polynomial_p, items_730, items_187, cells_139, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_entr(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13975,7 +14333,7 @@ static dt_status call_entr(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_entr = {"entr", call_entr, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_entr = {"entr", call_entr, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_xlog1py(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13987,7 +14345,7 @@ static dt_status call_xlog1py(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_xlog1py = {"xlog1py", call_xlog1py, items_577, items_187, cells_139, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_xlog1py = {"xlog1py", call_xlog1py, items_579, items_187, cells_139, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_frexp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_mantissa = NULL;
@@ -13999,11 +14357,11 @@ static dt_status call_frexp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_727[] = {
+static const dtt_item items_731[] = {
   {"mantissa", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"exponent", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_frexp = {"frexp", call_frexp, items_253, items_727, cells_45, 1, 2, 1, 0, 0, NULL};
+static const dtt_function function_frexp = {"frexp", call_frexp, items_256, items_731, cells_45, 1, 2, 1, 0, 0, NULL};
 
 static dt_status call_nextafter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14013,7 +14371,7 @@ static dt_status call_nextafter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nextafter = {"nextafter", call_nextafter, items_415, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_nextafter = {"nextafter", call_nextafter, items_417, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nextafter_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -14022,7 +14380,7 @@ static dt_status call_nextafter_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nextafter_ = {"nextafter_", call_nextafter_, items_415, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_nextafter_ = {"nextafter_", call_nextafter_, items_417, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_tensor_alias(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14032,7 +14390,7 @@ static dt_status call_tensor_alias(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_alias = {"tensor_alias", call_tensor_alias, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_alias = {"tensor_alias", call_tensor_alias, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_dim(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -14042,7 +14400,7 @@ static dt_status call_tensor_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_dim = {"dim", call_tensor_dim, items_253, items_267, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_dim = {"dim", call_tensor_dim, items_256, items_207, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_size(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -14052,7 +14410,7 @@ static dt_status call_tensor_size(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_size = {"size", call_tensor_size, items_669, items_267, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_size = {"size", call_tensor_size, items_671, items_207, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_shape(const dtt_cell *a, dtt_cell *r) {
   dt_status status;
@@ -14060,7 +14418,7 @@ static dt_status call_tensor_shape(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_shape = {"shape", call_tensor_shape, items_253, items_254, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_shape = {"shape", call_tensor_shape, items_256, items_257, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_stride(const dtt_cell *a, dtt_cell *r) {
   dt_status status;
@@ -14068,7 +14426,7 @@ static dt_status call_tensor_stride(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_stride = {"stride", call_tensor_stride, items_253, items_254, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_stride = {"stride", call_tensor_stride, items_256, items_257, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_numel(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -14078,7 +14436,7 @@ static dt_status call_tensor_numel(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_numel = {"numel", call_tensor_numel, items_253, items_267, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_numel = {"numel", call_tensor_numel, items_256, items_207, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_storage_offset(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -14088,7 +14446,7 @@ static dt_status call_tensor_storage_offset(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_storage_offset = {"storage_offset", call_tensor_storage_offset, items_253, items_267, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_storage_offset = {"storage_offset", call_tensor_storage_offset, items_256, items_207, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_storage_nbytes(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -14098,7 +14456,7 @@ static dt_status call_tensor_storage_nbytes(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_storage_nbytes = {"storage_nbytes", call_tensor_storage_nbytes, items_253, items_267, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_storage_nbytes = {"storage_nbytes", call_tensor_storage_nbytes, items_256, items_207, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_element_size(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -14108,7 +14466,7 @@ static dt_status call_tensor_element_size(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_element_size = {"element_size", call_tensor_element_size, items_253, items_267, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_element_size = {"element_size", call_tensor_element_size, items_256, items_207, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_dtype(const dtt_cell *a, dtt_cell *r) {
   dt_dtype r_out = 0;
@@ -14118,7 +14476,7 @@ static dt_status call_tensor_dtype(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_dtype = {"dtype", call_tensor_dtype, items_253, items_197, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_dtype = {"dtype", call_tensor_dtype, items_256, items_197, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_device(const dtt_cell *a, dtt_cell *r) {
   dt_device_type r_out_type = 0;
@@ -14130,7 +14488,7 @@ static dt_status call_tensor_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_device = {"device", call_tensor_device, items_253, items_292, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_device = {"device", call_tensor_device, items_256, items_294, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_is_contiguous(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -14140,7 +14498,7 @@ static dt_status call_tensor_is_contiguous(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_is_contiguous = {"is_contiguous", call_tensor_is_contiguous, items_260, items_195, cells_261, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_is_contiguous = {"is_contiguous", call_tensor_is_contiguous, items_263, items_195, cells_264, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_data_ptr(const dtt_cell *a, dtt_cell *r) {
   void *r_out = NULL;
@@ -14150,10 +14508,10 @@ static dt_status call_tensor_data_ptr(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_728[] = {
+static const dtt_item items_732[] = {
   {"out", NULL, DTT_POINTER, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_data_ptr = {"data_ptr", call_tensor_data_ptr, items_253, items_728, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_data_ptr = {"data_ptr", call_tensor_data_ptr, items_256, items_732, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_is_set_to(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -14163,7 +14521,7 @@ static dt_status call_tensor_is_set_to(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_is_set_to = {"is_set_to", call_tensor_is_set_to, items_415, items_195, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_is_set_to = {"is_set_to", call_tensor_is_set_to, items_417, items_195, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_is_same(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -14173,7 +14531,7 @@ static dt_status call_tensor_is_same(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_is_same = {"is_same", call_tensor_is_same, items_415, items_195, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_is_same = {"is_same", call_tensor_is_same, items_417, items_195, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_base(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14183,10 +14541,10 @@ static dt_status call_tensor_base(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_729[] = {
+static const dtt_item items_733[] = {
   {"out", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_tensor_base = {"base", call_tensor_base, items_253, items_729, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_base = {"base", call_tensor_base, items_256, items_733, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_version(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -14196,7 +14554,7 @@ static dt_status call_tensor_version(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_version = {"version", call_tensor_version, items_253, items_267, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_version = {"version", call_tensor_version, items_256, items_207, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_item(const dtt_cell *a, dtt_cell *r) {
   dt_scalar_kind r_out_kind = 0;
@@ -14210,10 +14568,10 @@ static dt_status call_tensor_item(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_730[] = {
+static const dtt_item items_734[] = {
   {"out", NULL, DTT_SCALAR, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_item = {"item", call_tensor_item, items_253, items_730, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_item = {"item", call_tensor_item, items_256, items_734, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_to_string(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -14223,7 +14581,7 @@ static dt_status call_tensor_to_string(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_to_string = {"to_string", call_tensor_to_string, items_253, items_289, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_to_string = {"to_string", call_tensor_to_string, items_256, items_291, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_set_print_options(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -14235,17 +14593,17 @@ static dt_status call_set_print_options(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_731[] = {
+static const dtt_item items_735[] = {
   {"precision", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
   {"threshold", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"edge_items", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"line_width", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
   {"sci_mode", NULL, DTT_BOOL, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_732[] = {
+static const dtt_cell cells_736[] = {
   {4}, {1000}, {3}, {80}, {0}, {0},
 };
-static const dtt_function function_set_print_options = {"set_print_options", call_set_print_options, items_731, NULL, cells_732, 5, 0, 6, 0, 0, NULL};
+static const dtt_function function_set_print_options = {"set_print_options", call_set_print_options, items_735, NULL, cells_736, 5, 0, 6, 0, 0, NULL};
 
 static dt_status call_tensor_requires_grad(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -14255,7 +14613,7 @@ static dt_status call_tensor_requires_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_requires_grad = {"requires_grad", call_tensor_requires_grad, items_253, items_195, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_requires_grad = {"requires_grad", call_tensor_requires_grad, items_256, items_195, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_requires_grad_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -14264,11 +14622,11 @@ static dt_status call_tensor_requires_grad_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_733[] = {
+static const dtt_item items_737[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"requires_grad", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_requires_grad_ = {"requires_grad_", call_tensor_requires_grad_, items_733, NULL, cells_322, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_tensor_requires_grad_ = {"requires_grad_", call_tensor_requires_grad_, items_737, NULL, cells_324, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_tensor_is_leaf(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -14278,7 +14636,7 @@ static dt_status call_tensor_is_leaf(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_is_leaf = {"is_leaf", call_tensor_is_leaf, items_253, items_195, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_is_leaf = {"is_leaf", call_tensor_is_leaf, items_256, items_195, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_grad(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14288,7 +14646,7 @@ static dt_status call_tensor_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_grad = {"grad", call_tensor_grad, items_253, items_729, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_grad = {"grad", call_tensor_grad, items_256, items_733, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_set_grad(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -14297,11 +14655,11 @@ static dt_status call_tensor_set_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_734[] = {
+static const dtt_item items_738[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"grad", NULL, DTT_TENSOR, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_tensor_set_grad = {"set_grad", call_tensor_set_grad, items_734, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_tensor_set_grad = {"set_grad", call_tensor_set_grad, items_738, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_tensor_retain_grad(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -14310,7 +14668,7 @@ static dt_status call_tensor_retain_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_retain_grad = {"retain_grad", call_tensor_retain_grad, items_253, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_tensor_retain_grad = {"retain_grad", call_tensor_retain_grad, items_256, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_tensor_retains_grad(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -14320,7 +14678,7 @@ static dt_status call_tensor_retains_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_retains_grad = {"retains_grad", call_tensor_retains_grad, items_253, items_195, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_retains_grad = {"retains_grad", call_tensor_retains_grad, items_256, items_195, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_node(const dtt_cell *a, dtt_cell *r) {
   dt_node *r_out = NULL;
@@ -14330,10 +14688,10 @@ static dt_status call_tensor_node(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_735[] = {
+static const dtt_item items_739[] = {
   {"out", &dtt_handle_node, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_node = {"node", call_tensor_node, items_253, items_735, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_node = {"node", call_tensor_node, items_256, items_739, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_output_nr(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -14343,7 +14701,7 @@ static dt_status call_tensor_output_nr(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_output_nr = {"output_nr", call_tensor_output_nr, items_253, items_267, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_output_nr = {"output_nr", call_tensor_output_nr, items_256, items_207, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_node_name(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -14353,10 +14711,10 @@ static dt_status call_node_name(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_736[] = {
+static const dtt_item items_740[] = {
   {"self", &dtt_handle_node, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_node_name = {"name", call_node_name, items_736, items_289, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_node_name = {"name", call_node_name, items_740, items_291, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_node_address(const dtt_cell *a, dtt_cell *r) {
   void *r_out = NULL;
@@ -14366,7 +14724,7 @@ static dt_status call_node_address(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_node_address = {"address", call_node_address, items_736, items_728, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_node_address = {"address", call_node_address, items_740, items_732, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_node_next_count(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -14376,7 +14734,7 @@ static dt_status call_node_next_count(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_node_next_count = {"next_count", call_node_next_count, items_736, items_267, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_node_next_count = {"next_count", call_node_next_count, items_740, items_207, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_node_next_output(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -14386,11 +14744,11 @@ static dt_status call_node_next_output(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_737[] = {
+static const dtt_item items_741[] = {
   {"self", &dtt_handle_node, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_node_next_output = {"next_output", call_node_next_output, items_737, items_267, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_node_next_output = {"next_output", call_node_next_output, items_741, items_207, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_node_next(const dtt_cell *a, dtt_cell *r) {
   dt_node *r_out = NULL;
@@ -14400,7 +14758,7 @@ static dt_status call_node_next(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_node_next = {"next", call_node_next, items_737, items_735, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_node_next = {"next", call_node_next, items_741, items_739, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_grad_fn_name(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -14410,7 +14768,7 @@ static dt_status call_tensor_grad_fn_name(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_grad_fn_name = {"grad_fn_name", call_tensor_grad_fn_name, items_253, items_289, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_grad_fn_name = {"grad_fn_name", call_tensor_grad_fn_name, items_256, items_291, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_data(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14420,7 +14778,7 @@ static dt_status call_tensor_data(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_data = {"data", call_tensor_data, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_data = {"data", call_tensor_data, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_set_data(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -14429,11 +14787,11 @@ static dt_status call_tensor_set_data(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_738[] = {
+static const dtt_item items_742[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"data", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_tensor_set_data = {"set_data", call_tensor_set_data, items_738, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_tensor_set_data = {"set_data", call_tensor_set_data, items_742, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_build_info(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -14444,7 +14802,7 @@ static dt_status call_build_info(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_build_info = {"build_info", call_build_info, NULL, items_289, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_build_info = {"build_info", call_build_info, NULL, items_291, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_string_list_len(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -14454,10 +14812,10 @@ static dt_status call_string_list_len(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_739[] = {
+static const dtt_item items_743[] = {
   {"self", &dtt_handle_string_list, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_string_list_len = {"len", call_string_list_len, items_739, items_267, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_string_list_len = {"len", call_string_list_len, items_743, items_207, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_list_new(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -14467,13 +14825,13 @@ static dt_status call_tensor_list_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_740[] = {
+static const dtt_item items_744[] = {
   {"tensors", NULL, DTT_TENSOR, 0, 1, 0, 1, 1, 0},
 };
-static const dtt_item items_741[] = {
+static const dtt_item items_745[] = {
   {"out", &dtt_handle_tensor_list, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_list_new = {"tensor_list_new", call_tensor_list_new, items_740, items_741, cells_116, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_list_new = {"tensor_list_new", call_tensor_list_new, items_744, items_745, cells_116, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_list_len(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -14483,10 +14841,10 @@ static dt_status call_tensor_list_len(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_742[] = {
+static const dtt_item items_746[] = {
   {"self", &dtt_handle_tensor_list, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_tensor_list_len = {"len", call_tensor_list_len, items_742, items_267, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_list_len = {"len", call_tensor_list_len, items_746, items_207, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_list_get(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14496,11 +14854,11 @@ static dt_status call_tensor_list_get(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_743[] = {
+static const dtt_item items_747[] = {
   {"self", &dtt_handle_tensor_list, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_tensor_list_get = {"get", call_tensor_list_get, items_743, items_729, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_list_get = {"get", call_tensor_list_get, items_747, items_733, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_is_grad_enabled(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -14520,7 +14878,7 @@ static dt_status call_set_grad_enabled(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_set_grad_enabled = {"set_grad_enabled", call_set_grad_enabled, items_643, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_grad_enabled = {"set_grad_enabled", call_set_grad_enabled, items_645, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_is_anomaly_enabled(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -14540,7 +14898,7 @@ static dt_status call_set_detect_anomaly(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_set_detect_anomaly = {"set_detect_anomaly", call_set_detect_anomaly, items_643, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_detect_anomaly = {"set_detect_anomaly", call_set_detect_anomaly, items_645, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_get_default_dtype(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -14560,10 +14918,10 @@ static dt_status call_set_default_dtype(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_744[] = {
+static const dtt_item items_748[] = {
   {"d", &dtt_dtypes, DTT_ENUM, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_default_dtype = {"set_default_dtype", call_set_default_dtype, items_744, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_default_dtype = {"set_default_dtype", call_set_default_dtype, items_748, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_get_default_device(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -14576,7 +14934,7 @@ static dt_status call_get_default_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_get_default_device = {"get_default_device", call_get_default_device, NULL, items_292, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_get_default_device = {"get_default_device", call_get_default_device, NULL, items_294, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_set_default_device(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -14585,7 +14943,7 @@ static dt_status call_set_default_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_set_default_device = {"set_default_device", call_set_default_device, items_293, NULL, cells_116, 1, 0, 2, 0, 0, NULL};
+static const dtt_function function_set_default_device = {"set_default_device", call_set_default_device, items_295, NULL, cells_116, 1, 0, 2, 0, 0, NULL};
 
 static dt_status call_device_is_available(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -14595,7 +14953,7 @@ static dt_status call_device_is_available(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_device_is_available = {"device_is_available", call_device_is_available, items_293, items_195, cells_116, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_device_is_available = {"device_is_available", call_device_is_available, items_295, items_195, cells_116, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_get_num_threads(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -14606,7 +14964,7 @@ static dt_status call_get_num_threads(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_get_num_threads = {"get_num_threads", call_get_num_threads, NULL, items_267, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_get_num_threads = {"get_num_threads", call_get_num_threads, NULL, items_207, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_set_num_threads(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -14615,10 +14973,10 @@ static dt_status call_set_num_threads(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_745[] = {
+static const dtt_item items_749[] = {
   {"n", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_num_threads = {"set_num_threads", call_set_num_threads, items_745, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_num_threads = {"set_num_threads", call_set_num_threads, items_749, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_memory_stats(const dtt_cell *a, dtt_cell *r) {
   int64_t r_allocated = 0;
@@ -14633,12 +14991,12 @@ static dt_status call_memory_stats(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_746[] = {
+static const dtt_item items_750[] = {
   {"allocated", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
   {"reserved", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"peak", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_memory_stats = {"memory_stats", call_memory_stats, items_297, items_746, cells_116, 1, 3, 2, 0, 0, NULL};
+static const dtt_function function_memory_stats = {"memory_stats", call_memory_stats, items_299, items_750, cells_116, 1, 3, 2, 0, 0, NULL};
 
 static dt_status call_set_log(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -14647,10 +15005,10 @@ static dt_status call_set_log(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_747[] = {
+static const dtt_item items_751[] = {
   {"log", &callback_log_hook, DTT_CALLBACK, 0, 0, 1, 0, 1, 0},
 };
-static const dtt_function function_set_log = {"set_log", call_set_log, items_747, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_log = {"set_log", call_set_log, items_751, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_set_memory_hook(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -14659,10 +15017,10 @@ static dt_status call_set_memory_hook(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_748[] = {
+static const dtt_item items_752[] = {
   {"hook", &callback_memory_hook, DTT_CALLBACK, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_memory_hook = {"set_memory_hook", call_set_memory_hook, items_748, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_memory_hook = {"set_memory_hook", call_set_memory_hook, items_752, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_remove_memory_hook(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -14681,7 +15039,7 @@ static dt_status call_empty_cache(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_empty_cache = {"empty_cache", call_empty_cache, items_297, NULL, cells_116, 1, 0, 2, 0, 0, NULL};
+static const dtt_function function_empty_cache = {"empty_cache", call_empty_cache, items_299, NULL, cells_116, 1, 0, 2, 0, 0, NULL};
 
 static dt_status call_synchronize(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -14690,7 +15048,7 @@ static dt_status call_synchronize(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_synchronize = {"synchronize", call_synchronize, items_297, NULL, cells_116, 1, 0, 2, 0, 0, NULL};
+static const dtt_function function_synchronize = {"synchronize", call_synchronize, items_299, NULL, cells_116, 1, 0, 2, 0, 0, NULL};
 
 static dt_status call_view(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14700,11 +15058,11 @@ static dt_status call_view(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_749[] = {
+static const dtt_item items_753[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_view = {"view", call_view, items_749, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_view = {"view", call_view, items_753, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_detach(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14714,7 +15072,7 @@ static dt_status call_detach(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_detach = {"detach", call_detach, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_detach = {"detach", call_detach, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_detach_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -14723,7 +15081,7 @@ static dt_status call_detach_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_detach_ = {"detach_", call_detach_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_detach_ = {"detach_", call_detach_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_view_as(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14733,7 +15091,7 @@ static dt_status call_view_as(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_view_as = {"view_as", call_view_as, items_415, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_view_as = {"view_as", call_view_as, items_417, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_reshape(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14743,11 +15101,11 @@ static dt_status call_reshape(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_750[] = {
+static const dtt_item items_754[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"shape", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_reshape = {"reshape", call_reshape, items_750, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_reshape = {"reshape", call_reshape, items_754, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_reshape_as(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14757,7 +15115,7 @@ static dt_status call_reshape_as(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_reshape_as = {"reshape_as", call_reshape_as, items_415, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_reshape_as = {"reshape_as", call_reshape_as, items_417, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_flatten(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14767,12 +15125,12 @@ static dt_status call_flatten(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_751[] = {
+static const dtt_item items_755[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"start_dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"end_dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_flatten = {"flatten", call_flatten, items_751, items_187, cells_408, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_flatten = {"flatten", call_flatten, items_755, items_187, cells_410, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_unflatten(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14783,12 +15141,12 @@ static dt_status call_unflatten(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_752[] = {
+static const dtt_item items_756[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"sizes", NULL, DTT_I64, 2, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_unflatten = {"unflatten", call_unflatten, items_752, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_unflatten = {"unflatten", call_unflatten, items_756, items_187, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_transpose(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14798,12 +15156,12 @@ static dt_status call_transpose(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_753[] = {
+static const dtt_item items_757[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim0", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim1", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_transpose = {"transpose", call_transpose, items_753, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_transpose = {"transpose", call_transpose, items_757, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_transpose_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -14812,7 +15170,7 @@ static dt_status call_transpose_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_transpose_ = {"transpose_", call_transpose_, items_753, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_transpose_ = {"transpose_", call_transpose_, items_757, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_swapaxes(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14822,12 +15180,12 @@ static dt_status call_swapaxes(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_754[] = {
+static const dtt_item items_758[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"axis0", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"axis1", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_swapaxes = {"swapaxes", call_swapaxes, items_754, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_swapaxes = {"swapaxes", call_swapaxes, items_758, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_swapaxes_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -14836,7 +15194,7 @@ static dt_status call_swapaxes_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_swapaxes_ = {"swapaxes_", call_swapaxes_, items_754, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_swapaxes_ = {"swapaxes_", call_swapaxes_, items_758, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_permute(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14846,7 +15204,7 @@ static dt_status call_permute(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_permute = {"permute", call_permute, items_683, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_permute = {"permute", call_permute, items_685, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_movedim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14858,12 +15216,12 @@ static dt_status call_movedim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_755[] = {
+static const dtt_item items_759[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"source", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"destination", NULL, DTT_I64, 3, 1, 0, 0, 1, 1},
 };
-static const dtt_function function_movedim = {"movedim", call_movedim, items_755, items_187, cells_259, 3, 1, 5, 0, 0, NULL};
+static const dtt_function function_movedim = {"movedim", call_movedim, items_759, items_187, cells_262, 3, 1, 5, 0, 0, NULL};
 
 static dt_status call_t(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14873,7 +15231,7 @@ static dt_status call_t(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_t = {"t", call_t, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_t = {"t", call_t, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_t_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -14882,7 +15240,7 @@ static dt_status call_t_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_t_ = {"t_", call_t_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_t_ = {"t_", call_t_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_squeeze(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14892,7 +15250,7 @@ static dt_status call_squeeze(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_squeeze = {"squeeze", call_squeeze, items_657, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_squeeze = {"squeeze", call_squeeze, items_659, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_squeeze_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -14901,7 +15259,7 @@ static dt_status call_squeeze_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_squeeze_ = {"squeeze_", call_squeeze_, items_657, NULL, cells_59, 2, 0, 3, 1, 0, NULL};
+static const dtt_function function_squeeze_ = {"squeeze_", call_squeeze_, items_659, NULL, cells_59, 2, 0, 3, 1, 0, NULL};
 
 static dt_status call_unsqueeze(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14911,7 +15269,7 @@ static dt_status call_unsqueeze(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_unsqueeze = {"unsqueeze", call_unsqueeze, items_669, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_unsqueeze = {"unsqueeze", call_unsqueeze, items_671, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_unsqueeze_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -14920,7 +15278,7 @@ static dt_status call_unsqueeze_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_unsqueeze_ = {"unsqueeze_", call_unsqueeze_, items_669, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_unsqueeze_ = {"unsqueeze_", call_unsqueeze_, items_671, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_expand(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14930,7 +15288,7 @@ static dt_status call_expand(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_expand = {"expand", call_expand, items_749, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_expand = {"expand", call_expand, items_753, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_expand_as(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14940,7 +15298,7 @@ static dt_status call_expand_as(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_expand_as = {"expand_as", call_expand_as, items_415, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_expand_as = {"expand_as", call_expand_as, items_417, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_broadcast_to(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14950,7 +15308,7 @@ static dt_status call_broadcast_to(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_broadcast_to = {"broadcast_to", call_broadcast_to, items_749, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_broadcast_to = {"broadcast_to", call_broadcast_to, items_753, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_select(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14960,12 +15318,12 @@ static dt_status call_select(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_756[] = {
+static const dtt_item items_760[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_select = {"select", call_select, items_756, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_select = {"select", call_select, items_760, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_narrow(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14976,13 +15334,13 @@ static dt_status call_narrow(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_757[] = {
+static const dtt_item items_761[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"start", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
   {"length", NULL, DTT_I64, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_narrow = {"narrow", call_narrow, items_757, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_narrow = {"narrow", call_narrow, items_761, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_slice(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14996,17 +15354,17 @@ static dt_status call_slice(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_758[] = {
+static const dtt_item items_762[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"start", NULL, DTT_I64, 2, 0, 1, 0, 0, 0},
   {"end", NULL, DTT_I64, 4, 0, 1, 0, 0, 0},
   {"step", NULL, DTT_I64, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_759[] = {
+static const dtt_cell cells_763[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {1},
 };
-static const dtt_function function_slice = {"slice", call_slice, items_758, items_187, cells_759, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_slice = {"slice", call_slice, items_762, items_187, cells_763, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_as_strided(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15019,13 +15377,13 @@ static dt_status call_as_strided(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_760[] = {
+static const dtt_item items_764[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"stride", NULL, DTT_I64, 3, 1, 0, 0, 1, 0},
   {"storage_offset", NULL, DTT_I64, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_as_strided = {"as_strided", call_as_strided, items_760, items_187, cells_201, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_as_strided = {"as_strided", call_as_strided, items_764, items_187, cells_201, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_as_strided_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15037,7 +15395,7 @@ static dt_status call_as_strided_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_as_strided_ = {"as_strided_", call_as_strided_, items_760, NULL, cells_201, 4, 0, 7, 1, 0, NULL};
+static const dtt_function function_as_strided_ = {"as_strided_", call_as_strided_, items_764, NULL, cells_201, 4, 0, 7, 1, 0, NULL};
 
 static dt_status call_resize_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15046,7 +15404,7 @@ static dt_status call_resize_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_resize_ = {"resize_", call_resize_, items_749, NULL, cells_59, 2, 0, 3, 1, 0, NULL};
+static const dtt_function function_resize_ = {"resize_", call_resize_, items_753, NULL, cells_59, 2, 0, 3, 1, 0, NULL};
 
 static dt_status call_resize_as_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15055,11 +15413,11 @@ static dt_status call_resize_as_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_761[] = {
+static const dtt_item items_765[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"the_template", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_resize_as_ = {"resize_as_", call_resize_as_, items_761, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_resize_as_ = {"resize_as_", call_resize_as_, items_765, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_view_dtype(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15069,11 +15427,11 @@ static dt_status call_view_dtype(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_762[] = {
+static const dtt_item items_766[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_view_dtype = {"view_dtype", call_view_dtype, items_762, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_view_dtype = {"view_dtype", call_view_dtype, items_766, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_unfold(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15084,13 +15442,13 @@ static dt_status call_unfold(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_763[] = {
+static const dtt_item items_767[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dimension", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
   {"step", NULL, DTT_I64, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_unfold = {"unfold", call_unfold, items_763, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_unfold = {"unfold", call_unfold, items_767, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_diagonal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15101,10 +15459,10 @@ static dt_status call_diagonal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_cell cells_764[] = {
+static const dtt_cell cells_768[] = {
   {0}, {0}, {0}, {1},
 };
-static const dtt_function function_diagonal = {"diagonal", call_diagonal, items_432, items_187, cells_764, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_diagonal = {"diagonal", call_diagonal, items_434, items_187, cells_768, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_chunk(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -15114,12 +15472,12 @@ static dt_status call_chunk(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_765[] = {
+static const dtt_item items_769[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"chunks", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_chunk = {"chunk", call_chunk, items_765, items_204, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_chunk = {"chunk", call_chunk, items_769, items_204, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_split(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -15129,12 +15487,12 @@ static dt_status call_split(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_766[] = {
+static const dtt_item items_770[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"split_size", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_split = {"split", call_split, items_766, items_204, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_split = {"split", call_split, items_770, items_204, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_split_with_sizes(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -15145,12 +15503,12 @@ static dt_status call_split_with_sizes(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_767[] = {
+static const dtt_item items_771[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"split_sizes", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_split_with_sizes = {"split_with_sizes", call_split_with_sizes, items_767, items_204, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_split_with_sizes = {"split_with_sizes", call_split_with_sizes, items_771, items_204, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_split_sections(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -15160,12 +15518,12 @@ static dt_status call_split_sections(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_768[] = {
+static const dtt_item items_772[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"sections", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_split_sections = {"tensor_split", call_split_sections, items_768, items_204, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_split_sections = {"tensor_split", call_split_sections, items_772, items_204, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_split_at(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -15176,12 +15534,12 @@ static dt_status call_split_at(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_769[] = {
+static const dtt_item items_773[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_split_at = {"split_at", call_split_at, items_769, items_204, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_split_at = {"split_at", call_split_at, items_773, items_204, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_hsplit(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -15191,11 +15549,11 @@ static dt_status call_hsplit(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_770[] = {
+static const dtt_item items_774[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"sections", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_hsplit = {"hsplit", call_hsplit, items_770, items_204, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_hsplit = {"hsplit", call_hsplit, items_774, items_204, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_vsplit(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -15205,7 +15563,7 @@ static dt_status call_vsplit(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_vsplit = {"vsplit", call_vsplit, items_770, items_204, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_vsplit = {"vsplit", call_vsplit, items_774, items_204, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_dsplit(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -15215,7 +15573,7 @@ static dt_status call_dsplit(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_dsplit = {"dsplit", call_dsplit, items_770, items_204, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_dsplit = {"dsplit", call_dsplit, items_774, items_204, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_atleast_1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15225,7 +15583,7 @@ static dt_status call_atleast_1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_atleast_1d = {"atleast_1d", call_atleast_1d, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_atleast_1d = {"atleast_1d", call_atleast_1d, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_atleast_2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15235,7 +15593,7 @@ static dt_status call_atleast_2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_atleast_2d = {"atleast_2d", call_atleast_2d, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_atleast_2d = {"atleast_2d", call_atleast_2d, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_atleast_3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15245,7 +15603,7 @@ static dt_status call_atleast_3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_atleast_3d = {"atleast_3d", call_atleast_3d, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_atleast_3d = {"atleast_3d", call_atleast_3d, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_ravel(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15255,7 +15613,7 @@ static dt_status call_ravel(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ravel = {"ravel", call_ravel, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_ravel = {"ravel", call_ravel, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_broadcast_tensors(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -15265,7 +15623,7 @@ static dt_status call_broadcast_tensors(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_broadcast_tensors = {"broadcast_tensors", call_broadcast_tensors, items_264, items_204, cells_116, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_broadcast_tensors = {"broadcast_tensors", call_broadcast_tensors, items_267, items_204, cells_116, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_meshgrid(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -15275,14 +15633,14 @@ static dt_status call_meshgrid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_771[] = {
+static const dtt_item items_775[] = {
   {"tensors", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"indexing", NULL, DTT_STR, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_772[] = {
+static const dtt_cell cells_776[] = {
   {0}, {0}, {.p = (void *)"ij"},
 };
-static const dtt_function function_meshgrid = {"meshgrid", call_meshgrid, items_771, items_204, cells_772, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_meshgrid = {"meshgrid", call_meshgrid, items_775, items_204, cells_776, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_unbind(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -15292,7 +15650,7 @@ static dt_status call_unbind(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_unbind = {"unbind", call_unbind, items_572, items_204, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_unbind = {"unbind", call_unbind, items_574, items_204, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_cat(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15302,11 +15660,11 @@ static dt_status call_cat(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_773[] = {
+static const dtt_item items_777[] = {
   {"tensors", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_cat = {"cat", call_cat, items_773, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_cat = {"cat", call_cat, items_777, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_stack(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15316,7 +15674,7 @@ static dt_status call_stack(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_stack = {"stack", call_stack, items_773, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_stack = {"stack", call_stack, items_777, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_repeat(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15326,11 +15684,11 @@ static dt_status call_repeat(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_774[] = {
+static const dtt_item items_778[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"repeats", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_repeat = {"repeat", call_repeat, items_774, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_repeat = {"repeat", call_repeat, items_778, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_narrow_copy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15341,7 +15699,7 @@ static dt_status call_narrow_copy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_narrow_copy = {"narrow_copy", call_narrow_copy, items_757, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_narrow_copy = {"narrow_copy", call_narrow_copy, items_761, items_187, cells_125, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_sum_to_size(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15351,7 +15709,7 @@ static dt_status call_sum_to_size(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sum_to_size = {"sum_to_size", call_sum_to_size, items_749, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_sum_to_size = {"sum_to_size", call_sum_to_size, items_753, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_flip(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15361,11 +15719,11 @@ static dt_status call_flip(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_775[] = {
+static const dtt_item items_779[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dims", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
 };
-static const dtt_function function_flip = {"flip", call_flip, items_775, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_flip = {"flip", call_flip, items_779, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_interpolate(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15377,16 +15735,16 @@ static dt_status call_interpolate(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_776[] = {
+static const dtt_item items_780[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"scale_factor", NULL, DTT_F64, 3, 1, 1, 0, 0, 1},
   {"mode", &enum_interpolation, DTT_ENUM, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_777[] = {
+static const dtt_cell cells_781[] = {
   {0}, {0}, {0}, {0}, {0}, {DT_INTERPOLATION_NEAREST},
 };
-static const dtt_function function_interpolate = {"interpolate", call_interpolate, items_776, items_187, cells_777, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_interpolate = {"interpolate", call_interpolate, items_780, items_187, cells_781, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_interpolate_aligned(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15401,7 +15759,7 @@ static dt_status call_interpolate_aligned(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_778[] = {
+static const dtt_item items_782[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"scale_factor", NULL, DTT_F64, 3, 1, 1, 0, 0, 1},
@@ -15410,10 +15768,10 @@ static const dtt_item items_778[] = {
   {"recompute_scale_factor", NULL, DTT_BOOL, 8, 0, 1, 0, 0, 0},
   {"antialias", NULL, DTT_BOOL, 10, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_779[] = {
+static const dtt_cell cells_783[] = {
   {0}, {0}, {0}, {0}, {0}, {DT_INTERPOLATION_BILINEAR}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_interpolate_aligned = {"interpolate_aligned", call_interpolate_aligned, items_778, items_187, cells_779, 7, 1, 11, 0, 0, NULL};
+static const dtt_function function_interpolate_aligned = {"interpolate_aligned", call_interpolate_aligned, items_782, items_187, cells_783, 7, 1, 11, 0, 0, NULL};
 
 static dt_status call_grid_sample(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15426,17 +15784,17 @@ static dt_status call_grid_sample(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_780[] = {
+static const dtt_item items_784[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"grid", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"mode", NULL, DTT_STR, 2, 0, 0, 0, 0, 0},
   {"padding_mode", NULL, DTT_STR, 3, 0, 0, 0, 0, 0},
   {"align_corners", NULL, DTT_BOOL, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_781[] = {
+static const dtt_cell cells_785[] = {
   {0}, {0}, {.p = (void *)"bilinear"}, {.p = (void *)"zeros"}, {0}, {0},
 };
-static const dtt_function function_grid_sample = {"grid_sample", call_grid_sample, items_780, items_187, cells_781, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_grid_sample = {"grid_sample", call_grid_sample, items_784, items_187, cells_785, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_affine_grid(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15449,12 +15807,12 @@ static dt_status call_affine_grid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_782[] = {
+static const dtt_item items_786[] = {
   {"theta", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"align_corners", NULL, DTT_BOOL, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_affine_grid = {"affine_grid", call_affine_grid, items_782, items_187, cells_259, 3, 1, 5, 0, 0, NULL};
+static const dtt_function function_affine_grid = {"affine_grid", call_affine_grid, items_786, items_187, cells_262, 3, 1, 5, 0, 0, NULL};
 
 static dt_status call_ger(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15464,7 +15822,7 @@ static dt_status call_ger(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ger = {"ger", call_ger, items_423, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_ger = {"ger", call_ger, items_425, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_absolute(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15474,7 +15832,7 @@ static dt_status call_absolute(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_absolute = {"absolute", call_absolute, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_absolute = {"absolute", call_absolute, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_absolute_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15483,7 +15841,7 @@ static dt_status call_absolute_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_absolute_ = {"absolute_", call_absolute_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_absolute_ = {"absolute_", call_absolute_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_negative(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15493,7 +15851,7 @@ static dt_status call_negative(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_negative = {"negative", call_negative, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_negative = {"negative", call_negative, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_negative_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15502,7 +15860,7 @@ static dt_status call_negative_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_negative_ = {"negative_", call_negative_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_negative_ = {"negative_", call_negative_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_sgn(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15512,7 +15870,7 @@ static dt_status call_sgn(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sgn = {"sgn", call_sgn, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_sgn = {"sgn", call_sgn, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_sgn_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15521,7 +15879,7 @@ static dt_status call_sgn_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sgn_ = {"sgn_", call_sgn_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_sgn_ = {"sgn_", call_sgn_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_fix(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15531,7 +15889,7 @@ static dt_status call_fix(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_fix = {"fix", call_fix, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_fix = {"fix", call_fix, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_fix_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15540,7 +15898,7 @@ static dt_status call_fix_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_fix_ = {"fix_", call_fix_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_fix_ = {"fix_", call_fix_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_arcsin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15550,7 +15908,7 @@ static dt_status call_arcsin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arcsin = {"arcsin", call_arcsin, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_arcsin = {"arcsin", call_arcsin, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_arcsin_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15559,7 +15917,7 @@ static dt_status call_arcsin_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arcsin_ = {"arcsin_", call_arcsin_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_arcsin_ = {"arcsin_", call_arcsin_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_arccos(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15569,7 +15927,7 @@ static dt_status call_arccos(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arccos = {"arccos", call_arccos, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_arccos = {"arccos", call_arccos, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_arccos_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15578,7 +15936,7 @@ static dt_status call_arccos_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arccos_ = {"arccos_", call_arccos_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_arccos_ = {"arccos_", call_arccos_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_arctan(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15588,7 +15946,7 @@ static dt_status call_arctan(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arctan = {"arctan", call_arctan, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_arctan = {"arctan", call_arctan, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_arctan_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15597,7 +15955,7 @@ static dt_status call_arctan_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arctan_ = {"arctan_", call_arctan_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_arctan_ = {"arctan_", call_arctan_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_arctan2(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15607,7 +15965,7 @@ static dt_status call_arctan2(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arctan2 = {"arctan2", call_arctan2, items_415, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_arctan2 = {"arctan2", call_arctan2, items_417, items_187, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_arctan2_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15616,7 +15974,7 @@ static dt_status call_arctan2_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arctan2_ = {"arctan2_", call_arctan2_, items_415, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_arctan2_ = {"arctan2_", call_arctan2_, items_417, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_arcsinh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15626,7 +15984,7 @@ static dt_status call_arcsinh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arcsinh = {"arcsinh", call_arcsinh, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_arcsinh = {"arcsinh", call_arcsinh, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_arcsinh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15635,7 +15993,7 @@ static dt_status call_arcsinh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arcsinh_ = {"arcsinh_", call_arcsinh_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_arcsinh_ = {"arcsinh_", call_arcsinh_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_arccosh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15645,7 +16003,7 @@ static dt_status call_arccosh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arccosh = {"arccosh", call_arccosh, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_arccosh = {"arccosh", call_arccosh, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_arccosh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15654,7 +16012,7 @@ static dt_status call_arccosh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arccosh_ = {"arccosh_", call_arccosh_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_arccosh_ = {"arccosh_", call_arccosh_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_arctanh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15664,7 +16022,7 @@ static dt_status call_arctanh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arctanh = {"arctanh", call_arctanh, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_arctanh = {"arctanh", call_arctanh, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_arctanh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15673,7 +16031,7 @@ static dt_status call_arctanh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arctanh_ = {"arctanh_", call_arctanh_, items_253, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_arctanh_ = {"arctanh_", call_arctanh_, items_256, NULL, cells_45, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_subtract(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15685,7 +16043,7 @@ static dt_status call_subtract(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_subtract = {"subtract", call_subtract, items_557, items_187, cells_558, 3, 1, 8, 0, 0, NULL};
+static const dtt_function function_subtract = {"subtract", call_subtract, items_559, items_187, cells_560, 3, 1, 8, 0, 0, NULL};
 
 static dt_status call_subtract_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15696,7 +16054,7 @@ static dt_status call_subtract_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_subtract_ = {"subtract_", call_subtract_, items_557, NULL, cells_558, 3, 0, 8, 1, 0, NULL};
+static const dtt_function function_subtract_ = {"subtract_", call_subtract_, items_559, NULL, cells_560, 3, 0, 8, 1, 0, NULL};
 
 static dt_status call_multiply(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15708,7 +16066,7 @@ static dt_status call_multiply(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_multiply = {"multiply", call_multiply, items_559, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_multiply = {"multiply", call_multiply, items_561, items_187, cells_262, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_multiply_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15719,7 +16077,7 @@ static dt_status call_multiply_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_multiply_ = {"multiply_", call_multiply_, items_559, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_multiply_ = {"multiply_", call_multiply_, items_561, NULL, cells_262, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_divide(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15731,7 +16089,7 @@ static dt_status call_divide(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_divide = {"divide", call_divide, items_560, items_187, cells_105, 3, 1, 6, 0, 0, NULL};
+static const dtt_function function_divide = {"divide", call_divide, items_562, items_187, cells_105, 3, 1, 6, 0, 0, NULL};
 
 static dt_status call_divide_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15742,7 +16100,7 @@ static dt_status call_divide_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_divide_ = {"divide_", call_divide_, items_560, NULL, cells_105, 3, 0, 6, 1, 0, NULL};
+static const dtt_function function_divide_ = {"divide_", call_divide_, items_562, NULL, cells_105, 3, 0, 6, 1, 0, NULL};
 
 static dt_status call_clip(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15755,7 +16113,7 @@ static dt_status call_clip(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_clip = {"clip", call_clip, items_556, items_187, cells_101, 3, 1, 9, 0, 0, NULL};
+static const dtt_function function_clip = {"clip", call_clip, items_558, items_187, cells_101, 3, 1, 9, 0, 0, NULL};
 
 static dt_status call_clip_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15766,7 +16124,7 @@ static dt_status call_clip_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_clip_ = {"clip_", call_clip_, items_556, NULL, cells_101, 3, 0, 9, 1, 0, NULL};
+static const dtt_function function_clip_ = {"clip_", call_clip_, items_558, NULL, cells_101, 3, 0, 9, 1, 0, NULL};
 
 static dt_status call_greater(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15778,7 +16136,7 @@ static dt_status call_greater(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_greater = {"greater", call_greater, items_559, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_greater = {"greater", call_greater, items_561, items_187, cells_262, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_greater_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15789,7 +16147,7 @@ static dt_status call_greater_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_greater_ = {"greater_", call_greater_, items_559, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_greater_ = {"greater_", call_greater_, items_561, NULL, cells_262, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_greater_equal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15801,7 +16159,7 @@ static dt_status call_greater_equal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_greater_equal = {"greater_equal", call_greater_equal, items_559, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_greater_equal = {"greater_equal", call_greater_equal, items_561, items_187, cells_262, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_greater_equal_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15812,7 +16170,7 @@ static dt_status call_greater_equal_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_greater_equal_ = {"greater_equal_", call_greater_equal_, items_559, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_greater_equal_ = {"greater_equal_", call_greater_equal_, items_561, NULL, cells_262, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_less(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15824,7 +16182,7 @@ static dt_status call_less(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_less = {"less", call_less, items_559, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_less = {"less", call_less, items_561, items_187, cells_262, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_less_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15835,7 +16193,7 @@ static dt_status call_less_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_less_ = {"less_", call_less_, items_559, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_less_ = {"less_", call_less_, items_561, NULL, cells_262, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_less_equal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15847,7 +16205,7 @@ static dt_status call_less_equal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_less_equal = {"less_equal", call_less_equal, items_559, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_less_equal = {"less_equal", call_less_equal, items_561, items_187, cells_262, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_less_equal_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15858,7 +16216,7 @@ static dt_status call_less_equal_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_less_equal_ = {"less_equal_", call_less_equal_, items_559, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_less_equal_ = {"less_equal_", call_less_equal_, items_561, NULL, cells_262, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_not_equal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15870,7 +16228,7 @@ static dt_status call_not_equal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_not_equal = {"not_equal", call_not_equal, items_559, items_187, cells_259, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_not_equal = {"not_equal", call_not_equal, items_561, items_187, cells_262, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_not_equal_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15881,7 +16239,7 @@ static dt_status call_not_equal_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_not_equal_ = {"not_equal_", call_not_equal_, items_559, NULL, cells_259, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_not_equal_ = {"not_equal_", call_not_equal_, items_561, NULL, cells_262, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_trapz(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15893,7 +16251,7 @@ static dt_status call_trapz(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_trapz = {"trapz", call_trapz, items_673, items_187, cells_674, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_trapz = {"trapz", call_trapz, items_675, items_187, cells_676, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_concat(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15903,7 +16261,7 @@ static dt_status call_concat(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_concat = {"concat", call_concat, items_773, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_concat = {"concat", call_concat, items_777, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_concatenate(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15913,7 +16271,7 @@ static dt_status call_concatenate(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_concatenate = {"concatenate", call_concatenate, items_773, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_concatenate = {"concatenate", call_concatenate, items_777, items_187, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_swapdims(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15923,7 +16281,7 @@ static dt_status call_swapdims(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_swapdims = {"swapdims", call_swapdims, items_753, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_swapdims = {"swapdims", call_swapdims, items_757, items_187, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_swapdims_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15932,7 +16290,7 @@ static dt_status call_swapdims_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_swapdims_ = {"swapdims_", call_swapdims_, items_753, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_swapdims_ = {"swapdims_", call_swapdims_, items_757, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_moveaxis(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15944,7 +16302,7 @@ static dt_status call_moveaxis(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_moveaxis = {"moveaxis", call_moveaxis, items_755, items_187, cells_259, 3, 1, 5, 0, 0, NULL};
+static const dtt_function function_moveaxis = {"moveaxis", call_moveaxis, items_759, items_187, cells_262, 3, 1, 5, 0, 0, NULL};
 
 static dt_status call_row_stack(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15954,7 +16312,7 @@ static dt_status call_row_stack(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_row_stack = {"row_stack", call_row_stack, items_264, items_187, cells_116, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_row_stack = {"row_stack", call_row_stack, items_267, items_187, cells_116, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_argwhere(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15964,7 +16322,7 @@ static dt_status call_argwhere(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_argwhere = {"argwhere", call_argwhere, items_253, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_argwhere = {"argwhere", call_argwhere, items_256, items_187, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensordot_dims(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15976,13 +16334,13 @@ static dt_status call_tensordot_dims(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_783[] = {
+static const dtt_item items_787[] = {
   {"a", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"b", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dims_a", NULL, DTT_I64, 2, 1, 0, 0, 1, 0},
   {"dims_b", NULL, DTT_I64, 4, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_tensordot_dims = {"tensordot", call_tensordot_dims, items_783, items_187, cells_105, 4, 1, 6, 0, 3, &function_tensordot};
+static const dtt_function function_tensordot_dims = {"tensordot", call_tensordot_dims, items_787, items_187, cells_105, 4, 1, 6, 0, 3, &function_tensordot};
 
 static dt_status call_round_decimals(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15992,11 +16350,11 @@ static dt_status call_round_decimals(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_784[] = {
+static const dtt_item items_788[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"decimals", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_round_decimals = {"round", call_round_decimals, items_784, items_187, cells_116, 2, 1, 2, 0, 1, &function_round};
+static const dtt_function function_round_decimals = {"round", call_round_decimals, items_788, items_187, cells_116, 2, 1, 2, 0, 1, &function_round};
 
 static dt_status call_round_decimals_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -16005,7 +16363,7 @@ static dt_status call_round_decimals_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_round_decimals_ = {"round_", call_round_decimals_, items_784, NULL, cells_116, 2, 0, 2, 1, 1, &function_round_};
+static const dtt_function function_round_decimals_ = {"round_", call_round_decimals_, items_788, NULL, cells_116, 2, 0, 2, 1, 1, &function_round_};
 
 static dt_status call_bernoulli_p(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16015,7 +16373,7 @@ static dt_status call_bernoulli_p(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bernoulli_p = {"bernoulli", call_bernoulli_p, items_632, items_187, cells_59, 3, 1, 3, 0, 1, &function_bernoulli};
+static const dtt_function function_bernoulli_p = {"bernoulli", call_bernoulli_p, items_634, items_187, cells_59, 3, 1, 3, 0, 1, &function_bernoulli};
 
 static dt_status call_bernoulli_tensor_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -16024,12 +16382,12 @@ static dt_status call_bernoulli_tensor_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_785[] = {
+static const dtt_item items_789[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"probabilities", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_bernoulli_tensor_ = {"bernoulli_", call_bernoulli_tensor_, items_785, NULL, cells_59, 3, 0, 3, 1, 1, &function_bernoulli_};
+static const dtt_function function_bernoulli_tensor_ = {"bernoulli_", call_bernoulli_tensor_, items_789, NULL, cells_59, 3, 0, 3, 1, 1, &function_bernoulli_};
 
 static dt_status call_random_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -16039,13 +16397,13 @@ static dt_status call_random_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_786[] = {
+static const dtt_item items_790[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"low", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"high", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_random_ = {"random_", call_random_, items_786, NULL, cells_125, 4, 0, 4, 1, 2, &function_random_from_};
+static const dtt_function function_random_ = {"random_", call_random_, items_790, NULL, cells_125, 4, 0, 4, 1, 2, &function_random_from_};
 
 static dt_status call_max_dim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -16057,12 +16415,12 @@ static dt_status call_max_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_787[] = {
+static const dtt_item items_791[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"keepdim", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_max_dim = {"max", call_max_dim, items_787, items_585, cells_59, 3, 2, 3, 0, 1, &function_max};
+static const dtt_function function_max_dim = {"max", call_max_dim, items_791, items_587, cells_59, 3, 2, 3, 0, 1, &function_max};
 
 static dt_status call_min_dim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -16074,7 +16432,7 @@ static dt_status call_min_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_min_dim = {"min", call_min_dim, items_787, items_585, cells_59, 3, 2, 3, 0, 1, &function_min};
+static const dtt_function function_min_dim = {"min", call_min_dim, items_791, items_587, cells_59, 3, 2, 3, 0, 1, &function_min};
 
 static dt_status call_gradient_at(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -16086,13 +16444,13 @@ static dt_status call_gradient_at(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_788[] = {
+static const dtt_item items_792[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"coordinates", NULL, DTT_TENSOR, 1, 1, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 3, 1, 1, 0, 0, 1},
   {"edge_order", NULL, DTT_I64, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_gradient_at = {"gradient", call_gradient_at, items_788, items_204, cells_399, 4, 1, 6, 0, 1, &function_gradient};
+static const dtt_function function_gradient_at = {"gradient", call_gradient_at, items_792, items_204, cells_401, 4, 1, 6, 0, 1, &function_gradient};
 
 static dt_status call_median_dim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -16105,7 +16463,7 @@ static dt_status call_median_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_median_dim = {"median", call_median_dim, items_787, items_585, cells_59, 3, 2, 3, 0, 1, &function_median};
+static const dtt_function function_median_dim = {"median", call_median_dim, items_791, items_587, cells_59, 3, 2, 3, 0, 1, &function_median};
 
 static dt_status call_nanmedian_dim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -16118,7 +16476,7 @@ static dt_status call_nanmedian_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nanmedian_dim = {"nanmedian", call_nanmedian_dim, items_787, items_585, cells_59, 3, 2, 3, 0, 1, &function_nanmedian};
+static const dtt_function function_nanmedian_dim = {"nanmedian", call_nanmedian_dim, items_791, items_587, cells_59, 3, 2, 3, 0, 1, &function_nanmedian};
 
 static const dtt_entry methods_dataset[] = {
   {"len", &function_dataset_len},
@@ -16621,6 +16979,10 @@ static const dtt_entry methods_tensor[] = {
   {"mvlgamma_", &function_mvlgamma_},
   {"i0", &function_i0},
   {"i0_", &function_i0_},
+  {"igamma", &function_igamma},
+  {"igamma_", &function_igamma_},
+  {"igammac", &function_igammac},
+  {"igammac_", &function_igammac_},
   {"frexp", &function_frexp},
   {"nextafter", &function_nextafter},
   {"nextafter_", &function_nextafter_},
@@ -17134,6 +17496,10 @@ static const dtt_entry functions_torch[] = {
   {"is_autocast_cache_enabled", &function_is_autocast_cache_enabled},
   {"set_autocast_cache_enabled", &function_set_autocast_cache_enabled},
   {"clear_autocast_cache", &function_clear_autocast_cache},
+  {"autograd_current_backward", &function_autograd_current_backward},
+  {"autograd_is_reached", &function_autograd_is_reached},
+  {"autograd_push_saved_tensors_hooks", &function_autograd_push_saved_tensors_hooks},
+  {"autograd_pop_saved_tensors_hooks", &function_autograd_pop_saved_tensors_hooks},
   {"conv1d", &function_conv1d},
   {"conv_transpose1d", &function_conv_transpose1d},
   {"conv2d", &function_conv2d},
@@ -17510,6 +17876,8 @@ static const dtt_entry functions_torch[] = {
   {"polygamma", &function_polygamma},
   {"mvlgamma", &function_mvlgamma},
   {"i0", &function_i0},
+  {"igamma", &function_igamma},
+  {"igammac", &function_igammac},
   {"frexp", &function_frexp},
   {"nextafter", &function_nextafter},
   {"tensor_alias", &function_tensor_alias},
@@ -17675,6 +18043,30 @@ static const dtt_entry functions_special[] = {
   {"i0e", &function_i0e},
   {"i1", &function_i1},
   {"i1e", &function_i1e},
+  {"bessel_j0", &function_bessel_j0},
+  {"bessel_j1", &function_bessel_j1},
+  {"bessel_y0", &function_bessel_y0},
+  {"bessel_y1", &function_bessel_y1},
+  {"modified_bessel_k0", &function_modified_bessel_k0},
+  {"modified_bessel_k1", &function_modified_bessel_k1},
+  {"scaled_modified_bessel_k0", &function_scaled_modified_bessel_k0},
+  {"scaled_modified_bessel_k1", &function_scaled_modified_bessel_k1},
+  {"spherical_bessel_j0", &function_spherical_bessel_j0},
+  {"airy_ai", &function_airy_ai},
+  {"gammainc", &function_gammainc},
+  {"gammaincc", &function_gammaincc},
+  {"chebyshev_polynomial_t", &function_chebyshev_polynomial_t},
+  {"chebyshev_polynomial_u", &function_chebyshev_polynomial_u},
+  {"chebyshev_polynomial_v", &function_chebyshev_polynomial_v},
+  {"chebyshev_polynomial_w", &function_chebyshev_polynomial_w},
+  {"shifted_chebyshev_polynomial_t", &function_shifted_chebyshev_polynomial_t},
+  {"shifted_chebyshev_polynomial_u", &function_shifted_chebyshev_polynomial_u},
+  {"shifted_chebyshev_polynomial_v", &function_shifted_chebyshev_polynomial_v},
+  {"shifted_chebyshev_polynomial_w", &function_shifted_chebyshev_polynomial_w},
+  {"hermite_polynomial_h", &function_hermite_polynomial_h},
+  {"hermite_polynomial_he", &function_hermite_polynomial_he},
+  {"laguerre_polynomial_l", &function_laguerre_polynomial_l},
+  {"legendre_polynomial_p", &function_legendre_polynomial_p},
   {"entr", &function_entr},
   {"xlog1py", &function_xlog1py},
   {NULL, NULL}};
@@ -17861,6 +18253,10 @@ const dtt_function* const dtt_functions[] = {
   &function_autograd_grad,
   &function_tensor_register_hook,
   &function_tensor_register_post_accumulate_grad_hook,
+  &function_autograd_current_backward,
+  &function_autograd_is_reached,
+  &function_autograd_push_saved_tensors_hooks,
+  &function_autograd_pop_saved_tensors_hooks,
   &function_hook_remove,
   &function_custom_function,
   &function_conv1d,
@@ -18594,6 +18990,34 @@ const dtt_function* const dtt_functions[] = {
   &function_i0e,
   &function_i1,
   &function_i1e,
+  &function_bessel_j0,
+  &function_bessel_j1,
+  &function_bessel_y0,
+  &function_bessel_y1,
+  &function_modified_bessel_k0,
+  &function_modified_bessel_k1,
+  &function_scaled_modified_bessel_k0,
+  &function_scaled_modified_bessel_k1,
+  &function_spherical_bessel_j0,
+  &function_airy_ai,
+  &function_igamma,
+  &function_igamma_,
+  &function_gammainc,
+  &function_igammac,
+  &function_igammac_,
+  &function_gammaincc,
+  &function_chebyshev_polynomial_t,
+  &function_chebyshev_polynomial_u,
+  &function_chebyshev_polynomial_v,
+  &function_chebyshev_polynomial_w,
+  &function_shifted_chebyshev_polynomial_t,
+  &function_shifted_chebyshev_polynomial_u,
+  &function_shifted_chebyshev_polynomial_v,
+  &function_shifted_chebyshev_polynomial_w,
+  &function_hermite_polynomial_h,
+  &function_hermite_polynomial_he,
+  &function_laguerre_polynomial_l,
+  &function_legendre_polynomial_p,
   &function_entr,
   &function_xlog1py,
   &function_frexp,

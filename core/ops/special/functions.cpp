@@ -33,7 +33,37 @@ void check_mvlgamma(const Tensor& input, int64_t p) {
   DT_CHECK(!is_bool(input.dtype()), kRuntimeError, "The input tensor may not be a boolean tensor.");
 }
 
+// P or Q of floats. It has no derivative by `input`, which backward says if it is asked for one.
+Tensor incomplete_gamma(const char* op, const Tensor& input, const Tensor& other, bool upper) {
+  const DType t = result_type({input, other});
+  DT_CHECK(is_floating(t), kNotImplemented, "\"", op, "_cpu\" not implemented for '", type_word(t),
+           "'");
+  const Tensor y = gamma_part(input, other, upper ? 1 : 0);
+  if (!needs_graph(input)) return y;
+  return record("IgammaBackward0", y.detach(), {y, input}, [op](BackwardCall& b) {
+    DT_CHECK(!b.wants(1), kNotImplemented, "the derivative for '", op,
+             ": input' is not implemented.");
+    b.results[0] = b.grad();
+  });
+}
+
 }  // namespace
+
+Tensor igamma(const Tensor& input, const Tensor& other) {
+  return incomplete_gamma("igamma", input, other, false);
+}
+
+Tensor igammac(const Tensor& input, const Tensor& other) {
+  return incomplete_gamma("igammac", input, other, true);
+}
+
+const Tensor& igamma_(const Tensor& self, const Tensor& other) {
+  return overwrite(self, igamma(needs_graph({self, other}) ? history_clone(self) : self, other));
+}
+
+const Tensor& igammac_(const Tensor& self, const Tensor& other) {
+  return overwrite(self, igammac(needs_graph({self, other}) ? history_clone(self) : self, other));
+}
 
 Tensor ndtr(const Tensor& input) {
   return in_steps(input, [](const Tensor& x) { return mul(erfc(mul(x, -kRootOfHalf)), 0.5); });

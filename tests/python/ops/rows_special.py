@@ -113,3 +113,57 @@ for name in ("erfc", "erfinv", "erfcx", "ndtri", "ndtr"):
         dtypes=("float64",),
         orders=0,
     )
+
+# ---- functions without derivatives. PyTorch's J, Y and Ai have six digits in places, its incomplete Gammas eight;
+# test_special.py knows them all.
+SIX_DIGITS, EIGHT_DIGITS = {"float64": 3e-6}, {"float64": 1e-7}
+for name, low, high in (
+    ("bessel_j0", -30, 30), ("bessel_j1", -30, 30), ("bessel_y0", 0.2, 60), ("bessel_y1", 0.2, 60),
+    ("modified_bessel_k0", 0.01, 20), ("modified_bessel_k1", 0.01, 20), ("scaled_modified_bessel_k0", 0.01, 90),
+    ("scaled_modified_bessel_k1", 0.01, 90), ("spherical_bessel_j0", -30, 30), ("airy_ai", -9, 6),
+):  # fmt: skip
+    ROWS += [
+        Row(name, special(name), (fixed(*sizes, low=low, high=high),), FLOATS, 0, rtol=SIX_DIGITS)
+        for sizes in ((3, 4), (), (0,), (700,))
+    ]
+
+
+def polynomial(name):
+    return lambda t, x, n: widened(t, getattr(t.special, name), x, n)
+
+
+CHEBYSHEV = (
+    "chebyshev_polynomial_t", "chebyshev_polynomial_u", "chebyshev_polynomial_v", "chebyshev_polynomial_w",
+    "shifted_chebyshev_polynomial_t", "shifted_chebyshev_polynomial_u", "shifted_chebyshev_polynomial_v",
+    "shifted_chebyshev_polynomial_w",
+)  # fmt: skip
+OTHERS = (
+    "hermite_polynomial_h",
+    "hermite_polynomial_he",
+    "laguerre_polynomial_l",
+    "legendre_polynomial_p",
+)
+for names, degrees in ((CHEBYSHEV, (3, 12)), (OTHERS, (3, 7))):
+    for name in names:
+        for degree in degrees:
+            inputs = fixed(3, 1, low=-1.2, high=1.2), fixed(4, low=degree - 4, high=degree)
+            ROWS.append(Row(name, polynomial(name), inputs, FLOATS, 0))
+
+for name, twin in (("igamma", "igamma_"), ("igammac", "igammac_")):
+    for low, high in ((0.2, 3), (1, 30)):
+        for sizes in ((3, 4), (700,)):
+            inputs = fixed(*sizes, low=low, high=high), value(sizes[-1], low=low, high=high)
+            ROWS.append(
+                Row(name, function(name), inputs, FLOATS, inplace=method(twin), rtol=EIGHT_DIGITS)
+            )
+for name in ("gammainc", "gammaincc"):
+    inputs = fixed(low=1, high=3), value(5, low=1, high=3)
+    ROWS.append(
+        Row(
+            name,
+            lambda t, a, x, f=name: getattr(t.special, f)(a, x),
+            inputs,
+            FLOATS,
+            rtol=EIGHT_DIGITS,
+        )
+    )

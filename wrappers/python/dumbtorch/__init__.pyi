@@ -592,6 +592,10 @@ from ._ops import mvlgamma as mvlgamma
 from ._ops import mvlgamma_ as mvlgamma_
 from ._ops import i0 as i0
 from ._ops import i0_ as i0_
+from ._ops import igamma as igamma
+from ._ops import igamma_ as igamma_
+from ._ops import igammac as igammac
+from ._ops import igammac_ as igammac_
 from ._ops import frexp as frexp
 from ._ops import nextafter as nextafter
 from ._ops import nextafter_ as nextafter_

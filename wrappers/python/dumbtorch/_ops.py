@@ -3424,6 +3424,68 @@ def tensor_register_post_accumulate_grad_hook(input, hook):
     return Hook.own(out)
 
 
+def autograd_current_backward():
+    """Which backward runs on this thread, the innermost: for hooks.
+
+    Returns:
+        Its number, which no other backward has; 0 if none runs.
+    """
+    try:
+        out = lib.py_autograd_current_backward()
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "autograd_current_backward", "") from None
+    return int_or_fail(out)
+
+
+def autograd_is_reached(node):
+    """Whether the backward that runs on this thread, the innermost, comes to the operation or
+    has come to it.
+
+    Args:
+        node: The operation's address, so that a hook need not keep it alive.
+    """
+    try:
+        out = lib.py_autograd_is_reached(node)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "autograd_is_reached", "node:i64", node) from None
+    if out < 0:
+        raise fail()
+    return out != 0
+
+
+def autograd_push_saved_tensors_hooks(pack, unpack):
+    """Has this context's operations keep something else for backward than the tensors
+    themselves: copies on another device, or rounded ones. By-products, such as the indices
+    of a maximum, stay as they are. The last pair of functions is in force.
+
+    Args:
+        pack: Called with each tensor that is saved, while nothing is recorded: what it
+            gives back is kept instead, of any shape, dtype and device.
+        unpack: Called with what is kept, when backward asks for the tensor: gives back one
+            with its numbers, shape, dtype and device.
+    """
+    try:
+        pack_c = keep(pack)
+        unpack_c = keep(unpack)
+        status = lib.py_autograd_push_saved_tensors_hooks(pack_c, unpack_c)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "autograd_push_saved_tensors_hooks", "pack:callback unpack:callback", pack, unpack) from None
+    if status:
+        raise fail()
+
+
+def autograd_pop_saved_tensors_hooks():
+    """Takes the last pair of hooks of saved tensors off. What they have kept is still unpacked
+    with them.
+    """
+    try:
+        status = lib.py_autograd_pop_saved_tensors_hooks()
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "autograd_pop_saved_tensors_hooks", "") from None
+    if status:
+        raise fail()
+
+
 def custom_function(name, inputs, outputs, saved, backward, dirty=()):
     """Records an operation of the user's: the outputs get a node that calls backward.
 
@@ -14628,6 +14690,460 @@ def i1e(input, *, out=None):
     return wrap(out)
 
 
+def bessel_j0(input, *, out=None):
+    """The Bessel function of the first kind, of order 0. It has no gradient."""
+    if out is not None:
+        return into(out, bessel_j0, input)
+    try:
+        out = lib.py_bessel_j0(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "bessel_j0", "input:tensor", input) from None
+    return wrap(out)
+
+
+def bessel_j1(input, *, out=None):
+    """The Bessel function of the first kind, of order 1. It has no gradient."""
+    if out is not None:
+        return into(out, bessel_j1, input)
+    try:
+        out = lib.py_bessel_j1(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "bessel_j1", "input:tensor", input) from None
+    return wrap(out)
+
+
+def bessel_y0(input, *, out=None):
+    """The Bessel function of the second kind, of order 0; NaN of negative numbers. It has no
+    gradient.
+    """
+    if out is not None:
+        return into(out, bessel_y0, input)
+    try:
+        out = lib.py_bessel_y0(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "bessel_y0", "input:tensor", input) from None
+    return wrap(out)
+
+
+def bessel_y1(input, *, out=None):
+    """The Bessel function of the second kind, of order 1; NaN of negative numbers. It has no
+    gradient.
+    """
+    if out is not None:
+        return into(out, bessel_y1, input)
+    try:
+        out = lib.py_bessel_y1(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "bessel_y1", "input:tensor", input) from None
+    return wrap(out)
+
+
+def modified_bessel_k0(input, *, out=None):
+    """The modified Bessel function of the second kind, of order 0; NaN of negative numbers. It
+    has no gradient.
+    """
+    if out is not None:
+        return into(out, modified_bessel_k0, input)
+    try:
+        out = lib.py_modified_bessel_k0(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "modified_bessel_k0", "input:tensor", input) from None
+    return wrap(out)
+
+
+def modified_bessel_k1(input, *, out=None):
+    """The modified Bessel function of the second kind, of order 1; NaN of negative numbers. It
+    has no gradient.
+    """
+    if out is not None:
+        return into(out, modified_bessel_k1, input)
+    try:
+        out = lib.py_modified_bessel_k1(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "modified_bessel_k1", "input:tensor", input) from None
+    return wrap(out)
+
+
+def scaled_modified_bessel_k0(x, *, out=None):
+    """modified_bessel_k0(x) exp(x), which does not vanish. It has no gradient.
+
+    Args:
+        x: The input tensor.
+    """
+    if out is not None:
+        return into(out, scaled_modified_bessel_k0, x)
+    try:
+        out = lib.py_scaled_modified_bessel_k0(x._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "scaled_modified_bessel_k0", "x:tensor", x) from None
+    return wrap(out)
+
+
+def scaled_modified_bessel_k1(x, *, out=None):
+    """modified_bessel_k1(x) exp(x), which does not vanish. It has no gradient.
+
+    Args:
+        x: The input tensor.
+    """
+    if out is not None:
+        return into(out, scaled_modified_bessel_k1, x)
+    try:
+        out = lib.py_scaled_modified_bessel_k1(x._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "scaled_modified_bessel_k1", "x:tensor", x) from None
+    return wrap(out)
+
+
+def spherical_bessel_j0(x, *, out=None):
+    """sin(x) / x. It has no gradient.
+
+    Args:
+        x: The input tensor.
+    """
+    if out is not None:
+        return into(out, spherical_bessel_j0, x)
+    try:
+        out = lib.py_spherical_bessel_j0(x._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "spherical_bessel_j0", "x:tensor", x) from None
+    return wrap(out)
+
+
+def airy_ai(x, *, out=None):
+    """Airy's function Ai. It has no gradient.
+
+    Args:
+        x: The input tensor.
+    """
+    if out is not None:
+        return into(out, airy_ai, x)
+    try:
+        out = lib.py_airy_ai(x._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "airy_ai", "x:tensor", x) from None
+    return wrap(out)
+
+
+def igamma(input, other, *, out=None):
+    """The lower regularized incomplete Gamma function: the integral of t^(input - 1) exp(-t)
+    from 0 to other, over Gamma(input).
+
+    Args:
+        other: Where the integral is cut: it broadcasts with the first.
+    """
+    if out is not None:
+        return into(out, igamma, input, other)
+    try:
+        out = lib.py_igamma(input._h, other._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "igamma", "input:tensor other:tensor", input, other) from None
+    return wrap(out)
+
+
+def igamma_(input, other):
+    """In-place version of `igamma`.
+
+    Args:
+        other: Where the integral is cut: it broadcasts with the first.
+    """
+    try:
+        status = lib.py_igamma_(input._h, other._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "igamma_", "input:tensor other:tensor", input, other) from None
+    if status:
+        raise fail()
+    return input
+
+
+def gammainc(input, other, *, out=None):
+    """Another name of `igamma`.
+
+    Args:
+        other: Where the integral is cut: it broadcasts with the first.
+    """
+    if out is not None:
+        return into(out, gammainc, input, other)
+    try:
+        out = lib.py_gammainc(input._h, other._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "gammainc", "input:tensor other:tensor", input, other) from None
+    return wrap(out)
+
+
+def igammac(input, other, *, out=None):
+    """The upper regularized incomplete Gamma function: 1 - igamma(input, other), with all its
+    digits.
+
+    Args:
+        other: Where the integral is cut: it broadcasts with the first.
+    """
+    if out is not None:
+        return into(out, igammac, input, other)
+    try:
+        out = lib.py_igammac(input._h, other._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "igammac", "input:tensor other:tensor", input, other) from None
+    return wrap(out)
+
+
+def igammac_(input, other):
+    """In-place version of `igammac`.
+
+    Args:
+        other: Where the integral is cut: it broadcasts with the first.
+    """
+    try:
+        status = lib.py_igammac_(input._h, other._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "igammac_", "input:tensor other:tensor", input, other) from None
+    if status:
+        raise fail()
+    return input
+
+
+def gammaincc(input, other, *, out=None):
+    """Another name of `igammac`.
+
+    Args:
+        other: Where the integral is cut: it broadcasts with the first.
+    """
+    if out is not None:
+        return into(out, gammaincc, input, other)
+    try:
+        out = lib.py_gammaincc(input._h, other._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "gammaincc", "input:tensor other:tensor", input, other) from None
+    return wrap(out)
+
+
+def chebyshev_polynomial_t(x, n, *, out=None):
+    """Chebyshev's polynomial of the first kind, of degree n. It has no gradient.
+
+    Args:
+        x: Where: a tensor or a number; one of the two operands is a tensor.
+        n: The degree, whose fraction is cut off: a tensor or a number. The polynomial of a
+            negative one is 0.
+    """
+    if out is not None:
+        return into(out, chebyshev_polynomial_t, x, n)
+    try:
+        x_h, x_kind, x_i, x_f = read_operand(x)
+        n_h, n_kind, n_i, n_f = read_operand(n)
+        out = lib.py_chebyshev_polynomial_t(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "chebyshev_polynomial_t", "x:operand n:operand", x, n) from None
+    return wrap(out)
+
+
+def chebyshev_polynomial_u(x, n, *, out=None):
+    """Chebyshev's polynomial of the second kind, of degree n. It has no gradient.
+
+    Args:
+        x: Where: a tensor or a number; one of the two operands is a tensor.
+        n: The degree, whose fraction is cut off: a tensor or a number. The polynomial of a
+            negative one is 0.
+    """
+    if out is not None:
+        return into(out, chebyshev_polynomial_u, x, n)
+    try:
+        x_h, x_kind, x_i, x_f = read_operand(x)
+        n_h, n_kind, n_i, n_f = read_operand(n)
+        out = lib.py_chebyshev_polynomial_u(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "chebyshev_polynomial_u", "x:operand n:operand", x, n) from None
+    return wrap(out)
+
+
+def chebyshev_polynomial_v(x, n, *, out=None):
+    """Chebyshev's polynomial of the third kind, of degree n. It has no gradient.
+
+    Args:
+        x: Where: a tensor or a number; one of the two operands is a tensor.
+        n: The degree, whose fraction is cut off: a tensor or a number. The polynomial of a
+            negative one is 0.
+    """
+    if out is not None:
+        return into(out, chebyshev_polynomial_v, x, n)
+    try:
+        x_h, x_kind, x_i, x_f = read_operand(x)
+        n_h, n_kind, n_i, n_f = read_operand(n)
+        out = lib.py_chebyshev_polynomial_v(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "chebyshev_polynomial_v", "x:operand n:operand", x, n) from None
+    return wrap(out)
+
+
+def chebyshev_polynomial_w(x, n, *, out=None):
+    """Chebyshev's polynomial of the fourth kind, of degree n. It has no gradient.
+
+    Args:
+        x: Where: a tensor or a number; one of the two operands is a tensor.
+        n: The degree, whose fraction is cut off: a tensor or a number. The polynomial of a
+            negative one is 0.
+    """
+    if out is not None:
+        return into(out, chebyshev_polynomial_w, x, n)
+    try:
+        x_h, x_kind, x_i, x_f = read_operand(x)
+        n_h, n_kind, n_i, n_f = read_operand(n)
+        out = lib.py_chebyshev_polynomial_w(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "chebyshev_polynomial_w", "x:operand n:operand", x, n) from None
+    return wrap(out)
+
+
+def shifted_chebyshev_polynomial_t(x, n, *, out=None):
+    """Chebyshev's polynomial of the first kind at 2 x - 1, of degree n. It has no gradient.
+
+    Args:
+        x: Where: a tensor or a number; one of the two operands is a tensor.
+        n: The degree, whose fraction is cut off: a tensor or a number. The polynomial of a
+            negative one is 0.
+    """
+    if out is not None:
+        return into(out, shifted_chebyshev_polynomial_t, x, n)
+    try:
+        x_h, x_kind, x_i, x_f = read_operand(x)
+        n_h, n_kind, n_i, n_f = read_operand(n)
+        out = lib.py_shifted_chebyshev_polynomial_t(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "shifted_chebyshev_polynomial_t", "x:operand n:operand", x, n) from None
+    return wrap(out)
+
+
+def shifted_chebyshev_polynomial_u(x, n, *, out=None):
+    """Chebyshev's polynomial of the second kind at 2 x - 1, of degree n. It has no gradient.
+
+    Args:
+        x: Where: a tensor or a number; one of the two operands is a tensor.
+        n: The degree, whose fraction is cut off: a tensor or a number. The polynomial of a
+            negative one is 0.
+    """
+    if out is not None:
+        return into(out, shifted_chebyshev_polynomial_u, x, n)
+    try:
+        x_h, x_kind, x_i, x_f = read_operand(x)
+        n_h, n_kind, n_i, n_f = read_operand(n)
+        out = lib.py_shifted_chebyshev_polynomial_u(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "shifted_chebyshev_polynomial_u", "x:operand n:operand", x, n) from None
+    return wrap(out)
+
+
+def shifted_chebyshev_polynomial_v(x, n, *, out=None):
+    """Chebyshev's polynomial of the third kind at 2 x - 1, of degree n. It has no gradient.
+
+    Args:
+        x: Where: a tensor or a number; one of the two operands is a tensor.
+        n: The degree, whose fraction is cut off: a tensor or a number. The polynomial of a
+            negative one is 0.
+    """
+    if out is not None:
+        return into(out, shifted_chebyshev_polynomial_v, x, n)
+    try:
+        x_h, x_kind, x_i, x_f = read_operand(x)
+        n_h, n_kind, n_i, n_f = read_operand(n)
+        out = lib.py_shifted_chebyshev_polynomial_v(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "shifted_chebyshev_polynomial_v", "x:operand n:operand", x, n) from None
+    return wrap(out)
+
+
+def shifted_chebyshev_polynomial_w(x, n, *, out=None):
+    """Chebyshev's polynomial of the fourth kind at 2 x - 1, of degree n. It has no gradient.
+
+    Args:
+        x: Where: a tensor or a number; one of the two operands is a tensor.
+        n: The degree, whose fraction is cut off: a tensor or a number. The polynomial of a
+            negative one is 0.
+    """
+    if out is not None:
+        return into(out, shifted_chebyshev_polynomial_w, x, n)
+    try:
+        x_h, x_kind, x_i, x_f = read_operand(x)
+        n_h, n_kind, n_i, n_f = read_operand(n)
+        out = lib.py_shifted_chebyshev_polynomial_w(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "shifted_chebyshev_polynomial_w", "x:operand n:operand", x, n) from None
+    return wrap(out)
+
+
+def hermite_polynomial_h(x, n, *, out=None):
+    """Hermite's polynomial H, of degree n. It has no gradient.
+
+    Args:
+        x: Where: a tensor or a number; one of the two operands is a tensor.
+        n: The degree, whose fraction is cut off: a tensor or a number. The polynomial of a
+            negative one is 0.
+    """
+    if out is not None:
+        return into(out, hermite_polynomial_h, x, n)
+    try:
+        x_h, x_kind, x_i, x_f = read_operand(x)
+        n_h, n_kind, n_i, n_f = read_operand(n)
+        out = lib.py_hermite_polynomial_h(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "hermite_polynomial_h", "x:operand n:operand", x, n) from None
+    return wrap(out)
+
+
+def hermite_polynomial_he(x, n, *, out=None):
+    """Hermite's polynomial He, of degree n. It has no gradient.
+
+    Args:
+        x: Where: a tensor or a number; one of the two operands is a tensor.
+        n: The degree, whose fraction is cut off: a tensor or a number. The polynomial of a
+            negative one is 0.
+    """
+    if out is not None:
+        return into(out, hermite_polynomial_he, x, n)
+    try:
+        x_h, x_kind, x_i, x_f = read_operand(x)
+        n_h, n_kind, n_i, n_f = read_operand(n)
+        out = lib.py_hermite_polynomial_he(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "hermite_polynomial_he", "x:operand n:operand", x, n) from None
+    return wrap(out)
+
+
+def laguerre_polynomial_l(x, n, *, out=None):
+    """Laguerre's polynomial, of degree n. It has no gradient.
+
+    Args:
+        x: Where: a tensor or a number; one of the two operands is a tensor.
+        n: The degree, whose fraction is cut off: a tensor or a number. The polynomial of a
+            negative one is 0.
+    """
+    if out is not None:
+        return into(out, laguerre_polynomial_l, x, n)
+    try:
+        x_h, x_kind, x_i, x_f = read_operand(x)
+        n_h, n_kind, n_i, n_f = read_operand(n)
+        out = lib.py_laguerre_polynomial_l(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "laguerre_polynomial_l", "x:operand n:operand", x, n) from None
+    return wrap(out)
+
+
+def legendre_polynomial_p(x, n, *, out=None):
+    """Legendre's polynomial, of degree n. It has no gradient.
+
+    Args:
+        x: Where: a tensor or a number; one of the two operands is a tensor.
+        n: The degree, whose fraction is cut off: a tensor or a number. The polynomial of a
+            negative one is 0.
+    """
+    if out is not None:
+        return into(out, legendre_polynomial_p, x, n)
+    try:
+        x_h, x_kind, x_i, x_f = read_operand(x)
+        n_h, n_kind, n_i, n_f = read_operand(n)
+        out = lib.py_legendre_polynomial_p(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "legendre_polynomial_p", "x:operand n:operand", x, n) from None
+    return wrap(out)
+
+
 def entr(input, *, out=None):
     """-input log(input); 0 at 0, -infinity below."""
     if out is not None:
@@ -18531,6 +19047,10 @@ METHODS = {
     "mvlgamma_": mvlgamma_,
     "i0": i0,
     "i0_": i0_,
+    "igamma": igamma,
+    "igamma_": igamma_,
+    "igammac": igammac,
+    "igammac_": igammac_,
     "frexp": frexp,
     "nextafter": nextafter,
     "nextafter_": nextafter_,
@@ -19034,6 +19554,30 @@ NAMESPACES = {
         "i0e": i0e,
         "i1": i1,
         "i1e": i1e,
+        "bessel_j0": bessel_j0,
+        "bessel_j1": bessel_j1,
+        "bessel_y0": bessel_y0,
+        "bessel_y1": bessel_y1,
+        "modified_bessel_k0": modified_bessel_k0,
+        "modified_bessel_k1": modified_bessel_k1,
+        "scaled_modified_bessel_k0": scaled_modified_bessel_k0,
+        "scaled_modified_bessel_k1": scaled_modified_bessel_k1,
+        "spherical_bessel_j0": spherical_bessel_j0,
+        "airy_ai": airy_ai,
+        "gammainc": gammainc,
+        "gammaincc": gammaincc,
+        "chebyshev_polynomial_t": chebyshev_polynomial_t,
+        "chebyshev_polynomial_u": chebyshev_polynomial_u,
+        "chebyshev_polynomial_v": chebyshev_polynomial_v,
+        "chebyshev_polynomial_w": chebyshev_polynomial_w,
+        "shifted_chebyshev_polynomial_t": shifted_chebyshev_polynomial_t,
+        "shifted_chebyshev_polynomial_u": shifted_chebyshev_polynomial_u,
+        "shifted_chebyshev_polynomial_v": shifted_chebyshev_polynomial_v,
+        "shifted_chebyshev_polynomial_w": shifted_chebyshev_polynomial_w,
+        "hermite_polynomial_h": hermite_polynomial_h,
+        "hermite_polynomial_he": hermite_polynomial_he,
+        "laguerre_polynomial_l": laguerre_polynomial_l,
+        "legendre_polynomial_p": legendre_polynomial_p,
         "entr": entr,
         "xlog1py": xlog1py,
     },
@@ -19469,6 +20013,10 @@ NAMESPACES = {
         "mvlgamma_": mvlgamma_,
         "i0": i0,
         "i0_": i0_,
+        "igamma": igamma,
+        "igamma_": igamma_,
+        "igammac": igammac,
+        "igammac_": igammac_,
         "frexp": frexp,
         "nextafter": nextafter,
         "nextafter_": nextafter_,

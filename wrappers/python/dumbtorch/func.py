@@ -18,7 +18,7 @@ from .utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 __getattr__ = _missing.getattr_of(__name__)
 
-__all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp",
+__all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
            "stack_module_state", "value_and_grad", "vjp", "vmap"]  # fmt: skip
 
 
@@ -177,6 +177,37 @@ def jvp(func, primals: tuple, tangents: tuple, *, strict: bool = False, has_aux:
         made.keep = keep
     result = (made.shown(made.out), made.shown(tree_unflatten(found, shape)))
     return (*result, made.shown(made.aux)) if has_aux else result
+
+
+def linearize(func, *primals):
+    """(func(*primals), its Jacobian there as a function of tangents). func is called once."""
+    with _inside():
+        made = _Call(func, primals, tuple(range(len(primals))), False)
+        keep, made.keep = made.keep, True
+        outputs, shape = tree_flatten(made.out)
+        weights = _zeros_that_require_grad(tuple(outputs))
+        grads = tuple(made.gradients(outputs, list(weights)))
+        made.keep = keep
+
+    def product(*tangents):
+        directions, _ = tree_flatten(tangents)
+        _check_tangents(directions, made.inputs)
+        with _inside():
+            found = _gradients(grads, weights, tuple(directions), keep, True)
+        found = [_ops.zeros_like(w) if g is None else g for g, w in zip(found, weights)]
+        return made.shown(tree_unflatten(found, shape))
+
+    return made.shown(made.out), product
+
+
+def _check_tangents(tangents: list, primals: list) -> None:
+    for i, (t, p) in enumerate(zip(tangents, primals, strict=True)):
+        for what in ("shape", "device", "dtype"):
+            if getattr(t, what) != getattr(p, what):
+                raise RuntimeError(
+                    f"tangent:{i} with {what} {getattr(t, what)} in flattened pytree doesn't match the {what} "
+                    f"{getattr(p, what)} of the corresponding primal."
+                )
 
 
 def jacrev(func, argnums=0, has_aux: bool = False, *, chunk_size=None):

@@ -73,12 +73,12 @@ class _FixedMode(_GradMode):
 
     _fixed = False
 
-    def __new__(cls, function=None):
+    def __new__(cls, orig_func=None):
         self = object.__new__(cls)
         _GradMode.__init__(self, cls._fixed)
-        return self if function is None else self(function)
+        return self if orig_func is None else self(orig_func)
 
-    def __init__(self, function=None):
+    def __init__(self, orig_func=None):
         pass  # everything is done in __new__, which may give back a function
 
 

@@ -1,9 +1,10 @@
-"""Parametrizations of weights: normalised lengths and spectra."""
+"""Parametrizations of weights: normalised lengths and spectra, orthogonal matrices."""
 
 from __future__ import annotations
 
-from ... import _ops
+from ... import _ops, linalg
 from ..._tensor_type import TensorBase
+from ..._type_info import finfo
 from ...autograd.grad_mode import no_grad
 from ..functional import normalize
 from ..modules import Module
@@ -88,8 +89,108 @@ def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=No
     return register_parametrization(module, name, norm)
 
 
+_MAPS = ("matrix_exp", "cayley", "householder")
+
+
+class _Orthogonal(Module):
+    """A matrix with orthogonal columns, or rows if it is wide, of a matrix without constraints."""
+
+    def __init__(self, weight, orthogonal_map: str, use_trivialization: bool):
+        super().__init__()
+        self.shape, self.orthogonal_map = weight.shape, orthogonal_map
+        if use_trivialization:
+            self.register_buffer("base", None)
+
+    def forward(self, x):
+        is_wide = x.size(-2) < x.size(-1)
+        x = x.mT if is_wide else x
+        q = _reflected(x) if self.orthogonal_map == "householder" else self._rotation(x)
+        if hasattr(self, "base"):
+            q = self.base @ q
+        return q.mT if is_wide else q
+
+    def _rotation(self, x):
+        """Of a tall matrix: the first columns of a rotation that is made of its lower triangle."""
+        n, k = x.shape[-2:]
+        x = x.tril()
+        if n != k:
+            x = _ops.cat([x, x.new_zeros(*x.shape[:-2], n, n - k)], -1)
+        skew = x - x.mT
+        if self.orthogonal_map == "matrix_exp":
+            q = _ops.matrix_exp(skew)
+        else:
+            one = _ops.eye(n, dtype=x.dtype, device=x.device)
+            q = linalg.solve(one - skew / 2, one + skew / 2)
+        return q if n == k else q[..., :k]
+
+    @no_grad()
+    def right_inverse(self, q):
+        if q.shape != self.shape:
+            raise ValueError(
+                f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape {q.shape}."
+            )
+        is_wide = q.size(-2) < q.size(-1)
+        tall = q.mT if is_wide else q
+        if hasattr(self, "base"):
+            self.base = _completed(tall)
+            start = _ops.zeros_like(q)  # where the map gives the first columns of 1
+            start.diagonal(dim1=-2, dim2=-1).fill_(-1.0)
+            return start
+        if self.orthogonal_map != "householder":
+            raise NotImplementedError(
+                "It is not possible to assign to the matrix exponential or the Cayley parametrizations when "
+                "use_trivialization=False."
+            )
+        reflectors, tau = _ops.geqrf(tall)
+        diagonal = reflectors.diagonal(dim1=-2, dim2=-1)
+        diagonal.copy_(_ops.where(tau == 0, -diagonal.sign(), diagonal.sign()))
+        return reflectors.mT if is_wide else reflectors
+
+
+def _reflected(x):
+    """The product of reflections by the columns below the diagonal, which holds signs."""
+    below = x.tril(-1)
+    q = linalg.householder_product(below, 2.0 / (1.0 + below.square().sum(-2)))
+    return q * x.diagonal(dim1=-2, dim2=-1).int().unsqueeze(-2)
+
+
+def _completed(q):
+    """A square matrix with orthogonal columns, of which q's, made orthogonal, are the first."""
+    n, k = q.shape[-2:]
+    one = _ops.eye(n, dtype=q.dtype, device=q.device)
+    if n == k and _ops.allclose(q.mT @ q, one, atol=10 * n * finfo(q.dtype).eps):
+        return _ops.clone(q)
+    if n != k:
+        others = _ops.randn((*q.shape[:-2], n, n - k), dtype=q.dtype, device=q.device)
+        q = _ops.cat([q, others], -1)
+    reflectors, tau = _ops.geqrf(q)
+    signs = reflectors.diagonal(dim1=-2, dim2=-1).sgn()
+    return linalg.householder_product(reflectors, tau) * signs.unsqueeze(-2)
+
+
 def orthogonal(module, name="weight", orthogonal_map=None, *, use_trivialization=True):
-    """Not supported: it is made of a QR decomposition and a matrix exponential."""
-    raise NotImplementedError(
-        "orthogonal: the QR decomposition and the matrix exponential that it is made of are not supported"
-    )
+    """The weight as a matrix with orthogonal columns, or rows if it is wide (arXiv 1901.08428).
+
+    Args:
+        module: The layer.
+        name: The weight's name.
+        orthogonal_map: "matrix_exp" or "cayley" of a skew matrix, or "householder" reflections; by default the
+            first of square matrices, the last of others.
+        use_trivialization: Start from the weight itself, which is kept as a buffer beside what is trained.
+    """
+    weight = getattr(module, name, None)
+    if not isinstance(weight, TensorBase):
+        raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
+    if weight.ndim < 2:
+        raise ValueError(
+            f"Expected a matrix or batch of matrices. Got a tensor of {weight.ndim} dimensions."
+        )
+    if orthogonal_map is None:
+        orthogonal_map = "matrix_exp" if weight.size(-2) == weight.size(-1) else "householder"
+    if orthogonal_map not in _MAPS:
+        raise ValueError(
+            'orthogonal_map has to be one of "matrix_exp", "cayley", "householder". '
+            f"Got: {orthogonal_map}"
+        )
+    made = _Orthogonal(weight, orthogonal_map, use_trivialization)
+    return register_parametrization(module, name, made, unsafe=True)

@@ -1,0 +1,40 @@
+// What hooks may ask about the backward that calls them.
+#pragma once
+
+#include "core/autograd/node.h"
+#include "core/runtime/context.h"
+
+namespace dt {
+
+class RunningBackward {
+ public:
+  RunningBackward() : before_(context().backward) { context().backward = this; }
+  ~RunningBackward() { context().backward = before_; }
+  RunningBackward(const RunningBackward&) = delete;
+  RunningBackward& operator=(const RunningBackward&) = delete;
+
+  const int64_t id = next_id();
+  // Whether it comes, or has come, to the node.
+  virtual bool reaches(const Node* node) = 0;  // which is not looked into
+
+ private:
+  static int64_t next_id() {
+    static std::atomic<int64_t> next{1};
+    return next.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  RunningBackward* const before_;  // a hook that runs a backward is inside another one
+};
+
+// The innermost one of this thread: its number, which no other has; 0: none runs.
+inline int64_t current_backward() {
+  const RunningBackward* const b = context().backward;
+  return b ? b->id : 0;
+}
+inline bool is_reached(int64_t address) {
+  RunningBackward* const b = context().backward;
+  DT_CHECK(b, kRuntimeError, "no backward runs on this thread");
+  return b->reaches(reinterpret_cast<const Node*>(address));
+}
+
+}  // namespace dt
