@@ -112,11 +112,11 @@ void clear_autocast_cache() {
 // What one call's operands are cast by, and their casts.
 struct Casts::Held {
   Context& context;  // which does not cast meanwhile
-  DeviceType device;
-  DType lower;
+  DeviceType device = DeviceType::kCpu;
+  DType lower = DType::kDefault;
   DType to = DType::kDefault;      // what operands become
   DType result = DType::kDefault;  // what a result becomes
-  std::vector<Tensor> casts;
+  std::vector<Tensor> casts = {};
 
   bool is_eligible(const Tensor& x) const {
     return x.defined() && is_floating(x.dtype()) && x.dtype() != kDTypeOf<double> &&

@@ -78,6 +78,16 @@ def _(c: Case) -> bool:
     )
 
 
+# By a source that is longer than the index: PyTorch gives what nobody read the gradient of what was.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    nodes = [n for x in c.derived for n in graph_of(x) if n.name() == "ScatterReduceBackward0"]
+    extremes = any(n._saved_reduce in ("amax", "amin") for n in nodes)
+    indices = [x for x in c.tensors.values() if x.dtype is torch.int64]
+    longer = any(x.dim() == i.dim() and x.shape != i.shape for x in c.floats for i in indices)
+    return c.aspect == "values" and ".grad" in c.difference.place and extremes and longer
+
+
 # Where the gradient of what was scattered into comes from the wrong memory.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:

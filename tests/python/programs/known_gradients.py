@@ -201,6 +201,13 @@ def _(c: Case) -> bool:
     return none and is_derivative(c) and (attention or c.derives("GridSampler"))
 
 
+# By the weight of a constant that is normalised.
+@documented("**Constant derivatives**")
+def _(c: Case) -> bool:
+    more = c.aspect == "requires_grad" and c.difference.ours == "True" and is_derivative(c)
+    return more and re.search(r"rms_norm\(|RMSNorm\(", c.history) is not None
+
+
 # Of a matrix of one element.
 @documented("**Constant derivatives**")
 def _(c: Case) -> bool:

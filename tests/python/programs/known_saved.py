@@ -30,6 +30,7 @@ KEPT_BY_PYTORCH_ALONE = {
     "AminmaxBackward0": "min|max",
     "AvgPool2DBackward0": "self",
     "CdistBackward0": "x1|x2|result",
+    "CholeskySolveBackward0": "self",
     "CopysignBackward0": "result",
     "CummaxBackward0": "self",
     "CumminBackward0": "self",
@@ -48,6 +49,8 @@ KEPT_BY_PYTORCH_ALONE = {
     "MinBackward0": "indices",
     "MaxPool3DWithIndicesBackward0": "self|result1",
     "LeakyReluBackward1": "result",
+    "LinalgInvExBackward0": "inverse",
+    "LinalgSlogdetBackward0": "sign",
     "LogSoftmaxBackwardDataBackward0": "grad_output",
     "MaskedScatterBackward0": "mask",
     "MaskedSelectBackward0": "self|mask",
@@ -126,6 +129,9 @@ def by_pytorch_alone(node: Node, what: str, asked: set[Node] | None) -> bool:
         return bool(behind) if asked is None else not asked.isdisjoint(behind)
 
     if not any(map(leads, range(len(node.next_functions)))):  # it runs in vain
+        return True
+    volumes = node.name() == "ConvolutionBackward0" and len(node._input_metadata[0].shape) == 5
+    if volumes and what == "input":  # ours is of images, which are copies
         return True
     if (node.name(), what) in KEPT_FOR:
         return not any(map(leads, KEPT_FOR[node.name(), what]))
@@ -312,4 +318,5 @@ def _(c: Case) -> bool:
 
 def serves(node: Node) -> bool:
     """Whether PyTorch alone computes the node's gradient from its result."""
-    return "result" in KEPT_BY_PYTORCH_ALONE.get(node.name(), "").split("|")
+    kept = KEPT_BY_PYTORCH_ALONE.get(node.name(), "").split("|")
+    return "result" in kept or node.name() in COPIED_IN_PLACE
