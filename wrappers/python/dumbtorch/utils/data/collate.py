@@ -30,7 +30,7 @@ def default_collate(batch):
     if isinstance(first, float):
         return tensor(batch, dtype=float64)
     if numpy is not None and isinstance(first, numpy.generic):
-        return as_tensor(numpy.stack(batch))
+        return as_tensor(numpy.array(batch))
     if isinstance(first, int):
         return tensor(batch)
     if isinstance(first, (str, bytes)):
