@@ -300,3 +300,12 @@ def test_synchronised_norms_are_refused():
     ):
         with pytest.raises(NotImplementedError, match="SyncBatchNorm"):
             make()
+
+
+@pytest.mark.parametrize("length", [0, 1, 2, 9])
+def test_kaiser_window(length, both, same):
+    def run(t):
+        f = t.kaiser_window
+        return f(length), f(length, False), f(length, True, 3.5, dtype=t.float64, layout=t.strided)
+
+    same(*both(run))

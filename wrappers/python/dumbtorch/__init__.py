@@ -102,6 +102,7 @@ from ._functions import (  # noqa: E402
     empty_permuted,
     get_device_module,
     is_inference,
+    is_inference_mode_enabled,
     range,
     unsafe_chunk,
     unsafe_split,
@@ -135,7 +136,13 @@ from ._type_info import (  # noqa: E402
     result_type,
 )
 from ._typed_tensors import set_default_tensor_type  # noqa: E402
-from ._windows import bartlett_window, blackman_window, hamming_window, hann_window  # noqa: E402
+from ._windows import (  # noqa: E402
+    bartlett_window,
+    blackman_window,
+    hamming_window,
+    hann_window,
+    kaiser_window,
+)
 from .amp import GradScaler, autocast  # noqa: E402
 from .amp.autocast_mode import (  # noqa: E402
     clear_autocast_cache,

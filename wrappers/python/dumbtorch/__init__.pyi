@@ -83,6 +83,7 @@ from ._functions import conj_physical_ as conj_physical_
 from ._functions import empty_permuted as empty_permuted
 from ._functions import get_device_module as get_device_module
 from ._functions import is_inference as is_inference
+from ._functions import is_inference_mode_enabled as is_inference_mode_enabled
 from ._functions import range as range
 from ._functions import unsafe_chunk as unsafe_chunk
 from ._functions import unsafe_split as unsafe_split
@@ -115,6 +116,7 @@ from ._windows import bartlett_window as bartlett_window
 from ._windows import blackman_window as blackman_window
 from ._windows import hamming_window as hamming_window
 from ._windows import hann_window as hann_window
+from ._windows import kaiser_window as kaiser_window
 from .amp import GradScaler as GradScaler
 from .amp import autocast as autocast
 from .amp.autocast_mode import clear_autocast_cache as clear_autocast_cache

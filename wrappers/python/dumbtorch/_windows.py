@@ -6,7 +6,7 @@ import math
 
 from . import _ops
 
-__all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window"]
+__all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"]
 
 
 def _window(name: str, shape, window_length: int, periodic: bool, options: dict):
@@ -19,8 +19,6 @@ def _window(name: str, shape, window_length: int, periodic: bool, options: dict)
         raise RuntimeError(
             f"{name} requires non-negative window_length, got window_length={window_length}"
         )
-    if options.pop("layout", None) not in (None, "strided") or options.pop("pin_memory", False):
-        raise RuntimeError(f"{name}: layout and pin_memory are not supported")
     options["dtype"] = kind
     if window_length < 2:
         return _ops.tensor_requires_grad_(_ops.ones((window_length,), **options), requires_grad)
@@ -57,3 +55,13 @@ def blackman_window(window_length, periodic=True, **options):
         return 0.42 - 0.5 * _ops.cos(2 * math.pi * t) + 0.08 * _ops.cos(4 * math.pi * t)
 
     return _window("blackman_window", shape, window_length, periodic, options)
+
+
+def kaiser_window(window_length, periodic=True, beta=12.0, **options):
+    """i0(beta sqrt(1 - (2t - 1)^2)) / i0(beta), for t from 0 to 1."""
+
+    def shape(t):
+        inside = _ops.clamp_min(1 - _ops.square(2 * t - 1), 0)
+        return _ops.i0(beta * _ops.sqrt(inside)) / _ops.i0(_ops.scalar_tensor(beta, dtype=t.dtype))
+
+    return _window("kaiser_window", shape, window_length, periodic, options)
