@@ -18,7 +18,7 @@ struct ParamState {
   // As the row's states; undefined where the settings need none, and before the first step that has
   // a gradient.
   std::vector<Tensor> slots;
-  Tensor master;  // the parameter in float32; undefined where there is none
+  Tensor master = {};  // the parameter in float32; undefined where there is none
 
   bool is_new() const;  // has not stepped yet
 };
