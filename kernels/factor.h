@@ -95,7 +95,9 @@ struct Sweep {
 };
 
 constexpr double kEpsilon = 0x1p-52;
-constexpr int64_t kMostTries = 75;
+// Steps for one number of a spectrum, of each number that it has: the first may take as many as all
+// do, since those behind it converge on the way.
+constexpr int64_t kMostTries = 30;
 
 // order: the places of the n numbers of d from the smallest, or from the largest.
 DT_MATH void sort_places(const double* d, int64_t* order, int64_t n, bool descending) {
@@ -127,7 +129,7 @@ struct Tridiagonal {
              magnitude(e[last]) > epsilon * (magnitude(d[last]) + magnitude(d[last + 1])))
         ++last;
       if (last == l) continue;
-      if (++sweep->tries > kMostTries) sweep->failed = l + 1;
+      if (++sweep->tries > kMostTries * n) sweep->failed = l + 1;
       if (sweep->failed == 0) step(l, last);
       return;
     }
@@ -185,7 +187,7 @@ struct Bidiagonal {
         d[p - 1] = magnitude(d[p - 1]);
         continue;
       }
-      if (++sweep->tries > kMostTries) sweep->failed = p;
+      if (++sweep->tries > kMostTries * n) sweep->failed = p;
       if (sweep->failed != 0) return;
       int64_t zero = p - 1;  // d[zero] is negligible
       for (; zero > k; --zero) {

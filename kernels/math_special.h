@@ -205,8 +205,11 @@ DT_SPECIAL double zeta(double s, double q) {
   if (s != floor(s) || isinf(q)) return kNaN;
   const double above = distance > 0.0 ? distance : 1.0 + distance;
   const double below = distance > 0.0 ? 1.0 - distance : -distance;
-  const double between = zeta_above_zero(s, below) - zeta_above_zero(s, 1.0 - q);
-  return zeta_above_zero(s, above) + (s == 2.0 * floor(0.5 * s) ? between : -between);
+  const double from_above = zeta_above_zero(s, above), from_below = zeta_above_zero(s, below);
+  const double before = zeta_above_zero(s, 1.0 - q);
+  if (s == 2.0 * floor(0.5 * s)) return from_above + (from_below - before);
+  // Halfway between two poles those cancel, and what is left may be very small beside them.
+  return (from_above - from_below) + before;
 }
 
 // ---- modified Bessel functions of the first kind

@@ -4852,7 +4852,8 @@ DT_MUST_CHECK DT_API dt_status dt_linalg_tensorsolve(
  * @param interleaved Whether a pair is (2i, 2i + 1), as in the paper, and not (i, i + features /
  *   2), as in Llama and GPT-NeoX. PyTorch's default: false.
  * @return Of the input's shape and dtype.
- * @throws RuntimeError: the number of features is odd, or the positions do not fit. */
+ * @throws RuntimeError: the number of features is odd, or the positions do not fit.
+ * @throws ValueError: base is not positive. */
 DT_MUST_CHECK DT_API dt_status dt_rotary_embedding(
     dt_tensor *input, dt_tensor *positions, double base, int32_t interleaved,
     dt_tensor **out) DT_NOEXCEPT;
@@ -4864,7 +4865,7 @@ DT_MUST_CHECK DT_API dt_status dt_rotary_embedding(
  * @param base How slowly the slowest wave turns: pair i of n features turns by position / base^(2i
  *   / n). PyTorch's default: 10000.0.
  * @return [..., embedding_dim] of the default dtype.
- * @throws ValueError: embedding_dim is odd or not positive. */
+ * @throws ValueError: embedding_dim is odd or not positive, or base is not positive. */
 DT_MUST_CHECK DT_API dt_status dt_sinusoidal_embedding(
     dt_tensor *positions, int64_t embedding_dim, double base, dt_tensor **out) DT_NOEXCEPT;
 
@@ -4883,8 +4884,8 @@ DT_MUST_CHECK DT_API dt_status dt_top_k_top_p_filtering(
 /** Draws a token from each distribution softmax(top_k_top_p_filtering(logits / temperature, top_k,
  * top_p)).
  * @param logits [..., vocabulary]: the scores of each token.
- * @param temperature What scores are divided by: below 1 likely tokens become likelier; 0 takes the
- *   likeliest. PyTorch's default: 1.0.
+ * @param temperature What scores are divided by: below 1 likely tokens become likelier; 0, and what
+ *   is less than the least normal float32, takes the likeliest. PyTorch's default: 1.0.
  * @param top_k Draw among the k likeliest tokens alone. PyTorch's default: absent.
  * @param top_p Draw among the fewest tokens whose probabilities add up to top_p. PyTorch's default:
  *   absent.

@@ -53,12 +53,12 @@ Saved Saved::output(const Tensor& y, int index) {
 
 Tensor Saved::unpack(Node* owner) const {
   const Tensor x = packed_->unpack();
-  if (!grad_enabled()) return x;
   const Edge& edge = packed_->edge();
-  if (output_index_ >= 0)
+  if (output_index_ < 0) {
+    if (edge.defined()) set_history(x, edge.node, edge.index);
+  } else if (grad_enabled()) {
     set_history(x, Ref<Node>::share(owner), output_index_);
-  else if (edge.defined())
-    set_history(x, edge.node, edge.index);
+  }
   return x;
 }
 

@@ -48,7 +48,7 @@ void amp_update_scale_(const Tensor& scale, const Tensor& growth_tracker, const 
            found_inf.sizes());
   const Tensor failed = ne(found_inf, 0);
   const Tensor count = add(growth_tracker, 1);
-  const Tensor grows = ge(count, static_cast<double>(growth_interval));
+  const Tensor grows = eq(count, static_cast<double>(growth_interval));
   const Tensor larger = scale * growth_factor;
   const Tensor next = where(logical_and(grows, isfinite(larger)), larger, scale);
   copy_(scale, reshape(where(failed, scale * backoff_factor, next), scale.sizes()));

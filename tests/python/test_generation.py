@@ -85,6 +85,14 @@ def test_draws_have_the_probabilities_of_the_scores():
         ).all()
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_low_temperatures_take_the_likeliest(dtype):
+    """However far apart the scores lie: softmax of scores / t tends to the likeliest token, and never overflows."""
+    logits = dt.tensor([[1.0, 3.0, 2.0], [6e4, 1.0, -6e4]], dtype=getattr(dt, dtype))
+    for temperature in (0.05, 1e-6, 1e-37, 1e-45, 1e-300, 0.0):
+        assert F.sample_logits(logits, temperature).tolist() == [1, 0]
+
+
 def test_draws_come_from_the_generator():
     logits = dt.zeros(2, 3, 1000)
     first = F.sample_logits(logits, generator=dt.Generator().manual_seed(5))
@@ -115,6 +123,11 @@ def test_bad_arguments_are_refused():
     refused(RuntimeError, "do not broadcast", lambda: F.rotary_embedding(x, dt.arange(4)))
     refused(RuntimeError, "floating point", lambda: F.rotary_embedding(x.long()))
     refused(ValueError, "positive and even", lambda: F.sinusoidal_embedding(dt.arange(3), 5))
+    refused(ValueError, "base must be positive", lambda: F.rotary_embedding(x, base=0.0))
+    refused(
+        ValueError, "base must be positive", lambda: F.sinusoidal_embedding(dt.arange(3), 4, -1.0)
+    )
+    refused(RuntimeError, "floating point logits", lambda: F.sample_logits(x.long()))
     refused(ValueError, "top_k must be", lambda: F.sample_logits(x, top_k=0))
     refused(ValueError, "top_p must be", lambda: F.top_k_top_p_filtering(x, top_p=1.5))
     refused(ValueError, "top_p must be", lambda: F.sample_logits(x, top_p=float("nan")))

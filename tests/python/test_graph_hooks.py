@@ -27,6 +27,21 @@ HALVED = {
 }
 
 
+def test_functions_in_python_are_given_tensors_of_the_graph(both, same):
+    """So that a checkpoint finds which inputs want gradients."""
+
+    def run(t):
+        x = t.tensor([0.5, 2.0], requires_grad=True)
+        hooks = t.autograd.graph.saved_tensors_hooks
+        with hooks(lambda kept: kept, lambda kept: kept):
+            y = t.utils.checkpoint.checkpoint(lambda a: (a * a).exp(), x, use_reentrant=False)
+            z = t.utils.checkpoint.checkpoint(lambda a: a.sin(), x * 3, use_reentrant=False)
+        (y.sum() + z.sum()).backward()
+        return (x.grad,)
+
+    same(*both(run))
+
+
 @pytest.mark.parametrize("form", HALVED)
 def test_gradients_of_what_was_packed(form, both, same):
     def run(t):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import dumbtorch as dt
 import pytest
 
@@ -219,6 +221,32 @@ def test_spectra_that_repeat(dtype):
     bidiagonal = dt.diag(dt.tensor([1.0, 0, 2, 0, 3], **exact)) + dt.diag(dt.ones(4, **exact), 1)
     u, s, vh = dt.linalg.svd(bidiagonal)
     check(u * s @ vh, bidiagonal)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n", [65, 150, 300])
+def test_spectra_of_many_scales(n, dtype):
+    """Rows and columns from 1 to 1e-20, falling, rising and mixed: the first number of a spectrum converges late."""
+    rng = np.random.default_rng(1)
+    a = rng.standard_normal((n, n))
+    falling = 10.0 ** -np.linspace(0, 20, n)
+    for scales in (falling, falling[::-1], rng.permutation(falling)):
+        x = (scales[:, None] * (a @ a.T + n * np.eye(n)) * scales).astype(dtype)
+        exact = x.astype("float64")
+        bound = 4 * np.sqrt(n) * np.finfo(dtype).eps * np.linalg.norm(exact, 2)
+        s = np.linalg.svd(exact, compute_uv=False)
+        np.testing.assert_allclose(dt.linalg.svdvals(dt.tensor(x)).numpy(), s, rtol=0, atol=bound)
+        w = np.linalg.eigvalsh(exact)
+        np.testing.assert_allclose(dt.linalg.eigvalsh(dt.tensor(x)).numpy(), w, rtol=0, atol=bound)
+
+
+def test_qr_of_an_infinity_is_no_number():
+    """As LAPACK's: a column with an infinity has no direction."""
+    for place in (0, 3, 4):
+        x = dt.arange(9.0).reshape(3, 3).sin()
+        x.view(-1)[place] = math.inf
+        q, r = dt.linalg.qr(x)
+        assert q.isnan().any().item() or r.isnan().any().item()
 
 
 def test_any_number_of_threads():

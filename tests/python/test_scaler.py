@@ -10,14 +10,15 @@ torch = pytest.importorskip("torch")
 F = dt.nn.functional
 
 
-def test_scale_and_count_follow_pytorchs():
+@pytest.mark.parametrize("interval", [3, 1, 0, -1])
+def test_scale_and_count_follow_pytorchs(interval):
     for found in ([0, 0, 0, 1, 0, 0, 0, 0, 1, 1], [0] * 8):
         for start in (8.0, 3e38):
             ours = dt.tensor(start), dt.tensor(0, dtype=dt.int32)
             theirs = torch.tensor(start), torch.tensor(0, dtype=torch.int32)
             for step in found:
-                dt._ops.amp_update_scale_(*ours, dt.tensor(float(step)), 4.0, 0.25, 3)
-                torch._amp_update_scale_(*theirs, torch.tensor(float(step)), 4.0, 0.25, 3)
+                dt._ops.amp_update_scale_(*ours, dt.tensor(float(step)), 4.0, 0.25, interval)
+                torch._amp_update_scale_(*theirs, torch.tensor(float(step)), 4.0, 0.25, interval)
                 assert [x.item() for x in ours] == [x.item() for x in theirs]
 
 

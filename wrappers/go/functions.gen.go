@@ -5259,7 +5259,8 @@ func TopKTopPFiltering(logits *Tensor, options ...TopKTopPFilteringOptions) (out
 
 // SampleLogitsOptions are the optional arguments.
 type SampleLogitsOptions struct {
-	// What scores are divided by: below 1 likely tokens become likelier; 0 takes the likeliest.
+	// What scores are divided by: below 1 likely tokens become likelier; 0, and what is less than the
+	// least normal float32, takes the likeliest.
 	Temperature *float64
 
 	// Draw among the k likeliest tokens alone.

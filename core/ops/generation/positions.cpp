@@ -15,6 +15,7 @@ namespace {
 
 // position / base^(2i / features) for each position and i < features / 2: [..., features / 2].
 Tensor angles_of(const Tensor& positions, int64_t features, double base) {
+  DT_CHECK(base > 0, kValueError, "base must be positive, got ", base);
   const Tensor even = arange(0, features, 2, kDTypeOf<double>, positions.device());
   const Tensor speeds = exp(even * (-std::log(base) / static_cast<double>(features)));
   return unsqueeze(to_dtype(positions, kDTypeOf<double>), -1) * speeds;

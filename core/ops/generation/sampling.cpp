@@ -25,6 +25,12 @@ Tensor keep_top_k(const Tensor& logits, int64_t k) {
   return masked_fill(logits, lt(logits, least), kNever);
 }
 
+void check_logits(const Tensor& logits) {
+  DT_CHECK(logits.ndim() > 0 && logits.size(-1) > 0 && is_floating(logits.dtype()), kRuntimeError,
+           "expected floating point logits of [..., vocabulary], got size ", logits.sizes(), " of ",
+           logits.dtype());
+}
+
 // A token goes if those likelier than it reach `p` without it.
 Tensor keep_top_p(const Tensor& logits, double p) {
   const auto [sorted, order] = sort(logits, -1, true, true);
@@ -41,9 +47,7 @@ Tensor top_k_top_p_filtering(const Tensor& logits, std::optional<int64_t> top_k,
   DT_CHECK(!top_k || *top_k > 0, kValueError, "top_k must be positive, got ", *top_k);
   DT_CHECK(!top_p || (*top_p > 0 && *top_p <= 1), kValueError, "top_p must be in (0, 1], got ",
            *top_p);
-  DT_CHECK(logits.ndim() > 0 && logits.size(-1) > 0 && is_floating(logits.dtype()), kRuntimeError,
-           "expected floating point logits of [..., vocabulary], got size ", logits.sizes(), " of ",
-           logits.dtype());
+  check_logits(logits);
   Tensor kept = top_k ? keep_top_k(logits, *top_k) : logits;
   // Rounding must not leave out what has nothing but a small probability.
   if (top_p && *top_p < 1) kept = keep_top_p(kept, *top_p);
@@ -53,11 +57,14 @@ Tensor top_k_top_p_filtering(const Tensor& logits, std::optional<int64_t> top_k,
 Tensor sample_logits(const Tensor& logits, double temperature, std::optional<int64_t> top_k,
                      std::optional<double> top_p, const Ref<Generator>& generator) {
   DT_CHECK(temperature >= 0, kValueError, "temperature must not be negative, got ", temperature);
-  const bool takes_likeliest = temperature == 0;
-  const Tensor scores =
-      top_k_top_p_filtering(takes_likeliest ? logits : logits / temperature, top_k, top_p);
-  if (takes_likeliest) return argmax(scores, -1);
-  const Tensor weights = softmax(scores, -1, info(logits.dtype()).compute);
+  check_logits(logits);
+  // What is less is 0 as a float.
+  if (temperature < std::numeric_limits<float>::min())
+    return argmax(top_k_top_p_filtering(logits, top_k, top_p), -1);
+  // The greatest becomes 0 before it is divided, so that none is too large after that.
+  const Tensor wide = to_dtype(logits, info(logits.dtype()).compute);
+  const Tensor scores = (wide - amax(wide, IntList{-1}, true)) / temperature;
+  const Tensor weights = softmax(top_k_top_p_filtering(scores, top_k, top_p), -1);
   const Tensor rows = reshape(weights, {weights.numel() / weights.size(-1), weights.size(-1)});
   return unsafe_view(multinomial(rows, 1, false, generator),
                      IntList(logits.sizes().begin(), logits.ndim() - 1));

@@ -29,8 +29,9 @@ T make_reflector(const factor::FastLoops<T>& loops, T* x, int64_t n) {
     if (!(scale > 0)) scale = 1;
     rest = 0;
     for (int64_t i = 1; i < n; ++i) rest += (x[i] / scale) * (x[i] / scale);
-    if (rest == 0) return 0;
-    norm = scale * math::sqrt(rest + (alpha / scale) * (alpha / scale));
+    if (rest == 0 && !math::isinf(scale)) return 0;
+    norm =
+        math::isinf(scale) ? scale : scale * math::sqrt(rest + (alpha / scale) * (alpha / scale));
   }
   const double beta = alpha < 0 ? norm : -norm;
   loops.divide(x + 1, static_cast<T>(alpha - beta), n - 1);

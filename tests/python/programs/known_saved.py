@@ -100,6 +100,7 @@ KEPT_FOR = {
     ("NativeLayerNormBackwardBackward0", "grad_out"): [4],
     ("NativeLayerNormBackwardBackward0", "input"): [],
     ("NativeLayerNormBackwardBackward0", "weight"): [0],
+    ("TriangularSolveBackward0", "solution"): [1],
 }
 
 

@@ -5813,8 +5813,8 @@ def sample_logits(logits, temperature=1.0, top_k=None, top_p=None, *, generator=
 
     Args:
         logits: [..., vocabulary]: the scores of each token.
-        temperature: What scores are divided by: below 1 likely tokens become likelier; 0
-            takes the likeliest.
+        temperature: What scores are divided by: below 1 likely tokens become likelier; 0,
+            and what is less than the least normal float32, takes the likeliest.
         top_k: Draw among the k likeliest tokens alone.
         top_p: Draw among the fewest tokens whose probabilities add up to top_p.
         generator: Where the random numbers come from; absent means the device's default
