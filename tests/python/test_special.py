@@ -44,7 +44,10 @@ def test_closed_forms():
     close(dt.polygamma(2, real(1, 0.5)), -2 * apery, -14 * apery)
     close(dt.polygamma(3, real(1, 0.5)), pi**4 / 15, pi**4)
     # Halfway between two poles these are -n! zeta(n + 1, 1 - x), whose first term is nearly all of a high order.
-    close(dt.polygamma(50, real(-0.5)), -math.factorial(50) * sum((1.5 + k) ** -51.0 for k in range(100)))
+    close(
+        dt.polygamma(50, real(-0.5)),
+        -math.factorial(50) * sum((1.5 + k) ** -51.0 for k in range(100)),
+    )
     close(
         dt.polygamma(50, real(-20.5)),
         -math.factorial(50) * sum((21.5 + k) ** -51.0 for k in range(100)),
