@@ -17,7 +17,7 @@ Tensor matrix_power(const Tensor& input, int64_t n) {
     const Tensor one = eye(input.size(-1), {}, input.dtype(), input.device());
     return copy_(clone(input, MemoryFormat::kContiguous), one);
   }
-  if (n == 1) return clone(input);
+  if (n == 1) return clone(input, MemoryFormat::kContiguous);
   // The order of the factors decides what becomes NaN beside an infinity.
   if (n == 3) return autocast::matmul(autocast::matmul(input, input), input);
   Tensor y, power = input;

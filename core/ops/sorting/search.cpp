@@ -1,4 +1,6 @@
 // Looking for elements in sorted rows: searchsorted, bucketize, isin.
+#include <limits>
+
 #include "core/ops/checks.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/indexing.gen.h"
@@ -68,8 +70,11 @@ Tensor isin(const Operand& elements, const Operand& test_elements, bool, bool in
   const Tensor list = reshape(as_tensor(test_elements, common, device), {-1});
   if (list.numel() == 0) return full(x.sizes(), invert, kMaskDType, device);
   const Tensor sorted = sorted_elements(list);
-  const Tensor place =
-      clamp(positions_in(sorted, x, kIndexDType, false, {}), {}, {list.numel() - 1});
+  // A search takes NaN for less than all numbers, and they come last; no element equals one.
+  const Tensor keys = is_floating(common) ? masked_fill(sorted, isnan(sorted),
+                                                        std::numeric_limits<double>::infinity())
+                                          : sorted;
+  const Tensor place = clamp(positions_in(keys, x, kIndexDType, false, {}), {}, {list.numel() - 1});
   const Tensor nearest = index(sorted, {place});
   return invert ? ne(nearest, x) : eq(nearest, x);
 }

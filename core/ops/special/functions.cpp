@@ -9,6 +9,7 @@
 #include "core/ops/overwrite.h"
 #include "core/ops/pointwise.gen.h"
 #include "core/ops/pointwise_logic.gen.h"
+#include "core/ops/pointwise/rules.h"
 #include "core/ops/pointwise_math.gen.h"
 #include "core/ops/promotion.h"
 #include "core/ops/reduce.gen.h"
@@ -58,10 +59,12 @@ Tensor igammac(const Tensor& input, const Tensor& other) {
 }
 
 const Tensor& igamma_(const Tensor& self, const Tensor& other) {
+  check_written(self, self.sizes(), result_type({self, other}));
   return overwrite(self, igamma(needs_graph({self, other}) ? history_clone(self) : self, other));
 }
 
 const Tensor& igammac_(const Tensor& self, const Tensor& other) {
+  check_written(self, self.sizes(), result_type({self, other}));
   return overwrite(self, igammac(needs_graph({self, other}) ? history_clone(self) : self, other));
 }
 

@@ -85,6 +85,22 @@ x4, x5 = t.linalg.qr(t.arange(6.0).reshape(3, 2) + 1)
 x6 = t.linalg.lu_solve(*t.linalg.lu_factor(x1), t.ones(2, 3), adjoint=True)
 x7 = t.linalg.lu_solve(*t.linalg.lu_factor(x1), t.ones(3, 2), left=False)
 """,
+    "elements are found beside NaN": """
+x1 = t.tensor([[0.0, t.nan], [t.nan, t.inf]])
+x2 = t.isin(x1, x1)
+x3 = t.isin(t.tensor([t.inf, 0.0]), x1.flatten()[:3])
+""",
+    "integers cannot hold an incomplete Gamma": """
+x1 = t.tensor([1, 2])
+x1.igamma_(t.tensor(0.5))
+""",
+    "the other incomplete Gamma cannot either": """
+x1 = t.tensor([1, 2])
+x1.igammac_(t.tensor(0.5, dtype=t.float64))
+""",
+    "the first power is row-major": """
+x1 = t.linalg.matrix_power(t.arange(4.0).reshape(2, 2).t(), 1)
+""",
     "the sign of a determinant is part of the graph": """
 x1 = t.eye(2, requires_grad=True)
 x2, x3 = x1.slogdet()
