@@ -15,9 +15,10 @@ DT_MATH double make_reflector(double* x, int64_t step, int64_t n) {
     largest = magnitude(x[i * step]) > largest ? magnitude(x[i * step]) : largest;
   const double scale = largest > 0 ? largest : 1.0;
   for (int64_t i = 1; i < n; ++i) sum += (x[i * step] / scale) * (x[i * step] / scale);
-  if (sum == 0) return 0;
+  if (sum == 0 && !math::isinf(scale)) return 0;
   const double alpha = x[0], first = alpha / scale;
-  const double norm = scale * math::sqrt(first * first + sum), beta = alpha < 0 ? norm : -norm;
+  const double norm = math::isinf(scale) ? scale : scale * math::sqrt(first * first + sum);
+  const double beta = alpha < 0 ? norm : -norm;
   for (int64_t i = 1; i < n; ++i) x[i * step] /= alpha - beta;
   x[0] = beta;
   return (beta - alpha) / beta;

@@ -63,9 +63,8 @@ struct Turns {
   }
 };
 
-// Divides the rows of x, so that products of two elements stay in range, by what is returned:
-// mostly
-// 1. NaN if an element is not finite.
+// Divides the rows of x, so that products of two elements stay in range, by what is returned: 1 for
+// most matrices, NaN if an element is not finite.
 template <class T>
 double load_scaled(const Team<T>& team, T* x, int64_t rows, int64_t cols) {
   constexpr double kLeast = sizeof(T) == 4 ? 0x1p-80 : 0x1p-800;
