@@ -5,6 +5,7 @@
 // one 64 queries, which meet all keys. Both have the same shape: rows that stay, and columns that
 // pass by.
 #include "kernels/cuda/attention.cuh"
+#include "kernels/cuda/cudnn_attention.h"
 
 namespace dt::cuda {
 namespace {
@@ -216,14 +217,21 @@ int32_t run_backward(const dt_stream* stream, const calls::AttentionBackward& ca
 int32_t kernels::attention_backward(const dt_stream* stream, const calls::AttentionBackward& call) {
   if (!has_kernel(call.query, call.key, call.value) || !has_dense_rows(call.g))
     return DT_KERNEL_UNSUPPORTED;
-  return with_products(stream, call.query, call.value, [&](auto products, auto length) {
-    return run_backward<decltype(products), decltype(length)::value>(stream, call);
-  });
+  const auto own = [&] {
+    return with_products(stream, call.query, call.value, [&](auto products, auto length) {
+      return run_backward<decltype(products), decltype(length)::value>(stream, call);
+    });
+  };
+  return cudnn_can(stream, call) ? cudnn_attention(stream, call, own) : own();
 }
 
-int64_t kernels::attention_backward_workspace(const dt_stream*,
+int64_t kernels::attention_backward_workspace(const dt_stream* stream,
                                               const calls::AttentionBackward& call) {
-  return numel(call.lse) * int64_t{sizeof(float)};
+  // The own kernel's delta lies where the library's does.
+  const bool may_be_theirs =
+      has_kernel(call.query, call.key, call.value) && cudnn_can(stream, call);
+  return may_be_theirs ? cudnn_attention_workspace(stream, call)
+                       : numel(call.lse) * int64_t{sizeof(float)};
 }
 
 }  // namespace dt::cuda

@@ -2,7 +2,7 @@
 #include "kernels/cuda/conv.h"
 
 #include "kernels/calls/conv.gen.h"
-#include "kernels/cuda/cudnn.h"
+#include "kernels/cuda/cudnn_conv.h"
 #include "kernels/cuda/launch.cuh"
 
 namespace dt::cuda {

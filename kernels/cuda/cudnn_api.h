@@ -17,9 +17,11 @@ using Descriptor = void*;
 
 constexpr Status kSuccess = 0;        // CUDNN_STATUS_SUCCESS
 constexpr int kFloat = 0;             // CUDNN_DATA_FLOAT
-constexpr int kHalf = 2;              // CUDNN_DATA_HALF
-constexpr int kBFloat = 9;            // CUDNN_DATA_BFLOAT16
 constexpr int kDouble = 1;            // CUDNN_DATA_DOUBLE
+constexpr int kHalf = 2;              // CUDNN_DATA_HALF
+constexpr int kInt = 4;               // CUDNN_DATA_INT32
+constexpr int kBFloat = 9;            // CUDNN_DATA_BFLOAT16
+constexpr int kBoolean = 11;          // CUDNN_DATA_BOOLEAN
 constexpr int kCrossCorrelation = 1;  // CUDNN_CROSS_CORRELATION
 
 // CUDNN_HEUR_MODE_...
@@ -34,10 +36,28 @@ enum Note {
   kNotes = 32  // room for more than any version has
 };
 
+// CUDNN_POINTWISE_...: operations of one element.
+enum Pointwise {
+  kAdd = 0,
+  kMul = 1,
+  kDiv = 6,
+  kSub = 9,
+  kExp = 13,
+  kLog = 15,
+  kIdentity = 21,
+  kGreaterEqual = 303,  // CMP_GE
+  kIndex = 501,         // GEN_INDEX: an element's own along an axis
+  kSelect = 601         // BINARY_SELECT: x where t, else b
+};
+
+// CUDNN_REDUCE_TENSOR_...
+enum Reduction { kReduceAdd = 0, kReduceMax = 3 };
+
 // Types of attributes: CUDNN_TYPE_...
 enum Type {
   kTypeHandle = 0,
   kTypeDataType = 1,
+  kTypeBoolean = 2,
   kTypeInt64 = 3,
   kTypeFloat = 4,
   kTypeDouble = 5,
@@ -45,11 +65,14 @@ enum Type {
   kTypeConvolutionMode = 7,
   kTypeHeuristicMode = 8,
   kTypeNumericalNote = 11,
-  kTypeDescriptor = 15  // CUDNN_TYPE_BACKEND_DESCRIPTOR
+  kTypePointwiseMode = 14,
+  kTypeDescriptor = 15,        // CUDNN_TYPE_BACKEND_DESCRIPTOR
+  kTypeReductionOperator = 18  // CUDNN_TYPE_REDUCTION_OPERATOR_TYPE
 };
 
 // Kinds of descriptors: CUDNN_BACKEND_..._DESCRIPTOR
 enum Kind {
+  kPointwise = 0,
   kConvolution = 1,
   kEngine = 2,
   kEngineConfig = 3,
@@ -58,13 +81,22 @@ enum Kind {
   kForward = 10,         // OPERATION_CONVOLUTION_FORWARD
   kBackwardFilter = 11,  // OPERATION_CONVOLUTION_BACKWARD_FILTER
   kBackwardData = 12,    // OPERATION_CONVOLUTION_BACKWARD_DATA
+  kDoPointwise = 13,     // OPERATION_POINTWISE
   kOperationGraph = 15,
   kVariantPack = 16,
-  kTensor = 17
+  kTensor = 17,
+  kMatmul = 18,
+  kDoMatmul = 19,  // OPERATION_MATMUL
+  kReduction = 21,
+  kDoReduction = 22,  // OPERATION_REDUCTION
+  kDoReshape = 31     // OPERATION_RESHAPE
 };
 
 // CUDNN_ATTR_...
 enum Attribute {
+  kPointwiseMode = 0,
+  kPointwiseComputeType = 1,  // POINTWISE_MATH_PREC
+  kPointwiseAxis = 9,
   kConvolutionComputeType = 100,  // CONVOLUTION_COMP_TYPE
   kConvolutionMode = 101,         // CONVOLUTION_CONV_MODE
   kConvolutionDilations = 102,
@@ -97,21 +129,41 @@ enum Attribute {
   kFilterDw = 715,
   kFilterX = 716,
   kFilterDy = 717,
+  kDoPointwiseDescriptor = 750,  // OPERATION_POINTWISE_PW_DESCRIPTOR
+  kDoPointwiseX = 751,
+  kDoPointwiseB = 752,
+  kDoPointwiseY = 753,
+  kDoPointwiseT = 758,
   kGraphHandle = 800,      // OPERATIONGRAPH_HANDLE
   kGraphOperations = 801,  // OPERATIONGRAPH_OPS
   kTensorAlignment = 900,  // TENSOR_BYTE_ALIGNMENT
   kTensorDataType = 901,
   kTensorSizes = 902,  // TENSOR_DIMENSIONS
   kTensorStrides = 903,
-  kTensorId = 906,   // TENSOR_UNIQUE_ID
-  kPackIds = 1000,   // VARIANT_PACK_UNIQUE_IDS
-  kPackData = 1001,  // VARIANT_PACK_DATA_POINTERS
+  kTensorId = 906,         // TENSOR_UNIQUE_ID
+  kTensorIsVirtual = 907,  // never in memory
+  kTensorIsByValue = 908,  // in the host's memory
+  kPackIds = 1000,         // VARIANT_PACK_UNIQUE_IDS
+  kPackData = 1001,        // VARIANT_PACK_DATA_POINTERS
   kPackWorkspace = 1003,
-  kEngineNotes = 1303  // ENGINE_NUMERICAL_NOTE
+  kEngineNotes = 1303,  // ENGINE_NUMERICAL_NOTE
+  kMatmulComputeType = 1500,
+  kDoMatmulA = 1520,  // OPERATION_MATMUL_ADESC
+  kDoMatmulB = 1521,
+  kDoMatmulC = 1522,
+  kDoMatmulDescriptor = 1523,  // OPERATION_MATMUL_DESC
+  kReductionOperator = 1600,
+  kReductionComputeType = 1601,
+  kDoReductionX = 1610,
+  kDoReductionY = 1611,
+  kDoReductionDescriptor = 1612,  // OPERATION_REDUCTION_DESC
+  kDoReshapeX = 2200,
+  kDoReshapeY = 2201
 };
 
 // The functions, named as in the library without their prefix "cudnn".
 struct Functions {
+  size_t (*GetVersion)();  // 91002: 9.10.2
   Status (*Create)(Handle*);
   Status (*SetStream)(Handle, cudaStream_t);
   Status (*BackendCreateDescriptor)(int kind, Descriptor*);

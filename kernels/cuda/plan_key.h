@@ -10,7 +10,7 @@
 namespace dt::cuda {
 
 struct PlanKey {
-  std::array<int64_t, 40> numbers = {};
+  std::array<int64_t, 72> numbers = {};
   size_t count = 0;
 
   void add(std::initializer_list<int64_t> list) {

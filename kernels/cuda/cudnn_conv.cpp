@@ -1,8 +1,6 @@
-#include "kernels/cuda/cudnn.h"
+#include "kernels/cuda/cudnn_conv.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <unordered_map>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "kernels/cuda/capture.h"
+#include "kernels/cuda/cudnn_graph.h"
 #include "kernels/cuda/library.h"
 #include "kernels/cuda/library_types.h"
 #include "kernels/cuda/plan_key.h"
@@ -19,87 +18,6 @@ namespace dt::cuda {
 namespace {
 
 constexpr size_t kCandidates = 8;  // engines that are timed, in each memory format
-
-struct Cudnn {
-  dnn::Functions call = {};
-  bool usable = false;
-
-  Cudnn() {
-    Library library{"libcudnn.so.9"};
-#define DT_FIND(NAME) library.find("cudnn" #NAME, &call.NAME)
-    DT_FIND(Create);
-    DT_FIND(SetStream);
-    DT_FIND(BackendCreateDescriptor);
-    DT_FIND(BackendDestroyDescriptor);
-    DT_FIND(BackendSetAttribute);
-    DT_FIND(BackendGetAttribute);
-    DT_FIND(BackendFinalize);
-    DT_FIND(BackendExecute);
-    DT_FIND(GetErrorString);
-#undef DT_FIND
-    usable = static_cast<bool>(library);
-    if (!usable) trace("cuda: convolution by own kernels, without cuDNN: " + library.reason());
-  }
-};
-
-const Cudnn& cudnn() {
-  static const Cudnn& library = *new Cudnn;
-  return library;
-}
-
-// ---- descriptors
-
-// A descriptor under construction. The first thing that fails is kept; what follows is skipped.
-class Descriptor {
- public:
-  explicit Descriptor(dnn::Kind kind) {
-    status_ = cudnn().call.BackendCreateDescriptor(kind, &handle_);
-  }
-  ~Descriptor() {
-    if (handle_ != nullptr) cudnn().call.BackendDestroyDescriptor(handle_);
-  }
-  Descriptor(Descriptor&& other) noexcept
-      : handle_(std::exchange(other.handle_, nullptr)), status_(other.status_) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(handle_, other.handle_);
-    std::swap(status_, other.status_);
-    return *this;
-  }
-
-  template <class T>
-  Descriptor& set(dnn::Attribute attribute, dnn::Type type, const T* values, int64_t count = 1) {
-    if (fine()) status_ = cudnn().call.BackendSetAttribute(handle_, attribute, type, count, values);
-    return *this;
-  }
-  Descriptor& set_int(dnn::Attribute attribute, int64_t value) {
-    return set(attribute, dnn::kTypeInt64, &value);
-  }
-  Descriptor& set(dnn::Attribute attribute, const Descriptor& value) {
-    if (fine()) status_ = value.status_;
-    return set(attribute, dnn::kTypeDescriptor, &value.handle_);
-  }
-  Descriptor& finalize() {
-    if (fine()) status_ = cudnn().call.BackendFinalize(handle_);
-    return *this;
-  }
-  // How many values there are; at most `wanted` are written.
-  template <class T>
-  int64_t get(dnn::Attribute attribute, dnn::Type type, int64_t wanted, T* values) const {
-    int64_t count = 0;
-    const dnn::Status status =
-        fine() ? cudnn().call.BackendGetAttribute(handle_, attribute, type, wanted, &count, values)
-               : status_;
-    return status == dnn::kSuccess ? count : 0;
-  }
-
-  bool fine() const { return status_ == dnn::kSuccess; }
-  dnn::Status status() const { return status_; }
-  dnn::Descriptor handle() const { return handle_; }
-
- private:
-  dnn::Descriptor handle_ = nullptr;
-  dnn::Status status_ = dnn::kSuccess;
-};
 
 // ---- memory formats
 
@@ -245,7 +163,7 @@ struct OperationGraph {
 // ---- engines and plans
 
 struct ConvEngine {
-  Descriptor config, plan;
+  Engine engine;
   bool channels_last;
   int64_t workspace;  // for the copies of operands and for the engine itself
 };
@@ -262,14 +180,8 @@ struct ConvPlan {
   }
 };
 
-struct Cache {
-  std::mutex mutex;
-  std::unordered_map<PlanKey, ConvPlan, PlanKeyHash> plans;
-  std::unordered_map<int32_t, dnn::Handle> handles;  // by device
-};
-
-Cache& cache() {
-  static Cache& instance = *new Cache;
+std::unordered_map<PlanKey, ConvPlan, PlanKeyHash>& plans() {
+  static auto& instance = *new std::unordered_map<PlanKey, ConvPlan, PlanKeyHash>;
   return instance;
 }
 
@@ -283,51 +195,6 @@ bool has_tensor_cores(const dt_stream* stream, const Convolution& c) {
   return is_narrow_float(c.dtype) || (library_type(c.dtype).has_tf32 && tf32(stream));
 }
 
-// Results must repeat bit for bit, and nothing is rounded to less than it was given in or is to be
-// summed in.
-bool is_allowed(const Descriptor& config, int32_t dtype, bool may_round) {
-  Descriptor engine(dnn::kEngine);
-  dnn::Descriptor handle = engine.handle();
-  config.get(dnn::kConfigEngine, dnn::kTypeDescriptor, 1, &handle);
-  int notes[dnn::kNotes];
-  const int64_t count = engine.get(dnn::kEngineNotes, dnn::kTypeNumericalNote, dnn::kNotes, notes);
-  for (int64_t i = 0; i < std::min<int64_t>(count, dnn::kNotes); ++i) {
-    if (notes[i] == dnn::kNoteNondeterministic || notes[i] == dnn::kNoteDownConvertInputs ||
-        notes[i] == dnn::kNoteNarrowSums)
-      return false;
-    if (notes[i] == dnn::kNoteTensorCore && library_type(dtype).has_tf32 && !may_round)
-      return false;
-  }
-  return true;
-}
-
-// Engines that a heuristic proposes, best guess first.
-std::vector<Descriptor> proposals(const Descriptor& graph, dnn::Heuristic mode) {
-  const int number = mode;
-  Descriptor heuristic(dnn::kEngineHeuristic);
-  heuristic.set(dnn::kHeuristicGraph, graph)
-      .set(dnn::kHeuristicMode, dnn::kTypeHeuristicMode, &number)
-      .finalize();
-  const int64_t count =
-      heuristic.get<void>(dnn::kHeuristicResults, dnn::kTypeDescriptor, 0, nullptr);
-  std::vector<Descriptor> configs;
-  std::vector<dnn::Descriptor> handles;
-  for (int64_t i = 0; i < count; ++i) {
-    configs.emplace_back(dnn::kEngineConfig);
-    handles.push_back(configs.back().handle());
-  }
-  const int64_t got =
-      heuristic.get(dnn::kHeuristicResults, dnn::kTypeDescriptor, count, handles.data());
-  configs.erase(configs.begin() + std::min(got, count), configs.end());
-  return configs;
-}
-
-dnn::Handle handle_for(int32_t device) {
-  dnn::Handle& handle = cache().handles[device];
-  if (handle == nullptr && cudnn().call.Create(&handle) != dnn::kSuccess) handle = nullptr;
-  return handle;
-}
-
 // Copies and transforms of the operands take about as much as these.
 int64_t workspace_limit(const Convolution& c) {
   constexpr int64_t kLeast = int64_t{1} << 30, kMost = int64_t{1} << 32;
@@ -337,31 +204,19 @@ int64_t workspace_limit(const Convolution& c) {
   return std::clamp(elements * bytes_of(c.dtype) * 3 / 2, kLeast, kMost);
 }
 
-// Adds plans for a memory format until there are enough.
+// Adds engines for a memory format.
 void collect(const dt_stream* stream, const Convolution& c, bool channels_last,
              std::vector<ConvEngine>* engines) {
-  const dnn::Handle handle = handle_for(stream->device);
+  const dnn::Handle handle = cudnn_handle(stream->device);
   const LibraryOperands operands(c, channels_last, nullptr);
   const OperationGraph graph(c, operands, handle);
-  const size_t enough = engines->size() + kCandidates, before = engines->size();
   // Copies that the given format needs are no choice, so they do not count.
   const bool is_given = channels_last == given_channels_last(c);
   const int64_t limit = workspace_limit(c) - (is_given ? 0 : operands.copy_bytes);
-  // The fallback engines are few and slow, but they take what the better ones refuse.
-  for (const dnn::Heuristic mode : {dnn::kHeuristicA, dnn::kHeuristicB, dnn::kHeuristicFallback}) {
-    if (engines->size() > before) return;
-    for (Descriptor& config : proposals(graph.graph, mode)) {
-      if (engines->size() == enough) return;
-      if (!is_allowed(config, c.dtype, tf32(stream))) continue;
-      Descriptor plan(dnn::kExecutionPlan);
-      plan.set(dnn::kPlanHandle, dnn::kTypeHandle, &handle).set(dnn::kPlanConfig, config);
-      plan.finalize();
-      int64_t bytes = 0;
-      if (plan.get(dnn::kPlanWorkspace, dnn::kTypeInt64, 1, &bytes) != 1) continue;
-      if (bytes > limit) continue;
-      bytes += operands.copy_bytes;
-      engines->push_back({std::move(config), std::move(plan), channels_last, bytes});
-    }
+  const EngineDemands demands = {c.dtype, tf32(stream), false, kCandidates, limit};
+  for (Engine& engine : engines_for(graph.graph, handle, demands)) {
+    const int64_t bytes = engine.workspace + operands.copy_bytes;
+    engines->push_back({std::move(engine), channels_last, bytes});
   }
 }
 
@@ -383,14 +238,14 @@ PlanKey key_of(const dt_stream* stream, const Convolution& c) {
   return key;
 }
 
-// The plan of a convolution, made at the first request. The cache's mutex is held.
+// The plan of a convolution, made at the first request. cudnn_mutex is held.
 ConvPlan& plan_for(const dt_stream* stream, const Convolution& c) {
-  const auto [place, is_new] = cache().plans.try_emplace(key_of(stream, c));
+  const auto [place, is_new] = plans().try_emplace(key_of(stream, c));
   ConvPlan& plan = place->second;
   if (!is_new) return plan;
   // The library allocates memory and loads kernels: none of that ends up in a graph.
   const AllowUnsafeCalls allow;
-  if (set_device(stream->device) != cudaSuccess || handle_for(stream->device) == nullptr)
+  if (set_device(stream->device) != cudaSuccess || cudnn_handle(stream->device) == nullptr)
     return plan;
   const bool channels_last = given_channels_last(c);
   collect(stream, c, channels_last, &plan.engines);
@@ -401,23 +256,6 @@ ConvPlan& plan_for(const dt_stream* stream, const Convolution& c) {
 }
 
 // ---- running
-
-// The cache's mutex is held: the handle belongs to one stream at a time.
-dnn::Status execute(const dt_stream* stream, const ConvEngine& engine,
-                    const LibraryOperands& operands, void* workspace) {
-  const dnn::Handle handle = handle_for(stream->device);
-  const dnn::Status status = cudnn().call.SetStream(handle, native_stream(stream));
-  if (status != dnn::kSuccess) return status;
-  const int64_t ids[kOperands] = {kIdX, kIdW, kIdY};
-  void* const data[kOperands] = {operands.x.seen.data, operands.w.seen.data, operands.y.seen.data};
-  Descriptor pack(dnn::kVariantPack);
-  pack.set(dnn::kPackIds, dnn::kTypeInt64, ids, kOperands)
-      .set(dnn::kPackData, dnn::kTypePointer, data, kOperands)
-      .set(dnn::kPackWorkspace, dnn::kTypePointer, &workspace)
-      .finalize();
-  if (!pack.fine()) return pack.status();
-  return cudnn().call.BackendExecute(handle, engine.plan.handle(), pack.handle());
-}
 
 int32_t copy_inputs(const dt_stream* stream, const Convolution& c, LibraryOperands* operands) {
   const LibraryOperand* result = &operands->result(c.pass);
@@ -434,12 +272,10 @@ int32_t run_engine(const dt_stream* stream, const Convolution& c, const ConvEngi
   LibraryOperands operands(c, engine.channels_last, workspace);
   if (const int32_t code = copy_inputs(stream, c, &operands)) return code;
   void* const scratch = static_cast<char*>(workspace) + operands.copy_bytes;
-  const dnn::Status status = execute(stream, engine, operands, scratch);
-  if (status != dnn::kSuccess) {
-    std::snprintf(stream->fault->message, sizeof stream->fault->message, "cudnnBackendExecute: %s",
-                  cudnn().call.GetErrorString(status));
-    return DT_KERNEL_DEVICE;
-  }
+  const int64_t ids[kOperands] = {kIdX, kIdW, kIdY};
+  void* const data[kOperands] = {operands.x.seen.data, operands.w.seen.data, operands.y.seen.data};
+  const dnn::Status status = run_plan(stream, engine.engine.plan, ids, data, kOperands, scratch);
+  if (status != dnn::kSuccess) return cudnn_fault(stream, status);
   const LibraryOperand& result = operands.result(c.pass);
   return result.copied ? copy_images(stream, c.dtype, result.given, result.seen) : DT_KERNEL_OK;
 }
@@ -489,14 +325,14 @@ bool cudnn_can(const Convolution& c) {
 }
 
 int64_t cudnn_workspace(const dt_stream* stream, const Convolution& c) {
-  const std::lock_guard<std::mutex> lock(cache().mutex);
+  const std::lock_guard<std::mutex> lock(cudnn_mutex());
   return plan_for(stream, c).workspace();
 }
 
 int32_t cudnn_convolve(const dt_stream* stream, const Convolution& c, void* workspace) {
   if (const cudaError_t error = set_device(stream->device))
     return check(error, "cudaSetDevice", stream->fault);
-  const std::lock_guard<std::mutex> lock(cache().mutex);
+  const std::lock_guard<std::mutex> lock(cudnn_mutex());
   ConvPlan& plan = plan_for(stream, c);
   if (!plan.chosen && !is_capturing(native_stream(stream))) choose(stream, c, workspace, &plan);
   if (plan.engines.empty()) return DT_KERNEL_UNSUPPORTED;

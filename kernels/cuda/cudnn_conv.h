@@ -1,4 +1,4 @@
-// Convolutions by cuDNN 9, which is opened when the first one is asked for.
+// Convolutions by cuDNN 9.
 #pragma once
 
 #include "kernels/cuda/conv.h"

@@ -1,0 +1,133 @@
+"""Attention in 16 bits on a GPU, by cuDNN or by the own kernel, against NumPy in float64."""
+
+import dumbtorch as dt
+import numpy as np
+import pytest
+
+F = dt.nn.functional
+pytestmark = pytest.mark.skipif(
+    not dt.cuda.is_available(), reason=f"CUDA: {dt.cuda.why_unavailable()}"
+)
+
+# batch, heads of queries, heads of keys, queries, keys, features, features of values
+SHAPES = (
+    (2, 4, 4, 256, 256, 64, 64),
+    (1, 3, 3, 77, 130, 64, 64),
+    (1, 3, 3, 130, 77, 64, 64),
+    (2, 8, 2, 128, 128, 64, 64),
+    (1, 2, 2, 300, 300, 128, 128),
+    (1, 2, 2, 65, 65, 40, 40),
+    (1, 2, 2, 65, 65, 33, 33),  # rows that are no whole packets
+    (1, 2, 2, 64, 64, 64, 32),
+    (2, 4, 4, 1, 200, 64, 64),
+    (2, 4, 4, 200, 1, 64, 64),
+    (2, 4, 4, 1, 1, 64, 64),
+    (3, 2, 2, 3, 5, 8, 8),
+)
+
+
+@pytest.fixture(params=[True, False], ids=["in order", "in any order"])
+def repeats(request):
+    dt._ops.set_deterministic(request.param)
+    yield request.param
+    dt._ops.set_deterministic(True)
+
+
+def reference(q, k, v, g, is_causal):
+    """The result and the gradients of sum(result * g)."""
+    group = q.shape[1] // k.shape[1]
+    keys, values = np.repeat(k, group, 1), np.repeat(v, group, 1)
+    scale = q.shape[-1] ** -0.5
+    scores = scale * q @ keys.swapaxes(2, 3)
+    if is_causal:
+        scores = np.where(np.tril(np.ones(scores.shape[2:], bool)), scores, -np.inf)
+    p = np.exp(scores - scores.max(-1, keepdims=True))
+    p /= p.sum(-1, keepdims=True)
+    y = p @ values
+    slope = g @ values.swapaxes(2, 3)
+    s = scale * p * (slope - (y * g).sum(-1, keepdims=True))
+
+    def shared(x):
+        return x.reshape(x.shape[0], -1, group, *x.shape[2:]).sum(2)
+
+    return y, s @ keys, shared(s.swapaxes(2, 3) @ q), shared(p.swapaxes(2, 3) @ g)
+
+
+def operands(shape, dtype, seed=0):
+    batch, heads, groups, queries, keys, features, of_values = shape
+    random = np.random.default_rng(seed)
+    sizes = (
+        (batch, heads, queries, features),
+        (batch, groups, keys, features),
+        (batch, groups, keys, of_values),
+        (batch, heads, queries, of_values),
+    )
+    return [dt.tensor(random.standard_normal(s), device="cuda").to(dtype) for s in sizes]
+
+
+def attend(q, k, v, g, is_causal):
+    x = [t.detach().requires_grad_() for t in (q, k, v)]
+    y = F.scaled_dot_product_attention(*x, is_causal=is_causal, enable_gqa=q.shape[1] != k.shape[1])
+    return y.detach(), *dt.autograd.grad(y, x, g)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("is_causal", [False, True])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_attention(shape, is_causal, dtype, repeats):
+    x = operands(shape, getattr(dt, dtype))
+    found = attend(*x, is_causal)
+    expected = reference(*(t.double().cpu().numpy() for t in x), is_causal)
+    bits = 8 if dtype == "bfloat16" else 11
+    for name, ours, truth in zip(("y", "q", "k", "v"), found, expected):
+        # Weights and their slopes are rounded to the dtype before they are multiplied.
+        tolerance = 4 * 2.0**-bits * max(np.abs(truth).max(), 0.1)
+        error = np.abs(ours.double().cpu().numpy() - truth).max()
+        assert error <= tolerance, (name, error, tolerance)
+
+
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_it_repeats(is_causal):
+    x = operands((2, 4, 4, 2048, 2048, 64, 64), dt.bfloat16)
+    first = [t.clone() for t in attend(*x, is_causal)]
+    for _ in range(3):
+        assert all(dt.equal(a, b) for a, b in zip(first, attend(*x, is_causal)))
+
+
+def test_packed_projections(repeats):
+    """Queries, keys and values that lie in one tensor [batch, length, 3, heads, features]."""
+    random = np.random.default_rng(1)
+    packed = dt.tensor(random.standard_normal((2, 100, 3, 4, 64)), device="cuda").bfloat16()
+    views = [packed[:, :, i].transpose(1, 2) for i in range(3)]
+    g = operands((2, 4, 4, 100, 100, 64, 64), dt.bfloat16)[3]
+    with_views = attend(*views, g, True)
+    with_copies = attend(*(v.contiguous() for v in views), g, True)
+    for ours, truth in zip(with_views, with_copies):
+        assert dt.allclose(ours.float(), truth.float(), rtol=0.02, atol=0.02)
+
+
+def test_nan_and_infinity(repeats):
+    for what, at in ((np.nan, 0), (np.nan, 1), (np.nan, 2), (np.inf, 0), (-np.inf, 1)):
+        for is_causal in (False, True):
+            x = operands((1, 2, 2, 100, 100, 64, 64), dt.bfloat16)
+            x[at][0, 1, 50, 3] = what
+            y = F.scaled_dot_product_attention(*x[:3], is_causal=is_causal)
+            with np.errstate(invalid="ignore"):
+                truth = reference(*(t.double().cpu().numpy() for t in x), is_causal)[0]
+            assert np.array_equal(np.isnan(y.float().cpu().numpy()), np.isnan(truth)), (what, at)
+
+
+def test_captured(repeats):
+    """Of a shape that is met for the first time while a graph is captured, and of one that is not."""
+    for length in (96, 112):
+        x = operands((2, 2, 2, length, length, 64, 64), dt.bfloat16)
+        if length == 112:
+            attend(*x, True)
+        graph = dt.cuda.CUDAGraph()
+        with dt.cuda.graph(graph):
+            results = attend(*x, True)
+        graph.replay()
+        expected = reference(*(t.double().cpu().numpy() for t in x), True)
+        for ours, truth in zip(results, expected):
+            tolerance = 4 * 2.0**-8 * np.abs(truth).max()
+            assert np.abs(ours.double().cpu().numpy() - truth).max() <= tolerance
