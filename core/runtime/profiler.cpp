@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <memory>
 #include <utility>
 
 #include "core/base/error.h"
@@ -11,7 +12,7 @@
 
 namespace dt {
 
-std::atomic<bool> profiler_runs{false};
+std::atomic<int32_t> activity_watchers{0};
 
 namespace {
 
@@ -58,6 +59,15 @@ std::string shapes_of(Span<const struct dt_view> inputs) {
   return text + "]";
 }
 
+// What the plugin tells tools by.
+const dt_tool& tool() {
+  std::string reason = "the CUDA plugin was built without them";
+  const Accelerator* a = find_accelerator(&reason);
+  DT_CHECK(a && a->tool, kRuntimeError,
+           "NVTX functions not installed. Are you sure you have a CUDA build? (", reason, ")");
+  return *a->tool;
+}
+
 // A mark in the stream that kernels go to; none while a graph is captured, which would keep it.
 Ref<Event> mark(Device device) {
   if (context().graph) return {};
@@ -79,7 +89,7 @@ struct AtFork {
     running().mutex.unlock();
   }
   static void begin_child() {
-    profiler_runs = false;
+    activity_watchers = 0;
     if (running().profiler) running().profiler->running_ = false;
     go_on();
     running().profiler = {};
@@ -109,7 +119,7 @@ Ref<Profiler> Profiler::start(const ProfilerSettings& settings) {
   profiler->charged_.push_back(allocated_on(kCpu));
   profiler->started_ = Clock::now();
   r.profiler = profiler;
-  profiler_runs = true;
+  activity_watchers |= kProfilerWatches;
   return profiler;
 }
 
@@ -118,7 +128,7 @@ void Profiler::stop() {
     Running& r = running();
     const Lock lock(r.mutex);
     if (r.profiler.get() != this) return;
-    profiler_runs = false;
+    activity_watchers &= ~kProfilerWatches;
     r.profiler = {};
   }
   const Lock lock(mutex_);
@@ -209,8 +219,33 @@ void Profiler::sum_up() {
   }
 }
 
+void profiler_emit_nvtx(bool enabled) {
+  if (!enabled) {
+    activity_watchers &= ~kToolWatches;
+    return;
+  }
+  tool();  // there is a GPU
+  activity_watchers |= kToolWatches;
+}
+
+int64_t profiler_nvtx_push(const std::string& name) {
+  return tool().range_push(name.c_str());
+}
+int64_t profiler_nvtx_pop() {
+  return tool().range_pop();
+}
+int64_t profiler_nvtx_start(const std::string& name) {
+  return static_cast<int64_t>(tool().range_start(name.c_str()));
+}
+void profiler_nvtx_end(int64_t range) {
+  tool().range_end(static_cast<uint64_t>(range));
+}
+void profiler_nvtx_mark(const std::string& name) {
+  tool().mark(name.c_str());
+}
+
 int64_t profiler_range_begin(const std::string& name) {
-  const Ref<Profiler> p = is_profiling() ? running_profiler() : Ref<Profiler>();
+  const Ref<Profiler> p = is_watched_by(kProfilerWatches) ? running_profiler() : Ref<Profiler>();
   if (!p) return 0;
   const Lock lock(p->mutex_);
   const int64_t place = p->running_ ? p->begin(ActivityKind::kRange, name.c_str()) : -1;
@@ -218,60 +253,76 @@ int64_t profiler_range_begin(const std::string& name) {
 }
 
 void profiler_range_end(int64_t range) {
-  const Ref<Profiler> p = is_profiling() ? running_profiler() : Ref<Profiler>();
+  const Ref<Profiler> p = is_watched_by(kProfilerWatches) ? running_profiler() : Ref<Profiler>();
   if (!p || range >> kPlaceBits != p->serial_) return;
   const Lock lock(p->mutex_);
   if (p->running_) p->end_range(range & ((int64_t{1} << kPlaceBits) - 1));
 }
 
+struct ActivityScope::Open {
+  Ref<Profiler> profiler;
+  int64_t activity = -1;  // an op's when its kernel has run
+  int64_t start = 0;
+  Ref<Event> device_start;
+};
+
 void ActivityScope::begin(ActivityKind kind, const char* name) {
-  Ref<Profiler> p = running_profiler();
+  if (is_watched_by(kToolWatches)) {
+    tool().range_push(name);
+    pushed_ = true;
+  }
+  const Ref<Profiler> p = running_profiler();
   if (!p) return;
+  auto open = std::make_unique<Open>();
+  open->profiler = p;
   const Lock lock(p->mutex_);
   if (!p->running_) return;
-  start_ = p->now();
-  if (kind != ActivityKind::kOp) activity_ = p->begin(kind, name);
-  profiler_ = std::move(p);
+  open->start = p->now();
+  if (kind != ActivityKind::kOp) open->activity = p->begin(kind, name);
+  open_ = open.release();
 }
 
 void ActivityScope::starts(Device device) {
-  if (profiler_ && profiler_->settings_.device_times && device != kCpu)
-    device_start_ = mark(device);
+  if (open_ && open_->profiler->settings_.device_times && device != kCpu)
+    open_->device_start = mark(device);
 }
 
 void ActivityScope::ends(const char* name, Span<const struct dt_view> inputs, Device device,
                          bool succeeded) {
-  if (!profiler_) return;
+  if (!open_) return;
   if (!succeeded) {
-    profiler_ = {};
+    delete std::exchange(open_, nullptr);
     return;
   }
-  Profiler& p = *profiler_;
-  Ref<Event> device_end = device_start_ ? mark(device) : Ref<Event>();
+  Profiler& p = *open_->profiler;
+  Ref<Event> device_end = open_->device_start ? mark(device) : Ref<Event>();
   std::string shapes = p.settings_.record_shapes ? shapes_of(inputs) : "";
   const Lock lock(p.mutex_);
   if (!p.running_) return;
   const int64_t end = p.now();
-  activity_ = p.begin(ActivityKind::kOp, name);
-  if (activity_ < 0) return;
+  open_->activity = p.begin(ActivityKind::kOp, name);
+  if (open_->activity < 0) return;
   Activity& a = p.activities_.back();
-  a.start = start_;
+  a.start = open_->start;
   a.end = end;
   a.device = device;
   a.shapes = std::move(shapes);
-  a.device_start = std::move(device_start_);
+  a.device_start = std::move(open_->device_start);
   a.device_end = std::move(device_end);
 }
 
 // An activity that there was no memory for is left out.
 void ActivityScope::finish() noexcept {
+  if (pushed_) tool().range_pop();
+  if (open_ == nullptr) return;
+  const std::unique_ptr<Open> open(open_);
   try {
-    if (activity_ < 0) return;
-    Profiler& p = *profiler_;
+    if (open->activity < 0) return;
+    Profiler& p = *open->profiler;
     const Lock lock(p.mutex_);
-    Activity& a = p.activities_[static_cast<size_t>(activity_)];
+    Activity& a = p.activities_[static_cast<size_t>(open->activity)];
     if (!p.running_) return;
-    if (a.kind != ActivityKind::kOp) return p.end(activity_);
+    if (a.kind != ActivityKind::kOp) return p.end(open->activity);
     if (p.settings_.profile_memory) p.charge(a);
   } catch (...) {
   }

@@ -90,39 +90,51 @@ class Profiler : public RefCounted {
   std::vector<Activity> activities_;
 };
 
-extern std::atomic<bool> profiler_runs __attribute__((visibility("hidden")));
-inline bool is_profiling() {
-  return profiler_runs.load(std::memory_order_relaxed);
+// Who is told of activities: bits of `activity_watchers`.
+constexpr int32_t kProfilerWatches = 1, kToolWatches = 2;
+extern std::atomic<int32_t> activity_watchers __attribute__((visibility("hidden")));
+inline bool is_watched_by(int32_t watchers) {
+  return (activity_watchers.load(std::memory_order_relaxed) & watchers) != 0;
 }
+
+// Tells a tool that watches the process, such as Nsight Systems, of each activity, by NVTX. Throws
+// where there is no GPU.
+void profiler_emit_nvtx(bool enabled);
+// Ranges and marks of the program's for such a tool: PyTorch's torch.cuda.nvtx.
+int64_t profiler_nvtx_push(const std::string& name);
+int64_t profiler_nvtx_pop();
+int64_t profiler_nvtx_start(const std::string& name);
+void profiler_nvtx_end(int64_t range);
+void profiler_nvtx_mark(const std::string& name);
 
 // A range of the program's, on this thread: its number, 0 where no profiler runs.
 int64_t profiler_range_begin(const std::string& name);
 void profiler_range_end(int64_t range);
 
-// An activity from here to the end of the block, if a profiler runs.
+// An activity from here to the end of the block, if somebody watches.
 class ActivityScope {
  public:
   ActivityScope(ActivityKind kind, const char* name) {
-    if (__builtin_expect(is_profiling(), 0)) begin(kind, name);
+    if (__builtin_expect(is_watched_by(~0), 0)) begin(kind, name);
   }
   ~ActivityScope() {
-    if (__builtin_expect(static_cast<bool>(profiler_), 0)) finish();
+    if (__builtin_expect(open_ != nullptr || pushed_, 0)) finish();
   }
   ActivityScope(const ActivityScope&) = delete;
 
-  bool is_open() const { return static_cast<bool>(profiler_); }
+  bool is_open() const { return open_; }
   // Around an op's kernel. Nothing is kept of one that declined or failed.
   void starts(Device device);
   void ends(const char* name, Span<const struct dt_view> inputs, Device device, bool succeeded);
 
  private:
+  struct Open;
+
   void begin(ActivityKind kind, const char* name);
   void finish() noexcept;
 
-  Ref<Profiler> profiler_;
-  int64_t activity_ = -1;  // an op's when its kernel has run
-  int64_t start_ = 0;
-  Ref<Event> device_start_;
+  Open* open_ = nullptr;  // all that there is of it where no profiler runs
+  bool pushed_ = false;   // as a range of a tool's
 };
 
 }  // namespace dt

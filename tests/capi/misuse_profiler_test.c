@@ -52,6 +52,24 @@ static void test_profiler_export_chrome_trace(void) {
   EXPECT(TYPE_ERROR, "profiler_export_chrome_trace", dt_profiler_export_chrome_trace(good.profiler, NULL));
 }
 
+static void test_profiler_nvtx_push(void) {
+  EXPECT(TYPE_ERROR, "profiler_nvtx_push", dt_profiler_nvtx_push(NULL, &out.i64[0]));
+  EXPECT(TYPE_ERROR, "profiler_nvtx_push", dt_profiler_nvtx_push("text", NULL));
+}
+
+static void test_profiler_nvtx_pop(void) {
+  EXPECT(TYPE_ERROR, "profiler_nvtx_pop", dt_profiler_nvtx_pop(NULL));
+}
+
+static void test_profiler_nvtx_start(void) {
+  EXPECT(TYPE_ERROR, "profiler_nvtx_start", dt_profiler_nvtx_start(NULL, &out.i64[0]));
+  EXPECT(TYPE_ERROR, "profiler_nvtx_start", dt_profiler_nvtx_start("text", NULL));
+}
+
+static void test_profiler_nvtx_mark(void) {
+  EXPECT(TYPE_ERROR, "profiler_nvtx_mark", dt_profiler_nvtx_mark(NULL));
+}
+
 int main(void) {
   misuse_begin();
   test_profiler_start();
@@ -61,5 +79,9 @@ int main(void) {
   test_profiler_memory_summary();
   test_profiler_activities();
   test_profiler_export_chrome_trace();
+  test_profiler_nvtx_push();
+  test_profiler_nvtx_pop();
+  test_profiler_nvtx_start();
+  test_profiler_nvtx_mark();
   return misuse_end();
 }

@@ -303,3 +303,24 @@ def test_a_child_is_not_profiled():
         thread.join()
     prof.stop()
     assert "exp" in prof.activities()[0]
+
+
+@pytest.mark.skipif(dt.cuda.is_available(), reason="there is a GPU")
+def test_nvtx_says_what_it_needs():
+    words = "NVTX functions not installed. Are you sure you have a CUDA build"
+    nvtx, emit = dt.cuda.nvtx, dt.autograd.profiler.emit_nvtx
+    for call in (
+        lambda: nvtx.range_push("x"),
+        nvtx.range_pop,
+        lambda: nvtx.range_start("x"),
+        lambda: nvtx.range_end(1),
+        lambda: nvtx.mark("x"),
+        lambda: nvtx.range("{}", 1).__enter__(),
+        lambda: emit().__enter__(),
+    ):
+        with pytest.raises(RuntimeError, match=words):
+            call()
+    with emit(enabled=False):
+        assert (dt.ones(2) + 1).tolist() == [2, 2]
+    with pytest.raises(NotImplementedError, match="leave record_shapes out"):
+        emit(record_shapes=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import _missing, _ops
 from .._tensor_type import TensorBase
-from . import forward_ad, functional, graph
+from . import forward_ad, functional, graph, profiler
 from .anomaly import detect_anomaly, set_detect_anomaly
 from .function import Function
 from .grad_mode import (
@@ -23,7 +23,7 @@ __getattr__ = _missing.getattr_of(__name__)
 __all__ = [
     "Function", "GradcheckError", "Variable", "backward", "detect_anomaly", "enable_grad", "forward_ad",
     "functional", "grad", "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_multithreading_enabled",
-    "no_grad", "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled",
+    "no_grad", "profiler", "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled",
 ]  # fmt: skip
 
 

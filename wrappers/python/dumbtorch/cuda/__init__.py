@@ -11,6 +11,7 @@ from .._typed_tensors import TYPES
 from .._types import device as _device
 from ..random import default_generator
 from . import amp as amp
+from . import nvtx as nvtx
 
 CUDAGraph = _graph.Graph
 

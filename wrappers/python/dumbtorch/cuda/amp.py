@@ -1,29 +1,23 @@
 """torch.cuda.amp: the names that torch.amp had for CUDA alone."""
 
-from __future__ import annotations
-
 import functools
 
 from .. import amp
-from .._types import dtype as _dtype
+from ..amp import of_device
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
 
 
-class autocast(amp.autocast):
+class autocast(of_device.autocast):
     """torch.amp.autocast("cuda", ...)."""
 
-    def __init__(
-        self, enabled: bool = True, dtype: _dtype | None = None, cache_enabled: bool = True
-    ):
-        super().__init__("cuda", dtype, enabled, cache_enabled)
+    _device_type = "cuda"
 
 
-class GradScaler(amp.GradScaler):
+class GradScaler(of_device.GradScaler):
     """torch.amp.GradScaler("cuda", ...)."""
 
-    def __init__(self, *args, **options):
-        super().__init__("cuda", *args, **options)
+    _device_type = "cuda"
 
 
 custom_fwd = functools.partial(amp.custom_fwd, device_type="cuda")
