@@ -1,42 +1,58 @@
 // max_dim and min_dim: the largest or smallest element along one dimension and its first position.
 #include "kernels/calls/planned.h"
 #include "kernels/calls/reduce.gen.h"
+#include "kernels/cuda/fold.cuh"
 #include "kernels/cuda/reduce_engine.cuh"
 
 namespace dt::cuda {
 namespace {
 
-// An operation of the engine. States without an element have position -1.
+// An operation of the engine. An accumulator begins with the value that every other beats, nowhere:
+// if it ends so, all elements have that value, and the first of them wins.
 template <class T, bool kLargest>
 struct ArgOp {
   using Value = T;
+  struct Accumulator {
+    T value;
+    uint32_t position;
+  };
+  // Without an element, the position is -1.
   struct Partial {
     T value;
     int64_t position;
   };
-  using Accumulator = Partial;
   static constexpr int kChains = 2;
+  static constexpr bool kHasPivot = false;
+  static constexpr uint32_t kNowhere = UINT32_MAX;
+  static constexpr T kWorst = std::conditional_t<kLargest, Largest<T>, Smallest<T>>::kIdentity;
 
   static __device__ __forceinline__ bool beats(T a, T b) { return kLargest ? a > b : a < b; }
+  // NaN beats all but NaN; of equals, and of NaNs, the earlier one wins.
+  template <class Position>
+  static __device__ __forceinline__ bool comes_before(T a, Position at_a, T b, Position at_b) {
+    const bool a_nan = a != a, b_nan = b != b;
+    if (a_nan != b_nan) return a_nan;
+    return beats(a, b) || (!beats(b, a) && at_a < at_b);
+  }
 
-  __device__ __forceinline__ Partial start() const { return {T(0), -1}; }
-  __device__ __forceinline__ Partial identity() const { return start(); }
+  __device__ __forceinline__ Accumulator start() const { return {kWorst, kNowhere}; }
+  __device__ __forceinline__ Partial identity() const { return {T(0), -1}; }
 
   // Positions rise within an accumulator, so that an equal element never replaces one before it.
-  __device__ __forceinline__ void add(Accumulator& best, T x, int64_t position) const {
-    const bool is_first_nan = x != x && best.value == best.value;
-    if (best.position < 0 || is_first_nan || beats(x, best.value)) best = {x, position};
+  __device__ __forceinline__ void add(Accumulator& best, T x, uint32_t position, T) const {
+    const bool beats_or_nan = kLargest ? !(x <= best.value) : !(x >= best.value);
+    if (beats_or_nan && best.value == best.value) best = {x, position};
   }
-  __device__ __forceinline__ Partial close(const Accumulator& best) const { return best; }
-
-  // The better one; the earlier one of equals and of NaNs, whichever comes first.
+  __device__ __forceinline__ Accumulator join(const Accumulator& a, const Accumulator& b) const {
+    return comes_before(b.value, b.position, a.value, a.position) ? b : a;
+  }
+  __device__ __forceinline__ Partial close(const Accumulator& best, const Span<T>& span) const {
+    return {best.value, span.first + (best.position == kNowhere ? 0 : best.position)};
+  }
   __device__ __forceinline__ Partial merge(const Partial& a, const Partial& b) const {
     if (a.position < 0) return b;
     if (b.position < 0) return a;
-    const bool a_nan = a.value != a.value, b_nan = b.value != b.value;
-    const bool ties = a.value == b.value || (a_nan && b_nan);
-    if (ties) return b.position < a.position ? b : a;
-    return b_nan || (!a_nan && beats(b.value, a.value)) ? b : a;
+    return comes_before(b.value, b.position, a.value, a.position) ? b : a;
   }
   __device__ __forceinline__ void store(const ReduceResult& result, int64_t y, int64_t z,
                                         const Partial& best) const {

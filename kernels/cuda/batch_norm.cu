@@ -384,4 +384,13 @@ int64_t kernels::batch_norm_backward_workspace(const dt_stream* stream,
   return (most_chunks(stream, x) + 1) * x.sizes[1] * static_cast<int64_t>(sizeof(Pair<double>));
 }
 
+// A group's channels are batch_norm's business, and the rest is elementwise.
+int32_t kernels::group_norm(const dt_stream*, const calls::GroupNorm&) {
+  return DT_KERNEL_UNSUPPORTED;
+}
+
+int32_t kernels::group_norm_backward(const dt_stream*, const calls::GroupNormBackward&) {
+  return DT_KERNEL_UNSUPPORTED;
+}
+
 }  // namespace dt::cuda

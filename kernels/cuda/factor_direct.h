@@ -27,7 +27,7 @@ constexpr int64_t kBlock = 32;  // columns that are worked off before the rest i
 constexpr int64_t kChunk = 64;  // columns whose sums are kept at a time
 
 template <class Team>
-DT_MATH void load(Team& team, Matrix to, const Operand& from, int64_t n) {
+DT_MATH void load(Team& team, Matrix to, const Matrices& from, int64_t n) {
   team.each(from.rows, from.cols, [=](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       for (int64_t j = 0; j < from.cols; ++j) to[i][j] = from.load(n, i, j);
@@ -37,7 +37,7 @@ DT_MATH void load(Team& team, Matrix to, const Operand& from, int64_t n) {
 
 // Element (i, j) of `to` becomes f(i, j).
 template <class Team, class F>
-DT_MATH void store(Team& team, const Operand& to, int64_t n, F f) {
+DT_MATH void store(Team& team, const Matrices& to, int64_t n, F f) {
   team.each(to.rows, to.cols, [=](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       for (int64_t j = 0; j < to.cols; ++j) to.store(n, i, j, f(i, j));
@@ -48,7 +48,7 @@ DT_MATH void store(Team& team, const Operand& to, int64_t n, F f) {
 // ---- LU with partial pivoting
 
 struct Lu {
-  Operand lu, pivots, info, a;
+  Matrices lu, pivots, info, a;
 
   explicit Lu(const calls::LuFactor& call)
       : lu(call.lu), pivots(call.pivots), info(call.info), a(call.a) {}
@@ -80,7 +80,7 @@ struct Lu {
   DT_MATH void eliminate(Team& team, int64_t n, Matrix x, int64_t k, int64_t end,
                          double* failed) const {
     const int64_t rows = a.rows, cols = a.cols;
-    const Operand to = pivots;
+    const Matrices to = pivots;
     team.once([=] {
       int64_t pivot = k;
       for (int64_t i = k + 1; i < rows; ++i) {
@@ -118,7 +118,7 @@ struct Lu {
 
 // Which row of the matrix each row of the factors is, from the exchanges that pivots tell.
 struct Permutation {
-  Operand y, pivots;
+  Matrices y, pivots;
 
   explicit Permutation(const calls::LuPermutation& call) : y(call.order), pivots(call.pivots) {}
 
@@ -127,7 +127,7 @@ struct Permutation {
 
   template <class Team>
   DT_MATH void solve(Team& team, int64_t n, double* order) const {
-    const Operand to = y, from = pivots;
+    const Matrices to = y, from = pivots;
     team.once([=] {
       for (int64_t i = 0; i < to.cols; ++i) order[i] = static_cast<double>(i);
       for (int64_t i = 0; i < from.cols; ++i) {
@@ -145,7 +145,7 @@ struct Permutation {
 // ---- Cholesky
 
 struct Cholesky {
-  Operand l, info, a;
+  Matrices l, info, a;
 
   explicit Cholesky(const calls::Cholesky& call) : l(call.l), info(call.info), a(call.a) {}
 
@@ -225,7 +225,7 @@ DT_MATH void solve_triangle(Team& team, Matrix t, Matrix y, int64_t size, int64_
 }
 
 struct Triangular {
-  Operand x, a, b;  // a @ x = b
+  Matrices x, a, b;  // a @ x = b
   bool upper, unit;
 
   explicit Triangular(const calls::TriangularSolve& call)
@@ -246,7 +246,7 @@ struct Triangular {
 };
 
 struct LuSolution {
-  Operand x, lu, pivots, b;
+  Matrices x, lu, pivots, b;
   bool adjoint;
 
   explicit LuSolution(const calls::LuSolve& call)
@@ -259,7 +259,7 @@ struct LuSolution {
   DT_MATH void solve(Team& team, int64_t n, double* memory) const {
     const int64_t size = x.rows, cols = x.cols;
     const Matrix t = {memory, size}, y = {memory + size * size, cols};
-    const Operand from = adjoint ? lu.turned() : lu;
+    const Matrices from = adjoint ? lu.turned() : lu;
     load(team, t, from, n);
     load(team, y, b, n);
     if (!adjoint) exchange(team, y, n);
@@ -272,7 +272,7 @@ struct LuSolution {
  private:
   template <class Team>
   DT_MATH void exchange(Team& team, Matrix y, int64_t n) const {
-    const Operand from = pivots;
+    const Matrices from = pivots;
     const int64_t size = x.rows;
     const bool back = adjoint;
     team.each(x.cols, size, [=](int64_t begin, int64_t end) {

@@ -70,7 +70,7 @@ DT_MATH void load_identity(Team& team, Matrix x, int64_t rows, int64_t cols) {
 // ---- QR
 
 struct Qr {
-  Operand factors, tau, a;
+  Matrices factors, tau, a;
 
   explicit Qr(const calls::Geqrf& call) : factors(call.factors), tau(call.tau), a(call.a) {}
 
@@ -82,7 +82,7 @@ struct Qr {
     const int64_t rows = a.rows, cols = a.cols;
     const Matrix x = {memory, cols};
     double* reflector = memory + rows * cols;
-    const Operand taus = tau;
+    const Matrices taus = tau;
     load(team, x, a, n);
     for (int64_t k = 0; k < least(rows, cols); ++k) {
       team.once([=] {
@@ -98,7 +98,7 @@ struct Qr {
 
 // The product of reflectors as Qr leaves them.
 struct Reflectors {
-  Operand q, v, tau;
+  Matrices q, v, tau;
 
   explicit Reflectors(const calls::HouseholderProduct& call)
       : q(call.q), v(call.v), tau(call.tau) {}
@@ -111,7 +111,7 @@ struct Reflectors {
     const int64_t rows = q.rows, cols = q.cols;
     const Matrix x = {memory, rows};  // transposed
     double* reflector = memory + rows * cols;
-    const Operand taus = tau, vectors = v;
+    const Matrices taus = tau, vectors = v;
     load_identity(team, x, cols, rows);
     for (int64_t k = tau.cols - 1; k >= 0; --k) {
       team.once([=] {
@@ -166,7 +166,7 @@ struct Cut {
 // ---- symmetric eigenvalues: tridiagonal form, then implicit QL
 
 struct Eigh {
-  Operand w, v, info, a;
+  Matrices w, v, info, a;
 
   explicit Eigh(const calls::Eigh& call) : w(call.w), v(call.v), info(call.info), a(call.a) {}
 
@@ -197,7 +197,7 @@ struct Eigh {
   template <class Team>
   DT_MATH void solve(Team& team, int64_t n, double* memory) const {
     const Memory m(a.rows, memory);
-    const Operand from = a;
+    const Matrices from = a;
     const bool wants_vectors = v.data != nullptr;
     team.each(m.n, m.n, [=](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
@@ -219,7 +219,7 @@ struct Eigh {
     store(team, w, n, [=](int64_t, int64_t j) { return m.d[m.order[j]] + bad; });
     if (wants_vectors)
       store(team, v, n, [=](int64_t i, int64_t j) { return m.z[m.order[j]][i] + bad; });
-    const Operand code = info;
+    const Matrices code = info;
     team.once([=] {
       // As LAPACK's: what is not finite does not converge, but for a matrix that is solved at once.
       const int64_t failed = m.sweep->failed < 0 ? m.n - 1 : m.sweep->failed;
@@ -273,7 +273,7 @@ struct Eigh {
 // those of LINPACK's dsvdc)
 
 struct Svd {
-  Operand u, s, vh, info, a;  // a has as many rows as columns, or more
+  Matrices u, s, vh, info, a;  // a has as many rows as columns, or more
 
   explicit Svd(const calls::Svd& call)
       : u(call.u), s(call.s), vh(call.vh), info(call.info), a(call.a) {}
@@ -327,7 +327,7 @@ struct Svd {
       } while (m.sweep->count[0] + m.sweep->count[1] > 0);
     }
     team.once([=] { sort_places(m.d, m.order, m.n, true); });
-    const Operand code = info;
+    const Matrices code = info;
     team.once([=] { code.store(n, 0, 0, static_cast<double>(m.sweep->failed)); });
     store(team, s, n, [=](int64_t, int64_t j) { return m.d[m.order[j]]; });
     if (!wants_vectors) return;

@@ -1,5 +1,6 @@
 // Writing through indices. Where positions cannot meet, every element is written by itself; where
 // they can, they are sorted by destination first (sorted_writes.cuh).
+#include <cub/block/block_radix_sort.cuh>
 #include <cub/device/device_radix_sort.cuh>
 
 #include <string.h>
@@ -9,6 +10,7 @@
 
 #include "kernels/cuda/index_move.h"
 #include "kernels/cuda/radix_sort.cuh"
+#include "kernels/cuda/scratch.h"
 #include "kernels/cuda/sorted_writes.cuh"
 #include "kernels/cuda/types.cuh"
 
@@ -134,8 +136,6 @@ SplitPlan split_plan(const IndexPlan& plan) {
   return split;
 }
 
-constexpr int kKeyThreads = 1024;
-
 // What makes the keys of positions.
 struct KeyMaker {
   IndexPlan positions;
@@ -167,48 +167,42 @@ __global__ void __launch_bounds__(kKeyThreads)
   order[position] = position;
 }
 
-// Makes the keys of a tile and counts their lowest digits.
+// The same as a function of the position.
 template <int kSelectors>
-__global__ void __launch_bounds__(kKeyThreads)
-    make_keys(uint32_t* keys, KeyMaker maker, uint32_t count, DigitCounts counts) {
-  begin_kernel();
-  __shared__ uint32_t lowest_digits[kMaxDigits];
-  const int thread = static_cast<int>(threadIdx.x);
-  if (thread < kMaxDigits) lowest_digits[thread] = 0;
-  __syncthreads();
-  const uint32_t begin = blockIdx.x * counts.tile_pairs;
-  const uint32_t end = min(count, begin + counts.tile_pairs);
-  for (uint32_t position = begin + thread; position < end; position += kKeyThreads) {
-    const uint32_t key = maker.key<kSelectors>(position);
-    keys[position] = key;
-    atomicAdd(&lowest_digits[counts.digit_of(key, 0)], 1u);
+struct Keys {
+  KeyMaker maker;
+  __device__ __forceinline__ uint32_t operator()(uint32_t position) const {
+    return maker.key<kSelectors>(position);
   }
-  __syncthreads();
-  if (thread >= counts.values()) return;
-  counts.of(0, blockIdx.x)[thread] = lowest_digits[thread];
-  for (int d = 1; d < counts.digits; ++d) counts.of(d, blockIdx.x)[thread] = 0;
+};
+
+// Makes keys and sorts them with their positions, all in one block: so few are sooner sorted than
+// other kernels begin.
+constexpr int kAloneThreads = 512, kAloneItems = 2;  // of a thread
+
+template <int kSelectors>
+__global__ void __launch_bounds__(kAloneThreads)
+    sort_alone(uint32_t* keys, uint32_t* order, Keys<kSelectors> key_of, uint32_t count,
+               int key_bits) {
+  begin_kernel();
+  using Sort = cub::BlockRadixSort<uint32_t, kAloneThreads, kAloneItems, uint32_t>;
+  __shared__ typename Sort::TempStorage shared;
+  uint32_t key[kAloneItems], position[kAloneItems];
+#pragma unroll
+  for (int i = 0; i < kAloneItems; ++i) {
+    position[i] = threadIdx.x * kAloneItems + i;
+    // What does not exist has the largest key and stays behind all that have it, too.
+    key[i] = position[i] < count ? key_of(position[i]) : ~uint32_t{0};
+  }
+  Sort(shared).SortBlockedToStriped(key, position, 0, key_bits);
+#pragma unroll
+  for (int i = 0; i < kAloneItems; ++i) {
+    const uint32_t to = i * kAloneThreads + threadIdx.x;
+    if (to < count) keys[to] = key[i], order[to] = position[i];
+  }
 }
 
 // ---- with repeats: scratch memory
-
-// Hands out pieces of the workspace; with a null base it only measures.
-class Scratch {
- public:
-  explicit Scratch(void* base) : base_(static_cast<char*>(base)) {}
-
-  template <class T>
-  T* take(int64_t count) {
-    char* const piece = base_ ? base_ + used_ : nullptr;
-    constexpr int64_t kAlignment = 256;
-    used_ += divide_up(count * static_cast<int64_t>(sizeof(T)), kAlignment) * kAlignment;
-    return reinterpret_cast<T*>(piece);
-  }
-  int64_t used() const { return used_; }
-
- private:
-  char* base_;
-  int64_t used_ = 0;
-};
 
 // What CUB needs to sort.
 template <class Word>
@@ -229,40 +223,26 @@ struct SortBuffers {
   }
 };
 
-// What the sort of few positions needs.
-struct FewBuffers {
-  uint32_t* unsorted;
-  SortMemory memory;
-  DigitCounts counts;
-
-  FewBuffers(Scratch* scratch, const SplitPlan& split)
-      : counts(split.positions.count(), split.key_bits()) {
-    const int64_t count = split.positions.count();
-    memory.unsorted = unsorted = scratch->take<uint32_t>(count);
-    for (SortPair*& pairs : memory.between) pairs = scratch->take<SortPair>(count);
-    memory.keys = scratch->take<uint32_t>(count);
-    memory.order = scratch->take<uint32_t>(count);
-    counts.data = scratch->take<uint32_t>(counts.size());
-  }
-};
-
 bool has_few_positions(const SplitPlan& split) {
   return split.is_small() && are_few_pairs(split.positions.count());
 }
 
 int32_t sort_few_positions(const dt_stream* stream, const calls::Call& call, const SplitPlan& split,
                            Scratch* scratch, SortedPositions<uint32_t>* sorted) {
-  const FewBuffers buffers(scratch, split);
   const auto count = static_cast<uint32_t>(split.positions.count());
+  const FewPairs few(scratch, count, split.key_bits());
   const KeyMaker maker(split, Complaint(stream, call));
-  const int32_t code = visit_plan(split.positions, [&](auto selectors, auto) {
-    return launch(stream, make_keys<decltype(selectors)::value>,
-                  static_cast<unsigned>(buffers.counts.tiles), kKeyThreads, 0, buffers.unsorted,
-                  maker, count, buffers.counts);
+  *sorted = split.sorted(few.memory.keys, few.memory.order);
+  if (count <= kAloneThreads * kAloneItems) {
+    return visit_plan(split.positions, [&](auto selectors, auto) {
+      constexpr int kSelectors = decltype(selectors)::value;
+      return launch(stream, sort_alone<kSelectors>, 1, kAloneThreads, 0, few.memory.keys,
+                    few.memory.order, Keys<kSelectors>{maker}, count, split.key_bits());
+    });
+  }
+  return visit_plan(split.positions, [&](auto selectors, auto) {
+    return sort_few(stream, few, count, Keys<decltype(selectors)::value>{maker});
   });
-  if (code != DT_KERNEL_OK) return code;
-  *sorted = split.sorted(buffers.memory.keys, buffers.memory.order);
-  return sort_few(stream, buffers.memory, count, buffers.counts);
 }
 
 template <class Word>
@@ -518,7 +498,7 @@ int64_t write_indexed_workspace(const dt_stream* stream, const IndexPlan& plan,
   Scratch memory(nullptr);
   visit_word(split, [&](auto word) {
     if (has_few_positions(split))
-      FewBuffers(&memory, split);
+      FewPairs(&memory, split.positions.count(), split.key_bits());
     else
       SortBuffers<decltype(word)>(&memory, split);
     return DT_KERNEL_OK;

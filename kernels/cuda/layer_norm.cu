@@ -8,12 +8,16 @@
 #include "kernels/cuda/operands.cuh"
 #include "kernels/cuda/rows.cuh"
 #include "kernels/cuda/shared.cuh"
+#include "kernels/cuda/short_rows.cuh"
 #include "kernels/cuda/types.cuh"
 
 namespace dt::cuda {
 namespace {
 
-constexpr int kLongTeam = 512;
+// A block of a long row is alone on its multiprocessor: so many threads that enough is on its way,
+// and so few rows that they stay in the L2 cache until they are read again.
+template <class T>
+constexpr int kLongTeam = sizeof(T) == sizeof(float) ? 1024 : 512;
 constexpr int kLongPackets = 4;  // that a thread loads at once
 // Packets of a row that a thread keeps.
 template <class T>
@@ -185,7 +189,7 @@ __device__ __forceinline__ Moments<T> moments_of(const Layout& row,
 
 // A block for each row, which it reads twice, the second time mostly from the L2 cache.
 template <class T>
-__global__ void __launch_bounds__(kLongTeam) layer_norm_long_rows(Forward<T> f) {
+__global__ void __launch_bounds__(kLongTeam<T>) layer_norm_long_rows(Forward<T> f) {
   begin_kernel();
   using V = Widened<T>;
   const int64_t number = blockIdx.x;
@@ -193,28 +197,62 @@ __global__ void __launch_bounds__(kLongTeam) layer_norm_long_rows(Forward<T> f) 
   const RowLayout<T> row(f.n, x, f.y + number * f.n);
 
   Moments<V> total = Moments<V>::none();
-  for (int64_t begin = threadIdx.x; begin < row.packets(); begin += kLongTeam * kLongPackets) {
+  for (int64_t begin = threadIdx.x; begin < row.packets(); begin += kLongTeam<T> * kLongPackets) {
     Packet<V, kPacketWidth<T>> part[kLongPackets];
 #pragma unroll
-    for (int k = 0; k < kLongPackets; ++k) part[k] = row.load(x, begin + k * kLongTeam, 0);
-    total = Moments<V>::merge(total, moments_of<V>(row, part, begin, kLongTeam));
+    for (int k = 0; k < kLongPackets; ++k) part[k] = row.load(x, begin + k * kLongTeam<T>, 0);
+    total = Moments<V>::merge(total, moments_of<V>(row, part, begin, kLongTeam<T>));
   }
-  total = team_reduce<kLongTeam>(total, Moments<V>::merge);
+  total = team_reduce<kLongTeam<T>>(total, Moments<V>::merge);
   if (!f.mean) total = {total.count, V(0), total.squares + total.count * total.mean * total.mean};
   const V scale = f.rstd_of(total);
 #pragma unroll 2
-  for (int64_t packet = threadIdx.x; packet < row.packets(); packet += kLongTeam) {
+  for (int64_t packet = threadIdx.x; packet < row.packets(); packet += kLongTeam<T>) {
     f.normalize(row, number, packet, row.load(x, packet, 0), total, scale,
                 row.load_shared(f.weight, packet, 1), row.load_shared(f.bias, packet, 0));
   }
   if (threadIdx.x == 0) f.store_statistics(number, total, scale);
 }
 
+// Short rows that begin anywhere.
+template <class T>
+__global__ void __launch_bounds__(kShortThreads)
+    layer_norm_short_rows(Forward<T> f, ShortRows rows) {
+  begin_kernel();
+  using V = Widened<T>;
+  __shared__ typename Tile<T>::Space space;
+  const Tile<T> tile(space, rows, f.x);
+  __syncthreads();
+  const V n = static_cast<V>(f.n);
+  rows.for_each([&](const ShortRow& row) {
+    V kept[kShortKept], sum = 0;
+    row.for_each([&](int k, int i, int) { sum += kept[k] = V(tile.element[i]); });
+    const V guess = f.mean ? row.sum(sum) / n : V(0);
+    Pair<V> deviations = {V(0), V(0)};
+    row.for_each([&](int k, int, int) {
+      deviations.first += kept[k] - guess;
+      deviations.second += (kept[k] - guess) * (kept[k] - guess);
+    });
+    deviations = row.reduce(deviations, Pair<V>::merge);
+    const V shift = f.mean ? deviations.first / n : V(0);
+    const Moments<V> moments = {n, guess + shift, deviations.second - shift * deviations.first};
+    const V scale = f.rstd_of(moments);
+    row.for_each([&](int k, int i, int column) {
+      const V w = f.weight ? V(f.weight[column]) : V(1), b = f.bias ? V(f.bias[column]) : V(0);
+      tile.element[i] = T((kept[k] - moments.mean) * scale * w + b);
+    });
+    if (row.length > 0 && row.lane == 0)
+      f.store_statistics(rows.first_row() + row.number, moments, scale);
+  });
+  __syncthreads();
+  tile.store(rows, f.y);
+}
+
 // ---- launches
 
 template <class T>
 int32_t launch_forward_long_rows(const dt_stream* stream, const Forward<T>& f) {
-  return launch(stream, layer_norm_long_rows<T>, static_cast<unsigned>(f.rows), kLongTeam, 0, f);
+  return launch(stream, layer_norm_long_rows<T>, static_cast<unsigned>(f.rows), kLongTeam<T>, 0, f);
 }
 
 // As many blocks as the device holds at once, so that none has to wait for another to end.
@@ -250,6 +288,10 @@ int32_t forward(const dt_stream* stream, const calls::LayerNorm& call) {
   f.n = x.sizes[1];
   f.eps = static_cast<Widened<T>>(call.eps);
   const bool are_aligned = rows_are_aligned<T>(f.n, call.y, x);
+  if (f.rows > 0 && f.n > 0 && !are_aligned && f.n <= kLongestShortRow) {
+    const ShortRows rows(f.rows, f.n, kTileElements<T>);
+    return launch(stream, layer_norm_short_rows<T>, rows.grid(), kShortThreads, 0, f, rows);
+  }
   const bool are_whole =
       are_aligned && is_aligned(f.weight, kPacketBytes) && is_aligned(f.bias, kPacketBytes);
   return visit_row_shape<kMostPackets<T>, kMostPackets<T>>(

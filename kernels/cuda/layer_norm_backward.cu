@@ -17,6 +17,81 @@ constexpr int kLongTeam = 512;
 template <class T>
 constexpr int kRowPackets = kIsNarrowFloat<T> ? 4 : 2;
 constexpr int kMostPackets = 2;
+constexpr int kResidentThreads = 1024;  // of a multiprocessor
+
+// Where the packets of a row are if each holds the same columns of every row. Rows that all begin
+// at a boundary are moved in packets, others in elements: a packet's elements are kApart columns
+// apart, so that with kApart threads a team has them side by side.
+template <class T, int kApart>
+struct ColumnLayout {
+  using Value = Widened<T>;
+  static constexpr int kWidth = kPacketWidth<T>;
+
+  int n;
+  bool are_aligned;
+
+  __device__ __forceinline__ int packets() const {
+    constexpr int kGroup = kWidth * kApart;
+    return are_aligned ? n / kWidth : (n + kGroup - 1) / kGroup * kApart;
+  }
+  __device__ __forceinline__ int column(int packet, int v) const {
+    return are_aligned ? packet * kWidth + v
+                       : (packet / kApart * kWidth + v) * kApart + packet % kApart;
+  }
+  // The packet that holds a column, and where in it.
+  __device__ __forceinline__ int packet_of(int column) const {
+    return are_aligned ? column / kWidth : column / (kWidth * kApart) * kApart + column % kApart;
+  }
+  __device__ __forceinline__ int place_of(int column) const {
+    return (are_aligned ? column : column / kApart) % kWidth;
+  }
+
+  __device__ __forceinline__ void prefetch(const T* row, int packet) const {
+    if (are_aligned && packet < packets()) prefetch_packet(packet_at<kWidth>(row, packet));
+    if (are_aligned || kApart == 1) return;
+#pragma unroll
+    for (int v = 0; v < kWidth; ++v) {
+      if (column(packet, v) < n) prefetch_packet(row + column(packet, v));
+    }
+  }
+
+  __device__ __forceinline__ Packet<Value, kWidth> load(const T* row, int packet,
+                                                        Value fill) const {
+    return load_at(row, packet, fill, are_aligned);
+  }
+  // Of a vector that all rows share; `absent` if there is none.
+  __device__ __forceinline__ Packet<Value, kWidth> load_shared(const T* vector, int packet,
+                                                               Value absent) const {
+    if (!vector) return filled_packet<kWidth>(absent);
+    const bool whole = are_aligned && reinterpret_cast<uintptr_t>(vector) % kPacketBytes == 0;
+    return load_at(vector, packet, absent, whole);
+  }
+
+  __device__ __forceinline__ void store(T* row, int packet,
+                                        const Packet<Value, kWidth>& value) const {
+    if (are_aligned) {
+      if (packet < packets()) store_rounded(packet_at<kWidth>(row, packet), value);
+      return;
+    }
+#pragma unroll
+    for (int v = 0; v < kWidth; ++v) {
+      if (column(packet, v) < n) row[column(packet, v)] = T(value.value[v]);
+    }
+  }
+
+ private:
+  __device__ __forceinline__ Packet<Value, kWidth> load_at(const T* row, int packet, Value fill,
+                                                           bool whole) const {
+    if (whole && packet < packets()) return load_widened<kWidth>(packet_at<kWidth>(row, packet));
+    Packet<Value, kWidth> result = filled_packet<kWidth>(fill);
+    if (whole) return result;
+#pragma unroll
+    for (int v = 0; v < kWidth; ++v) {
+      if (column(packet, v) < n) result.value[v] = Value(row[column(packet, v)]);
+    }
+    return result;
+  }
+};
 
 // ---- gx = rstd * (h - mean(h) - xhat * mean(h * xhat)), where h = g * weight and
 // xhat = (x - mean) * rstd; gweight and gbias are the sums of g * xhat and of g over the rows
@@ -104,15 +179,15 @@ struct BlockSums {
   }
 
   // Adds up the teams and stores the block's sums.
-  __device__ void store(V* part, int64_t n) const {
+  template <class Layout>
+  __device__ void store(V* part, const Layout& row) const {
     __syncthreads();
-    for (int i = threadIdx.x; i < 2 * kPackets * kWidth; i += Threads::block) {
-      const int which = i / (kPackets * kWidth), column = i % (kPackets * kWidth);
-      if (column >= n) continue;
+    for (int i = threadIdx.x; i < 2 * row.n; i += Threads::block) {
+      const int which = i >= row.n, column = i - which * row.n;
       V sum = 0;
       for (int team = 0; team < Threads::per_block; ++team)
-        sum += at(team, which, column / kWidth).value[column % kWidth];
-      part[which * n + column] = sum;
+        sum += at(team, which, row.packet_of(column)).value[row.place_of(column)];
+      part[i] = sum;
     }
   }
 };
@@ -129,16 +204,22 @@ __device__ __forceinline__ void prefetch_row(const Backward<T>& b, const Layout&
   }
 }
 
-// Blocks walk the rows with the stride of the grid.
+// Blocks walk the rows with the stride of the grid. All of them should be there at once
+// (count_parts), but packets of narrow floats need more registers than that leaves.
 template <class T, class Shape>
-__global__ void __launch_bounds__(Shape::Threads::block) layer_norm_backward_rows(Backward<T> b) {
+__global__ void __launch_bounds__(Shape::Threads::block,
+                                  (kIsNarrowFloat<T> ? 640 : kResidentThreads) /
+                                      Shape::Threads::block)
+    layer_norm_backward_rows(Backward<T> b) {
   begin_kernel();
   using V = Widened<T>;
   using Threads = typename Shape::Threads;
   constexpr int kWidth = kPacketWidth<T>;
   extern __shared__ __align__(16) unsigned char dynamic_shared[];
   const BlockSums<T, Shape> sums{reinterpret_cast<Packet<V, kWidth>*>(dynamic_shared)};
-  const RowLayout<T, int> row(b.n, b.are_aligned);
+  // Short rows leave no team of elements side by side without gaps.
+  constexpr int kApart = Shape::team * Shape::packets < 128 ? 1 : Shape::team;
+  const ColumnLayout<T, kApart> row{static_cast<int>(b.n), b.are_aligned};
   if (b.parts) sums.clear();
 
   const int64_t step = int64_t{gridDim.x} * Threads::per_block;
@@ -175,7 +256,7 @@ __global__ void __launch_bounds__(Shape::Threads::block) layer_norm_backward_row
       row.store(b.gx + number * b.n, packet, b.gradient(g[k], x[k], w, center, scale, means));
     }
   }
-  if (b.parts) sums.store(b.parts + 2 * b.n * blockIdx.x, b.n);
+  if (b.parts) sums.store(b.parts + 2 * b.n * blockIdx.x, row);
 }
 
 template <class T>
@@ -267,7 +348,7 @@ __global__ void __launch_bounds__(32 * kColumnThreads)
 int64_t count_parts(const dt_stream* stream, int64_t rows, int threads, int rows_at_once) {
   const int64_t groups = divide_up(rows, rows_at_once),
                 multiprocessor_count = multiprocessors(stream->device);
-  const int64_t most = multiprocessor_count * (1024 / threads);
+  const int64_t most = multiprocessor_count * (kResidentThreads / threads);
   const int64_t wanted = divide_up(groups, 8);
   const int64_t least = groups < multiprocessor_count ? groups : multiprocessor_count;
   return wanted < least ? least : wanted < most ? wanted : most;
@@ -279,7 +360,10 @@ int32_t visit_backward_shape(int64_t packets, const F& f, const LongRows& long_r
   constexpr int64_t kSharedBytes = 64 << 10;  // from compute capability 8.0 on there are 99 KiB
   constexpr int64_t kMost = kSharedBytes / (2 * sizeof(Packet<Widened<T>, kPacketWidth<T>>));
   if (packets > kMost) return long_rows();
-  return visit_row_shape<kRowPackets<T>, kMostPackets>(packets, f, long_rows);
+  if (packets <= 4 * 2) return f(RowShape<4, 2>());
+  if (packets <= 32 * 2) return f(RowShape<32, 2>());
+  if (packets <= 32 * 4) return f(RowShape<32, 4>());
+  return visit_block_shape<kRowPackets<T>, kMostPackets>(packets, f, long_rows);
 }
 
 template <class T>

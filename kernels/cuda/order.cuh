@@ -34,6 +34,25 @@ __device__ __forceinline__ KeyOf<T> key_of(T x) {
   }
 }
 
+// The element of a key. False if there are several: zeros and NaN differ in bits that no order
+// sees.
+template <class T>
+__device__ __forceinline__ bool element_of(KeyOf<T> key, T* element) {
+  using Word = Bits<sizeof(T)>;
+  constexpr Word kSign = static_cast<Word>(Word(1) << (kKeyBits<T> - 1));
+  const Word word = static_cast<Word>(key);
+  if constexpr (kIsFloating<T>) {
+    const Word bits = static_cast<Word>(word & kSign ? word ^ kSign : ~word);
+    memcpy(element, &bits, sizeof bits);
+    return *element == *element && *element != T(0);
+  } else if constexpr (kIsBool<T>) {
+    *element = word != 0;
+  } else {
+    *element = static_cast<T>(static_cast<Word>(word ^ (std::is_signed_v<T> ? kSign : Word(0))));
+  }
+  return true;
+}
+
 // Rows of x, values and indices, along the last dimension.
 struct Rows {
   Offsets<3, uint64_t> kept;

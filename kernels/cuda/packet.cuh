@@ -54,6 +54,16 @@ __device__ __forceinline__ Packet<T, kWidth> load_packet(const T* p) {
   return packet;
 }
 
+// The same from anywhere (`apart`): one by one, where no packet begins at p.
+template <int kWidth, class T>
+__device__ __forceinline__ Packet<T, kWidth> load_neighbours(const T* p, bool apart) {
+  if (!apart) return load_packet<kWidth>(p);
+  Packet<T, kWidth> packet;
+#pragma unroll
+  for (int v = 0; v < kWidth; ++v) packet.value[v] = p[v];
+  return packet;
+}
+
 template <int kWidth, class T>
 __device__ __forceinline__ void store_packet(T* p, const Packet<T, kWidth>& packet) {
   PacketUnits<T, kWidth> units;

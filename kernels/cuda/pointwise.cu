@@ -80,17 +80,44 @@ void set_data(PointwiseCall& kernel, const PointwiseOperands& operands,
   }
 }
 
-// Whether an operand is dense or one element in every packet of `width` neighbours.
-bool is_packable(const PointwiseAxes& piece, int k, const void* data, int width, int64_t bytes) {
-  if (piece.n == 0) return true;
-  const int64_t inner = piece.stride[piece.last()][k];
-  if (inner == 0) return true;
-  if (inner != 1 || !is_aligned(data, std::min<int64_t>(width * bytes, kPacketBytes))) return false;
-  for (int d = 0; d < piece.last(); ++d) {
-    if (piece.stride[d][k] % width != 0) return false;
-  }
-  return true;
+// Bytes at whose multiples packets of `width` elements begin.
+int64_t packet_boundary(int width, int64_t bytes) {
+  return std::min<int64_t>(width * bytes, kPacketBytes);
 }
+
+// How a call's operands lie for packets of `width` neighbours.
+struct PacketLayout {
+  const PointwiseCall& kernel;
+  const PointwiseOperands& operands;
+  const PointwiseAxes& piece;
+  int width;
+
+  int64_t inner() const { return piece.n == 0 ? 1 : piece.size[piece.last()]; }
+  bool is_one(int k) const { return piece.n == 0 || piece.stride[piece.last()][k] == 0; }
+  bool is_dense(int k) const { return !is_one(k) && piece.stride[piece.last()][k] == 1; }
+
+  // Elements of a single row until packets of the first output begin.
+  int64_t head() const {
+    int k = 0;
+    while (kernel.data[k] == nullptr) ++k;
+    if (piece.n != 1 || !is_dense(k)) return 0;
+    const int64_t bytes = bytes_of(operands.dtype[k]), boundary = packet_boundary(width, bytes);
+    const auto behind = static_cast<int64_t>(reinterpret_cast<uintptr_t>(kernel.data[k]) %
+                                             static_cast<uintptr_t>(boundary));
+    return behind % bytes != 0 ? 0 : std::min((boundary - behind) % boundary / bytes, inner());
+  }
+
+  // Whether packets of a dense operand begin `head` elements behind its first.
+  bool is_in_packets(int k, int64_t head) const {
+    const int64_t bytes = bytes_of(operands.dtype[k]);
+    const char* const data = static_cast<const char*>(kernel.data[k]) + head * bytes;
+    if (!is_aligned(data, packet_boundary(width, bytes))) return false;
+    for (int d = 0; d < piece.last(); ++d) {
+      if (piece.stride[d][k] % width != 0) return false;
+    }
+    return true;
+  }
+};
 
 // The kernel that knows the operands' dtypes in packets, or null.
 const PacketKernel* packet_kernel(PointwiseCall& kernel, const Pointwise& op,
@@ -106,26 +133,40 @@ const PacketKernel* packet_kernel(PointwiseCall& kernel, const Pointwise& op,
   return op.narrow.function ? &op.narrow : nullptr;
 }
 
-// Plans a launch of packets of `width` elements; false if some operand does not allow it.
+// Plans a launch of packets of `width` elements; false if some operand does not allow it. Outputs
+// must be written in packets; a dense input that begins elsewhere is read one by one.
 bool plan_packets(PointwiseCall& kernel, int width, const Pointwise& op,
                   const PointwiseOperands& operands, PointwiseAxes piece) {
-  const int64_t inner = piece.n == 0 ? 1 : piece.size[piece.last()];
+  const PacketLayout layout = {kernel, operands, piece, width};
+  const int64_t inner = layout.inner(), head = layout.head();
   const bool has_rows = piece.n > 1;
   if (has_rows && inner % width != 0) return false;
-  kernel.splat = 0;
+  uint32_t splat = 0, apart = 0;
   for (int k = 0; k < operands.n; ++k) {
     if (kernel.data[k] == nullptr) continue;
-    if (!is_packable(piece, k, kernel.data[k], width, bytes_of(operands.dtype[k]))) return false;
-    const bool is_one = piece.n == 0 || piece.stride[piece.last()][k] == 0;
-    if (is_one && k < op.n_out && piece.n > 0) return false;
-    if (is_one) kernel.splat |= 1u << k;
+    if (layout.is_one(k)) {
+      if (k < op.n_out && piece.n > 0) return false;
+      splat |= 1u << k;
+    } else if (!layout.is_dense(k)) {
+      return false;
+    } else if (!layout.is_in_packets(k, head)) {
+      if (k < op.n_out) return false;
+      apart |= 1u << k;
+    }
   }
+  for (int k = 0; k < operands.n; ++k) {
+    if (kernel.data[k] != nullptr && (splat >> k & 1) == 0)
+      kernel.data[k] = static_cast<char*>(kernel.data[k]) + head * bytes_of(operands.dtype[k]);
+  }
+  const int64_t packets = (inner - head) / width;
   if (piece.n > 0) {
-    piece.size[piece.last()] = inner / width;
+    piece.size[piece.last()] = packets;
     for (int k = 0; k < operands.n; ++k) piece.stride[piece.last()][k] *= width;
   }
-  kernel.tail = static_cast<uint32_t>(has_rows ? 0 : inner % width);
-  kernel.count = static_cast<uint32_t>(has_rows ? piece.count() : inner / width);
+  kernel.splat = splat, kernel.apart = apart;
+  kernel.head = static_cast<uint32_t>(head);
+  kernel.tail = static_cast<uint32_t>(has_rows ? 0 : (inner - head) % width);
+  kernel.count = static_cast<uint32_t>(has_rows ? piece.count() : packets);
   kernel.offsets = Offsets<kMaxPointwise, uint32_t, int32_t>(piece);
   return true;
 }

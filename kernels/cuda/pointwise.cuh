@@ -30,12 +30,13 @@ struct Number {
 // elements.
 struct PointwiseCall {
   uint32_t count;
-  uint32_t tail;    // single elements that follow the last packet
-  uint32_t splat;   // bit k: operand k is one element for a whole packet
-  uint32_t narrow;  // bit k: operand k is of a narrow float
+  uint32_t head, tail;  // single elements before the first packet, and behind the last one
+  uint32_t splat;       // bit k: operand k is one element for a whole packet
+  uint32_t apart;       // bit k: input k is dense, but begins at no packet's boundary
+  uint32_t narrow;      // bit k: operand k is of a narrow float
   Number parameters[kMaxParameters];
   Number number[kMaxPointwiseIn];  // values of immediate inputs
-  void* data[kMaxPointwise];       // null: an unwanted output, or an immediate input
+  void* data[kMaxPointwise];       // null: an unwanted output, or an immediate input; behind `head`
   int32_t dtype[kMaxPointwise];
   Offsets<kMaxPointwise, uint32_t, int32_t> offsets;
 };

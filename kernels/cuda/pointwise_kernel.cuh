@@ -53,20 +53,22 @@ struct Slot {
     for (int i = 0; i < kWidth; ++i) value[i] = all;
   }
 
-  // Elements of the formula's own type, next to each other or (splat) one for all.
-  __device__ __forceinline__ void load_packet(const void* data, int64_t at, bool splat) {
+  // Elements of the formula's own type, next to each other or (splat) one for all. `apart`: no
+  // packet begins at the first.
+  __device__ __forceinline__ void load_packet(const void* data, int64_t at, bool splat,
+                                              bool apart) {
     const Stored<V>* p = static_cast<const Stored<V>*>(data) + at;
     if (splat) return fill(static_cast<V>(*p));
-    const Packet<Stored<V>, kWidth> packet = cuda::load_packet<kWidth>(p);
+    const Packet<Stored<V>, kWidth> packet = load_neighbours<kWidth>(p, apart);
 #pragma unroll
     for (int i = 0; i < kWidth; ++i) value[i] = static_cast<V>(packet.value[i]);
   }
 
   // The same of a narrow float.
   __device__ __forceinline__ void load_narrow(const void* data, int32_t dtype, int64_t at,
-                                              bool splat) {
+                                              bool splat, bool apart) {
     if constexpr (std::is_same_v<V, float>) {
-      if (!splat) return cuda::load_narrow(value, data, dtype, at);
+      if (!splat) return cuda::load_narrow(value, data, dtype, at, apart);
       float one[1];
       cuda::load_narrow(one, data, dtype, at);
       fill(one[0]);
@@ -125,13 +127,13 @@ struct Inputs<F, T, kWidth, std::integer_sequence<int, kInput...>>
   template <int k, bool kNarrow>
   __device__ __forceinline__ void load_one(const PointwiseCall& call, int32_t at) {
     constexpr int kOperand = F::n_out + k;
+    const bool splat = (call.splat >> kOperand & 1) != 0, apart = (call.apart >> kOperand & 1) != 0;
     if (call.data[kOperand] == nullptr) {
       SlotOf<k>::fill(call.number[k].template as<InputType<F, k, T>>());
     } else if (kNarrow && (call.narrow >> kOperand & 1)) {
-      SlotOf<k>::load_narrow(call.data[kOperand], call.dtype[kOperand], at,
-                             call.splat >> kOperand & 1);
+      SlotOf<k>::load_narrow(call.data[kOperand], call.dtype[kOperand], at, splat, apart);
     } else {
-      SlotOf<k>::load_packet(call.data[kOperand], at, call.splat >> kOperand & 1);
+      SlotOf<k>::load_packet(call.data[kOperand], at, splat, apart);
     }
   }
   template <int k>
@@ -203,15 +205,16 @@ __global__ void __launch_bounds__(kPointwiseThreads)
     if (first + i * kPointwiseThreads < call.count)
       put_packets<F, kWidth, kNarrow>(call, p, in[i], at[i]);
   }
-  if (first >= call.tail) return;
-  // A tail follows one row of packets: dense operands advance with the element.
-  Inputs<F, T, 1> last;
+  if (first >= call.head + call.tail) return;
+  // Head and tail are around one row of packets: dense operands advance with the element.
+  const uint32_t single = first < call.head ? first : first + call.count * kWidth;
+  Inputs<F, T, 1> one;
   int32_t element[kMaxPointwise];
 #pragma unroll
   for (int k = 0; k < F::n_out + F::n_in; ++k)
-    element[k] = call.splat >> k & 1 ? 0 : static_cast<int32_t>(call.count * kWidth + first);
-  last.template load<kNarrow>(call, element);
-  put_packets<F, 1, kNarrow>(call, p, last, element);
+    element[k] = call.splat >> k & 1 ? 0 : static_cast<int32_t>(single - call.head);
+  one.template load<kNarrow>(call, element);
+  put_packets<F, 1, kNarrow>(call, p, one, element);
 }
 
 // ---- any strides and dtypes
@@ -260,7 +263,7 @@ Pointwise pointwise_of() {
   constexpr bool kOnlyTruths = F::bool_out && F::bool_in == (1u << F::n_in) - 1;
   constexpr int kWidth = kOnlyTruths ? kPacketWidth<uint8_t> : kPacketWidth<T>;
   constexpr int kNarrowWidth = kPacketWidth<Bits<2>>;
-  constexpr int kPackets = F::n_in == 1 ? 4 : 2, kElements = F::n_in == 1 ? 4 : 2;
+  constexpr int kPackets = F::n_in == 1 ? 4 : 2, kElements = F::n_in <= 2 ? 4 : 2;
   static_assert(F::n_in <= kMaxPointwiseIn && F::n_out <= kMaxPointwiseOut);
   PacketKernel narrow = {};
   if constexpr (std::is_same_v<T, float>)

@@ -185,8 +185,8 @@ int32_t sort_by_digit(const dt_stream* stream, const DigitSort& sort) {
 
 }  // namespace
 
-int32_t sort_few(const dt_stream* stream, const SortMemory& memory, uint32_t count,
-                 const DigitCounts& counts) {
+int32_t sort_digits(const dt_stream* stream, const SortMemory& memory, uint32_t count,
+                    const DigitCounts& counts) {
   for (int digit = 0; digit < counts.digits; ++digit) {
     const DigitSort sort = {memory.unsorted,
                             memory.between[1 - digit % 2],

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/scratch.h"
 
 namespace dt::cuda {
 
@@ -60,7 +60,59 @@ struct SortMemory {
   uint32_t *keys, *order;    // the result
 };
 
-int32_t sort_few(const dt_stream* stream, const SortMemory& memory, uint32_t count,
-                 const DigitCounts& counts);
+struct FewPairs {
+  uint32_t* unsorted;
+  SortMemory memory;
+  DigitCounts counts;
+
+  FewPairs(Scratch* scratch, int64_t count, int key_bits) : counts(count, key_bits) {
+    memory.unsorted = unsorted = scratch->take<uint32_t>(count);
+    for (SortPair*& pairs : memory.between) pairs = scratch->take<SortPair>(count);
+    memory.keys = scratch->take<uint32_t>(count);
+    memory.order = scratch->take<uint32_t>(count);
+    counts.data = scratch->take<uint32_t>(counts.size());
+  }
+};
+
+// Sorts keys that are there already.
+int32_t sort_digits(const dt_stream* stream, const SortMemory& memory, uint32_t count,
+                    const DigitCounts& counts);
+
+#ifdef __CUDACC__
+constexpr int kKeyThreads = 1024;
+
+// Makes the keys of a tile and counts their lowest digits.
+template <class KeyOfPosition>
+__global__ void __launch_bounds__(kKeyThreads)
+    make_keys(uint32_t* keys, KeyOfPosition key_of, uint32_t count, DigitCounts counts) {
+  begin_kernel();
+  __shared__ uint32_t lowest_digits[kMaxDigits];
+  const int thread = static_cast<int>(threadIdx.x);
+  if (thread < kMaxDigits) lowest_digits[thread] = 0;
+  __syncthreads();
+  const uint32_t begin = blockIdx.x * counts.tile_pairs;
+  const uint32_t end = min(count, begin + counts.tile_pairs);
+  for (uint32_t position = begin + thread; position < end; position += kKeyThreads) {
+    const uint32_t key = key_of(position);
+    keys[position] = key;
+    atomicAdd(&lowest_digits[counts.digit_of(key, 0)], 1u);
+  }
+  __syncthreads();
+  if (thread >= counts.values()) return;
+  counts.of(0, blockIdx.x)[thread] = lowest_digits[thread];
+  for (int d = 1; d < counts.digits; ++d) counts.of(d, blockIdx.x)[thread] = 0;
+}
+
+// Sorts positions 0 to count - 1 by key_of(position).
+template <class KeyOfPosition>
+int32_t sort_few(const dt_stream* stream, const FewPairs& few, uint32_t count,
+                 const KeyOfPosition& key_of) {
+  if (const int32_t code =
+          launch(stream, make_keys<KeyOfPosition>, static_cast<unsigned>(few.counts.tiles),
+                 kKeyThreads, 0, few.unsorted, key_of, count, few.counts))
+    return code;
+  return sort_digits(stream, few.memory, count, few.counts);
+}
+#endif
 
 }  // namespace dt::cuda

@@ -1,5 +1,6 @@
 // Random ops: see philox.h for the numbers, and random.toml for which element gets which. A thread
-// makes the elements of one Philox block: four of 32 random bits, or two of 64.
+// makes the elements of a Philox block at a time: four of 32 random bits, or two of 64.
+#include <algorithm>
 #include <type_traits>
 
 #include "kernels/calls/nn.gen.h"
@@ -133,10 +134,13 @@ struct State {
   State(const dt_view& state, int64_t advance)
       : values(static_cast<const uint64_t*>(state.data)), advance(static_cast<uint64_t>(advance)) {}
 
-  __device__ __forceinline__ philox::Block block(int64_t index) const {
-    return philox::block(values[1] + advance + static_cast<uint64_t>(index), 0, values[0]);
-  }
+  __device__ __forceinline__ uint64_t seed() const { return values[0]; }
+  __device__ __forceinline__ uint64_t offset() const { return values[1] + advance; }
 };
+
+// Blocks of a thread when there are many: what they have in common, as the keys of Philox's rounds,
+// is worked out once.
+constexpr int64_t kMostEach = 16, kManyThreads = 1 << 18;
 
 // `packed`: y's elements are of the maker's type and aligned, so that a block's values are one
 // store.
@@ -146,16 +150,21 @@ __global__ void __launch_bounds__(kThreads)
   begin_kernel();
   using T = typename Maker::Value;
   constexpr int kValues = kPerBlock<typename Maker::Bits>;
-  const int64_t index = int64_t{blockIdx.x} * kThreads + threadIdx.x, first = index * kValues;
-  if (first >= n) return;
-  Packet<T, kValues> values;
-  maker.make(values.value, Words<typename Maker::Bits>(state.block(index)), first, n);
-  if (packed && first + kValues <= n) {
-    store_packet(static_cast<T*>(y) + first, values);
-  } else {
+  const uint64_t seed = state.seed(), offset = state.offset();
+  const int64_t step = int64_t{gridDim.x} * kThreads;
+  for (int64_t index = int64_t{blockIdx.x} * kThreads + threadIdx.x; index * kValues < n;
+       index += step) {
+    const int64_t first = index * kValues;
+    const philox::Block words = philox::block(offset + static_cast<uint64_t>(index), 0, seed);
+    Packet<T, kValues> values;
+    maker.make(values.value, Words<typename Maker::Bits>(words), first, n);
+    if (packed && first + kValues <= n) {
+      store_packet(static_cast<T*>(y) + first, values);
+    } else {
 #pragma unroll
-    for (int i = 0; i < kValues; ++i) {
-      if (first + i < n) store_as(y, dtype, first + i, values.value[i]);
+      for (int i = 0; i < kValues; ++i) {
+        if (first + i < n) store_as(y, dtype, first + i, values.value[i]);
+      }
     }
   }
 }
@@ -164,7 +173,9 @@ template <class Call, class Maker>
 int32_t draw(const dt_stream* stream, const Call& call, const Maker& maker) {
   const dt_view& y = call.y;
   constexpr int kValues = kPerBlock<typename Maker::Bits>;
-  const int64_t n = numel(y), blocks = divide_up(divide_up(n, kValues), kThreads);
+  const int64_t n = numel(y), all = divide_up(n, kValues);
+  const int64_t each = std::clamp(all / kManyThreads, int64_t{1}, kMostEach);
+  const int64_t blocks = divide_up(all, each * kThreads);
   const bool packed = holds<typename Maker::Value>(y.dtype) &&
                       is_aligned(y.data, alignof(Packet<typename Maker::Value, kValues>));
   return launch(stream, random_kernel<Maker>, dim3(static_cast<unsigned>(blocks)), dim3(kThreads),

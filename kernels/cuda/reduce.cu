@@ -63,15 +63,19 @@ struct FoldOp {
   using Accumulator = typename Combine::Type;
   using Partial = typename Combine::Type;
   static constexpr int kChains = 4;
+  static constexpr bool kHasPivot = false;
   Map map;
   Finish finish;
 
   __device__ __forceinline__ Accumulator start() const { return Combine::kIdentity; }
   __device__ __forceinline__ Partial identity() const { return Combine::kIdentity; }
-  __device__ __forceinline__ void add(Accumulator& a, Value x, int64_t) const {
+  __device__ __forceinline__ void add(Accumulator& a, Value x, uint32_t, Value) const {
     a = Combine::apply(a, map(x));
   }
-  __device__ __forceinline__ Partial close(Accumulator a) const { return a; }
+  __device__ __forceinline__ Accumulator join(Accumulator a, Accumulator b) const {
+    return Combine::apply(a, b);
+  }
+  __device__ __forceinline__ Partial close(Accumulator a, const Span<Value>&) const { return a; }
   __device__ __forceinline__ Partial merge(Partial a, Partial b) const {
     return Combine::apply(a, b);
   }
@@ -81,37 +85,39 @@ struct FoldOp {
   }
 };
 
-// The number of elements, their mean and the sum of squared deviations from it. A thread takes
-// deviations from its first element, which loses digits only if that lies far outside of the few
-// others, and is cheaper than Welford's division for each; states are merged as Chan, Golub and
-// LeVeque do.
+// The number of elements, their mean and the sum of squared deviations from it. A block takes
+// deviations from its first element: so its threads join by two additions, without a division. That
+// loses digits only if the element lies far outside of the others, and then it makes most of the
+// variance itself. The states of blocks are merged as Chan, Golub and LeVeque do.
 struct Deviations {
   using Value = double;
   struct Accumulator {
-    double first, sum, squares;
-    uint32_t count;
+    double sum, squares;
   };
   struct Partial {
     double count, mean, squares;
   };
-  static constexpr int kChains = 1;
+  static constexpr int kChains = 2;
+  static constexpr bool kHasPivot = true;
   double correction;
   bool root;
 
-  __device__ __forceinline__ Accumulator start() const { return {0, 0, 0, 0}; }
+  __device__ __forceinline__ Accumulator start() const { return {0, 0}; }
   __device__ __forceinline__ Partial identity() const { return {0, 0, 0}; }
-  __device__ __forceinline__ void add(Accumulator& a, double x, int64_t) const {
-    if (a.count++ == 0) a.first = x;
-    const double d = x - a.first;
+  __device__ __forceinline__ void add(Accumulator& a, double x, uint32_t, double pivot) const {
+    const double d = x - pivot;
     a.sum += d;
     a.squares += d * d;
   }
-  __device__ __forceinline__ Partial close(const Accumulator& a) const {
-    if (a.count == 0) return identity();
-    const double count = a.count, mean = a.sum / count;
+  __device__ __forceinline__ Accumulator join(const Accumulator& a, const Accumulator& b) const {
+    return {a.sum + b.sum, a.squares + b.squares};
+  }
+  __device__ __forceinline__ Partial close(const Accumulator& a, const Span<double>& span) const {
+    // Dividing 0 takes many times as long as dividing 1.
+    const double count = span.count, mean = a.sum * (1 / count);
     // Squares that overflow are infinite, and NaN only if an element is not finite.
     const double squares = a.squares - a.sum * (isinf(a.squares) ? 0.0 : mean);
-    return {count, a.first + mean, not_negative(squares)};
+    return {count, span.pivot + mean, not_negative(squares)};
   }
   __device__ __forceinline__ Partial merge(const Partial& a, const Partial& b) const {
     if (a.count == 0) return b;
@@ -124,7 +130,7 @@ struct Deviations {
                                         const Partial& state) const {
     const double freedom = fmax(static_cast<double>(result.length) - correction, 0.0);
     const double squares = result.length == 0 ? 0.0 : state.squares;
-    const double variance = squares / freedom;
+    const double variance = freedom > 0 ? squares / freedom : squares * math::kInfinity;
     store_as(result.y, result.y_dtype, y, root ? sqrt(variance) : variance);
   }
 };

@@ -3,11 +3,14 @@
 //
 // An operation has
 //   Value        what an element is loaded as
-//   Accumulator  what a thread adds elements to, kChains of them to hide the latency of add
-//   Partial      what threads, blocks and pieces hand on (a multiple of 4 bytes)
-//   start, add(accumulator, value, position), close, identity, merge(first, second), store
-// The order in which states are combined follows from the shape alone, so results repeat bit for
-// bit.
+//   Accumulator  what the threads of a block add elements to, kChains of them to hide the latency
+//                of add; threads join theirs, so it should be small (a multiple of 4 bytes)
+//   Partial      what blocks and pieces hand on (a multiple of 4 bytes)
+//   kHasPivot    whether add and close want the first of the elements that a block adds up
+//   start, add(accumulator, value, position, pivot), join(first, second), close(accumulator, span),
+//   identity, merge(first, second), store
+// Positions count from the first of a block's elements. The order in which states are combined
+// follows from the shape alone, so results repeat bit for bit.
 #pragma once
 
 #include <type_traits>
@@ -19,58 +22,93 @@
 namespace dt::cuda {
 namespace {
 
+// The elements of an output that a block adds up.
+template <class Value>
+struct Span {
+  Value pivot;    // the first, where the operation asks for it
+  int64_t first;  // position
+  uint32_t count;
+};
+
 // ---- loading. A source is a C++ type or AnyNarrow, a narrow float, both read in packets; or
-// Single, a C++ type read one by one, for rows that begin anywhere; or Any: any dtype, one by one.
+// Single, a C++ type read one by one, for what is not dense; or Any: any dtype, one by one.
 
 struct AnyNarrow {};
 
-// kUnroll: loads in flight.
+// kWidth: elements of a load. kUnroll: loads of a row in flight. kLots: loads side by side that a
+// thread has of a row of columns, kUnroll / kLots rows in flight.
 template <class Source>
 struct SourceTraits {
-  static constexpr int kWidth = kPacketWidth<Source>, kUnroll = 4;
-  static constexpr bool kIsSingle = false;
+  static constexpr int kWidth = kPacketWidth<Source>, kUnroll = 4, kLots = 1;
 };
 template <>
 struct SourceTraits<Any> {
-  static constexpr int kWidth = 1, kUnroll = 4;
-  static constexpr bool kIsSingle = false;
+  static constexpr int kWidth = 1, kUnroll = 4, kLots = 1;
 };
 template <class T>
 struct SourceTraits<Single<T>> {
-  static constexpr int kWidth = 1, kUnroll = 8;
-  static constexpr bool kIsSingle = true;
+  static constexpr int kWidth = 1, kUnroll = 8, kLots = 4;
 };
 template <>
 struct SourceTraits<AnyNarrow> {
-  static constexpr int kWidth = kPacketBytes / 2, kUnroll = 4;
-  static constexpr bool kIsSingle = false;
+  static constexpr int kWidth = kPacketBytes / 2, kUnroll = 4, kLots = 1;
+};
+// What a source is in registers until it is added: packets of wider numbers would take more of
+// them.
+template <class Source, class Value>
+struct SourceElement {
+  using type = Source;
+};
+template <class T, class Value>
+struct SourceElement<Single<T>, Value> {
+  using type = T;
+};
+template <class Value>
+struct SourceElement<Any, Value> {
+  using type = Value;
+};
+template <class Value>
+struct SourceElement<AnyNarrow, Value> {
+  using type = Bits<2>;
 };
 
-template <class T>
-__device__ __forceinline__ T load_single(Single<T>, const void* x, int64_t offset) {
-  return static_cast<const T*>(x)[offset];
-}
-
+// The elements of a load.
 template <class Source, class Value>
 struct Elements {
   static constexpr int kWidth = SourceTraits<Source>::kWidth;
-  Value value[kWidth];
+  using Element = typename SourceElement<Source, Value>::type;
+  Packet<Element, kWidth> packet;
+
+  // How far behind a boundary of packets element x is.
+  static __device__ __forceinline__ uint32_t shift_of(const ReduceCall& call, int64_t x) {
+    if constexpr (kWidth == 1) return 0;
+    return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(call.x) / sizeof(Element) +
+                                 static_cast<uint64_t>(x)) %
+           kWidth;
+  }
 
   __device__ __forceinline__ void load(const ReduceCall& call, int64_t offset) {
-    if constexpr (std::is_same_v<Source, Any>) {
-      value[0] = load_as<Value>(call.x, call.x_dtype, offset);
-    } else if constexpr (SourceTraits<Source>::kIsSingle) {
-      value[0] = static_cast<Value>(load_single(Source(), call.x, offset));
-    } else if constexpr (std::is_same_v<Source, AnyNarrow>) {
-      float wide[kWidth];
-      load_narrow(wide, call.x, call.x_dtype, offset);
-#pragma unroll
-      for (int i = 0; i < kWidth; ++i) value[i] = static_cast<Value>(wide[i]);
-    } else {
-      const auto packet = load_packet<kWidth>(static_cast<const Source*>(call.x) + offset);
-#pragma unroll
-      for (int i = 0; i < kWidth; ++i) value[i] = static_cast<Value>(packet.value[i]);
-    }
+    if constexpr (kWidth == 1)
+      packet.value[0] = one(call, offset);
+    else
+      packet = load_packet<kWidth>(static_cast<const Element*>(call.x) + offset);
+  }
+
+  static __device__ __forceinline__ Element one(const ReduceCall& call, int64_t offset) {
+    if constexpr (std::is_same_v<Source, Any>)
+      return load_as<Value>(call.x, call.x_dtype, offset);
+    else
+      return static_cast<const Element*>(call.x)[offset];
+  }
+
+  static __device__ __forceinline__ Value value_of(const ReduceCall& call, Element element) {
+    if constexpr (std::is_same_v<Source, AnyNarrow>)
+      return static_cast<Value>(widened(element, call.x_dtype));
+    else
+      return static_cast<Value>(element);
+  }
+  __device__ __forceinline__ Value at(const ReduceCall& call, int i) const {
+    return value_of(call, packet.value[i]);
   }
 };
 
@@ -89,53 +127,45 @@ __device__ __forceinline__ Partial shuffle_down(const Partial& mine, int distanc
   return other;
 }
 
-// Combines the states of `lanes` neighbouring threads, a power of two up to a warp or all of the
+// Joins the accumulators of `lanes` neighbouring threads, a power of two up to a warp or all of the
 // block; the first of them gets the result. Every thread of the block must call it.
 template <class Op>
-__device__ __forceinline__ typename Op::Partial merge_lanes(const Op& op,
-                                                            typename Op::Partial state, int lanes) {
-  using Partial = typename Op::Partial;
+__device__ __forceinline__ typename Op::Accumulator join_lanes(const Op& op,
+                                                               typename Op::Accumulator mine,
+                                                               int lanes) {
   for (int step = (lanes < kWarp ? lanes : kWarp) / 2; step > 0; step /= 2)
-    state = op.merge(state, shuffle_down(state, step));
-  if (lanes <= kWarp) return state;
+    mine = op.join(mine, shuffle_down(mine, step));
+  if (lanes <= kWarp) return mine;
   constexpr int kWarps = kReduceThreads / kWarp;
-  __shared__ Partial of_warp[kWarps];
-  if (threadIdx.x % kWarp == 0) of_warp[threadIdx.x / kWarp] = state;
+  __shared__ typename Op::Accumulator of_warp[kWarps];
+  if (threadIdx.x % kWarp == 0) of_warp[threadIdx.x / kWarp] = mine;
   __syncthreads();
   if (threadIdx.x < kWarp) {
-    state = threadIdx.x < kWarps ? of_warp[threadIdx.x] : op.identity();
-    for (int step = kWarps / 2; step > 0; step /= 2)
-      state = op.merge(state, shuffle_down(state, step));
+    mine = threadIdx.x < kWarps ? of_warp[threadIdx.x] : op.start();
+#pragma unroll
+    for (int step = kWarps / 2; step > 0; step /= 2) mine = op.join(mine, shuffle_down(mine, step));
   }
-  return state;
+  return mine;
 }
 
-// Combines the states of the threads that have the same position among `columns` threads side by
-// side; those of the first row get the result. Every thread of the block must call it.
-template <class Op>
-__device__ __forceinline__ typename Op::Partial merge_rows(const Op& op,
-                                                           const typename Op::Partial& state,
-                                                           int columns) {
-  __shared__ typename Op::Partial of_thread[kReduceThreads];
-  of_thread[threadIdx.x] = state;
+// Merges the states of the threads that have the same position among `columns` threads side by
+// side; those of the first row get the result. Every thread of the block must call it, once.
+template <class State, int kStates, class Merge>
+__device__ __forceinline__ void merge_rows(State (&states)[kStates], int columns,
+                                           const Merge& merge) {
+  __shared__ State of_thread[kStates][kReduceThreads];
   for (int half = kReduceThreads / 2; half >= columns; half /= 2) {
-    __syncthreads();
-    if (threadIdx.x < half) {
-      of_thread[threadIdx.x] = op.merge(of_thread[threadIdx.x], of_thread[threadIdx.x + half]);
+    const int thread = static_cast<int>(threadIdx.x);
+    if (thread >= half && thread < 2 * half) {
+#pragma unroll
+      for (int i = 0; i < kStates; ++i) of_thread[i][thread] = states[i];
+    }
+    __syncthreads();  // each thread writes once: nobody waits for who reads
+    if (thread < half) {
+#pragma unroll
+      for (int i = 0; i < kStates; ++i) states[i] = merge(states[i], of_thread[i][thread + half]);
     }
   }
-  const typename Op::Partial result = of_thread[threadIdx.x];
-  __syncthreads();  // the array may be used again at once
-  return result;
-}
-
-template <class Op, int kAccumulators>
-__device__ __forceinline__ typename Op::Partial close(
-    const Op& op, const typename Op::Accumulator (&accumulator)[kAccumulators]) {
-  typename Op::Partial state = op.close(accumulator[0]);
-#pragma unroll
-  for (int i = 1; i < kAccumulators; ++i) state = op.merge(state, op.close(accumulator[i]));
-  return state;
 }
 
 // Hands on a piece's state, or stores the result if there is only one piece.
@@ -153,55 +183,56 @@ __device__ __forceinline__ void put(const ReduceCall& call, const Op& op, uint32
 }
 
 // ---- rows: neighbouring threads read neighbouring elements of one output
+//
+// A row begins wherever it begins: packets are counted from the boundary at or before its first
+// element, and what a packet holds outside of the row is passed over. A packet that holds an
+// element lies in the same 16 bytes as it, so that it may be read whole.
 
-// Reduces elements [begin, end) of an output, of which this thread takes every lanes-th packet.
+// Adds up elements [begin, end) of an output, of which this thread takes every lanes-th packet.
+// `begin` is a multiple of a packet.
 template <class Op, class Source>
-__device__ __forceinline__ typename Op::Partial reduce_row(const ReduceCall& call, const Op& op,
-                                                           int64_t x, uint32_t begin,
-                                                           uint32_t end) {
-  using Packet = Elements<Source, typename Op::Value>;
+__device__ __forceinline__ typename Op::Accumulator reduce_row(const ReduceCall& call, const Op& op,
+                                                               int64_t x, uint32_t begin,
+                                                               uint32_t end,
+                                                               typename Op::Value pivot) {
+  using Load = Elements<Source, typename Op::Value>;
   constexpr int kChains = Op::kChains, kUnroll = SourceTraits<Source>::kUnroll;
-  const uint32_t step = call.lanes * Packet::kWidth;
+  const uint32_t step = call.lanes * Load::kWidth, shift = Load::shift_of(call, x),
+                 count = end - begin;
   typename Op::Accumulator accumulator[kChains];
 #pragma unroll
   for (int c = 0; c < kChains; ++c) accumulator[c] = op.start();
-  uint32_t r = begin + threadIdx.x % call.lanes * Packet::kWidth;
-  const auto load = [&](Packet& packet, uint32_t at) {
-    int64_t offset[1];
-    call.reduced.at(at, offset);
-    packet.load(call, x + offset[0]);
-  };
-  const auto add = [&](const Packet& packet, uint32_t at, int chain) {
-#pragma unroll
-    for (int i = 0; i < Packet::kWidth; ++i)
-      op.add(accumulator[chain], packet.value[i], call.first_position + at + i);
-  };
-  for (; r + (kUnroll - 1) * step < end; r += kUnroll * step) {
-    Packet packet[kUnroll];
-#pragma unroll
-    for (int u = 0; u < kUnroll; ++u) load(packet[u], r + u * step);
-#pragma unroll
-    for (int u = 0; u < kUnroll; ++u) add(packet[u], r + u * step, u % kChains);
-  }
-  // Of single elements the rest may be most of a row: its loads, too, are in flight together.
-  if constexpr (SourceTraits<Source>::kIsSingle) {
-    Packet packet[kUnroll];
+  // Element i of the packet at r is element r + i - shift of the row.
+  for (uint32_t r = begin + threadIdx.x % call.lanes * Load::kWidth; r < end + shift;
+       r += kUnroll * step) {
+    Load loads[kUnroll];
 #pragma unroll
     for (int u = 0; u < kUnroll; ++u) {
-      if (r + u * step < end) load(packet[u], r + u * step);
+      if (r + u * step >= end + shift) continue;
+      int64_t offset[1];
+      call.reduced.at(r + u * step, offset);
+      loads[u].load(call, x + offset[0] - shift);
     }
+    const auto add = [&](bool is_whole) {
 #pragma unroll
-    for (int u = 0; u < kUnroll; ++u) {
-      if (r + u * step < end) add(packet[u], r + u * step, u % kChains);
-    }
-  } else {
-    for (; r < end; r += step) {
-      Packet packet;
-      load(packet, r);
-      add(packet, r, 0);
-    }
+      for (int u = 0; u < kUnroll; ++u) {
+        if (!is_whole && r + u * step >= end + shift) break;
+#pragma unroll
+        for (int i = 0; i < Load::kWidth; ++i) {
+          const uint32_t position = r + u * step + i - shift - begin;
+          if (is_whole || position < count)
+            op.add(accumulator[u % kChains], loads[u].at(call, i), position, pivot);
+        }
+      }
+    };
+    if (r >= begin + shift && r + (kUnroll - 1) * step + Load::kWidth <= end + shift)
+      add(true);
+    else
+      add(false);
   }
-  return close(op, accumulator);
+#pragma unroll
+  for (int c = 1; c < kChains; ++c) accumulator[0] = op.join(accumulator[0], accumulator[c]);
+  return accumulator[0];
 }
 
 // blockIdx.x: a group of outputs; blockIdx.y: a chunk of their elements.
@@ -209,66 +240,99 @@ template <class Op, class Source>
 __global__ void __launch_bounds__(kReduceThreads)
     row_kernel(const __grid_constant__ ReduceCall call, const __grid_constant__ Op op) {
   begin_kernel();
+  using Value = typename Op::Value;
   const uint32_t output = blockIdx.x * (kReduceThreads / call.lanes) + threadIdx.x / call.lanes;
   const uint32_t begin = blockIdx.y * call.chunk_length;
   const uint32_t end = min(call.length, begin + call.chunk_length);
-  typename Op::Partial state = op.identity();
+  Span<Value> span = {Value(), call.first_position + begin, end - begin};
+  typename Op::Accumulator mine = op.start();
   if (output < call.outputs) {
-    int64_t offset[3];
-    call.kept.at(output, offset);
-    state = reduce_row<Op, Source>(call, op, offset[0], begin, end);
+    int64_t kept[3], first[1];
+    call.kept.at(output, kept);
+    call.reduced.at(begin, first);
+    using Load = Elements<Source, Value>;
+    if constexpr (Op::kHasPivot)
+      span.pivot = Load::value_of(call, Load::one(call, kept[0] + first[0]));
+    mine = reduce_row<Op, Source>(call, op, kept[0], begin, end, span.pivot);
   }
-  state = merge_lanes(op, state, call.lanes);
-  if (output < call.outputs && threadIdx.x % call.lanes == 0) put(call, op, output, state);
+  mine = join_lanes(op, mine, call.lanes);
+  if (output < call.outputs && threadIdx.x % call.lanes == 0)
+    put(call, op, output, op.close(mine, span));
 }
 
 // ---- columns: neighbouring threads have neighbouring outputs
 
+// A thread has kLots loads of a row, lanes apart, so that those of a warp lie together.
 template <class Op, class Source>
 __global__ void __launch_bounds__(kReduceThreads)
     column_kernel(const __grid_constant__ ReduceCall call, const __grid_constant__ Op op) {
   begin_kernel();
-  using Packet = Elements<Source, typename Op::Value>;
-  constexpr int kWidth = Packet::kWidth, kUnroll = SourceTraits<Source>::kUnroll;
+  using Value = typename Op::Value;
+  using Load = Elements<Source, Value>;
+  constexpr int kWidth = Load::kWidth, kLots = SourceTraits<Source>::kLots,
+                kUnroll = SourceTraits<Source>::kUnroll / (kLots > 1 ? 2 : 1);
   const uint32_t column = threadIdx.x % call.lanes, row = threadIdx.x / call.lanes;
   const uint32_t rows = kReduceThreads / call.lanes;
-  const uint32_t output = (blockIdx.x * call.lanes + column) * kWidth;
   const uint32_t begin = blockIdx.y * call.chunk_length;
   const uint32_t end = min(call.length, begin + call.chunk_length);
-  typename Op::Accumulator accumulator[kWidth];
+  const auto output = [&](int lot) {
+    return ((blockIdx.x * kLots + lot) * call.lanes + column) * kWidth;
+  };
+  const auto offset_of = [&](uint32_t at) {
+    int64_t offset[1];
+    call.reduced.at(at, offset);
+    return offset[0];
+  };
+
+  int64_t place[kLots];
+  Span<Value> span[kLots * kWidth];
+  typename Op::Accumulator accumulator[kLots * kWidth];
 #pragma unroll
-  for (int i = 0; i < kWidth; ++i) accumulator[i] = op.start();
-  if (output < call.outputs) {
+  for (int l = 0; l < kLots; ++l) {
     int64_t kept[3];
-    call.kept.at(output, kept);
-    const auto load = [&](Packet& packet, uint32_t at) {
-      int64_t offset[1];
-      call.reduced.at(at, offset);
-      packet.load(call, kept[0] + offset[0]);
-    };
-    const auto add = [&](const Packet& packet, uint32_t at) {
+    // Threads beyond the last output read it, too, and store nothing.
+    call.kept.at(min(output(l), call.outputs - kWidth), kept);
+    place[l] = kept[0];
+    Load pivot = {};
+    if constexpr (Op::kHasPivot) pivot.load(call, place[l] + offset_of(begin));
 #pragma unroll
-      for (int i = 0; i < kWidth; ++i)
-        op.add(accumulator[i], packet.value[i], call.first_position + at);
-    };
-    uint32_t r = begin + row;
-    for (; r + (kUnroll - 1) * rows < end; r += kUnroll * rows) {
-      Packet packet[kUnroll];
-#pragma unroll
-      for (int u = 0; u < kUnroll; ++u) load(packet[u], r + u * rows);
-#pragma unroll
-      for (int u = 0; u < kUnroll; ++u) add(packet[u], r + u * rows);
-    }
-    for (; r < end; r += rows) {
-      Packet packet;
-      load(packet, r);
-      add(packet, r);
+    for (int i = 0; i < kWidth; ++i) {
+      span[l * kWidth + i] = {pivot.at(call, i), call.first_position + begin, end - begin};
+      accumulator[l * kWidth + i] = op.start();
     }
   }
+  for (uint32_t r = begin + row; r < end; r += kUnroll * rows) {
+    Load loads[kUnroll][kLots];
 #pragma unroll
-  for (int i = 0; i < kWidth; ++i) {
-    const typename Op::Partial state = merge_rows(op, op.close(accumulator[i]), call.lanes);
-    if (row == 0 && output < call.outputs) put(call, op, output + i, state);
+    for (int u = 0; u < kUnroll; ++u) {
+      if (r + u * rows >= end) continue;
+      const int64_t offset = offset_of(r + u * rows);
+#pragma unroll
+      for (int l = 0; l < kLots; ++l) loads[u][l].load(call, place[l] + offset);
+    }
+#pragma unroll
+    for (int u = 0; u < kUnroll; ++u) {
+      if (r + u * rows >= end) continue;
+#pragma unroll
+      for (int l = 0; l < kLots; ++l) {
+#pragma unroll
+        for (int i = 0; i < kWidth; ++i) {
+          op.add(accumulator[l * kWidth + i], loads[u][l].at(call, i), r + u * rows - begin,
+                 span[l * kWidth + i].pivot);
+        }
+      }
+    }
+  }
+  merge_rows(accumulator, call.lanes, [&](const auto& a, const auto& b) { return op.join(a, b); });
+  if (row > 0) return;
+#pragma unroll
+  for (int l = 0; l < kLots; ++l) {
+    if (output(l) >= call.outputs) break;
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i) {
+      const int state = l * kWidth + i;
+      put(call, op, output(l) + i, op.close(accumulator[state], span[state]));
+    }
   }
 }
 
@@ -283,25 +347,27 @@ __global__ void __launch_bounds__(kReduceThreads)
   const uint32_t rows = kReduceThreads / call.lanes;
   const uint32_t output = blockIdx.x * call.lanes + column;
   const Partial* states = static_cast<const Partial*>(call.partial);
-  Partial state = op.identity();
+  Partial state[1] = {op.identity()};
   if (output < call.outputs) {
 #pragma unroll 4
     for (uint32_t slot = row; slot < call.slots; slot += rows)
-      state = op.merge(state, states[uint64_t{slot} * call.outputs + output]);
+      state[0] = op.merge(state[0], states[uint64_t{slot} * call.outputs + output]);
   }
-  state = merge_rows(op, state, call.lanes);
+  const auto merge = [&](const Partial& a, const Partial& b) { return op.merge(a, b); };
+  merge_rows(state, call.lanes, merge);
   if (row != 0 || output >= call.outputs) return;
   int64_t offset[3];
   call.kept.at(output, offset);
-  op.store(call.result, offset[1], offset[2], state);
+  op.store(call.result, offset[1], offset[2], state[0]);
 }
 
 // ---- running a plan
 
 template <class Op, class Source>
 ReduceKernels<Op> kernels_of() {
-  return {row_kernel<Op, Source>, column_kernel<Op, Source>, combine_kernel<Op>,
-          SourceTraits<Source>::kWidth};
+  using Traits = SourceTraits<Source>;
+  return {row_kernel<Op, Source>, column_kernel<Op, Source>, combine_kernel<Op>, Traits::kWidth,
+          Traits::kWidth * Traits::kLots};
 }
 
 // Reduces, or, when asked for `bytes`, only says how much scratch memory that needs.
@@ -317,13 +383,13 @@ template <class Source, class Op>
 int32_t reduce_from(const dt_stream* stream, const ReduceOperands& on, const Op& op,
                     int64_t* bytes) {
   if (holds<Source>(on.x.dtype)) {
-    const bool packable = is_packable(on, kPacketWidth<Source>);
+    const bool packable = is_packable(on, kPacketWidth<Source>, kPacketWidth<Source> <= 4);
     const ReduceKernels<Op> kernels =
         packable ? kernels_of<Op, Source>() : kernels_of<Op, Single<Source>>();
     return run_plan(stream, on, op, kernels, bytes);
   }
   if constexpr (std::is_same_v<Source, float>) {
-    if (is_narrow_float(on.x.dtype) && is_packable(on, SourceTraits<AnyNarrow>::kWidth))
+    if (is_narrow_float(on.x.dtype) && is_packable(on, SourceTraits<AnyNarrow>::kWidth, false))
       return run_plan(stream, on, op, kernels_of<Op, AnyNarrow>(), bytes);
   }
   return reduce_any(stream, on, op, bytes);

@@ -46,7 +46,8 @@ struct ReduceKernels {
   void (*rows)(ReduceCall, Op);
   void (*columns)(ReduceCall, Op);
   void (*combine)(ReduceCall, Op);
-  int width;  // elements in a packet
+  int row_width;     // elements in a packet
+  int column_width;  // outputs of a thread
 };
 
 // What every kind of reduction works on. z, if there is one, is a second output.
@@ -97,18 +98,27 @@ bool is_multiple(const Axes<kOperands>& axes, int axis_end, int64_t width) {
   return true;
 }
 
-// Whether x can be read in packets of `width` along the axis that neighbouring threads share.
-inline bool is_packable(const ReduceOperands& on, int width) {
+// Columns of fewer elements are read one by one: then the results of a warp lie together.
+constexpr int64_t kShortColumn = 32;
+
+// Whether x can be read in packets of `width` along the axis that neighbouring threads share. Rows
+// that are dense may begin anywhere, but should not be much shorter than a packet.
+inline bool is_packable(const ReduceOperands& on, int width, bool fast_singles) {
   const dt_view& x = on.x;
-  if (numel(x) == 0 || !is_aligned(x.data, width * bytes_of(x.dtype))) return false;
+  if (numel(x) == 0) return false;
   const ReduceAxes axes = reduce_axes(on);
+  const bool columns = prefers_columns(axes);
+  if (!columns && axes.reduced.n == 1 && axes.reduced.stride[0][0] == 1)
+    return 4 * axes.reduced.size[0] >= width;
+  if (columns && fast_singles && axes.reduced.count() < kShortColumn) return false;
   const auto inner_is_packable = [width](const auto& inner, const auto& other) {
     return inner.n > 0 && inner.stride[inner.last()][0] == 1 &&
            inner.size[inner.last()] % width == 0 && is_multiple(inner, inner.last(), width) &&
            is_multiple(other, other.n, width);
   };
-  return prefers_columns(axes) ? inner_is_packable(axes.kept, axes.reduced)
-                               : inner_is_packable(axes.reduced, axes.kept);
+  return is_aligned(x.data, width * bytes_of(x.dtype)) &&
+         (columns ? inner_is_packable(axes.kept, axes.reduced)
+                  : inner_is_packable(axes.reduced, axes.kept));
 }
 
 inline int64_t power_of_two_above(int64_t n, int64_t limit) {
@@ -176,15 +186,19 @@ inline ReducePlan plan_columns(int64_t outputs, int64_t length, int64_t width) {
   return plan;
 }
 
-inline ReducePlan make_plan(bool columns, int64_t outputs, int64_t length, int64_t width) {
-  return columns ? plan_columns(outputs, length, width) : plan_rows(outputs, length, width);
+template <class Op>
+ReducePlan make_plan(const ReduceAxes& axes, const ReduceKernels<Op>& kernels, int64_t length) {
+  const int64_t outputs = axes.kept.count();
+  return prefers_columns(axes) ? plan_columns(outputs, length, kernels.column_width)
+                               : plan_rows(outputs, length, kernels.row_width);
 }
 
 // How many chunks the pieces of the reduced elements have together.
-inline int64_t count_slots(const ReduceAxes& axes, int64_t outputs, int64_t width) {
+template <class Op>
+int64_t count_slots(const ReduceAxes& axes, const ReduceKernels<Op>& kernels) {
   int64_t slots = 0;
   for_each_piece(axes.reduced, false, [&](const Axes<1>& piece) {
-    slots += make_plan(prefers_columns(axes), outputs, piece.count(), width).chunks;
+    slots += make_plan(axes, kernels, piece.count()).chunks;
     return DT_KERNEL_OK;
   });
   return slots;
@@ -209,13 +223,13 @@ int32_t run_outputs(const dt_stream* stream, ReduceCall& kernel, const Op& op,
   const char* x = static_cast<const char*>(kernel.x);
   const int64_t outputs = axes.kept.count();
   kernel.outputs = static_cast<uint32_t>(outputs);
-  kernel.slots = static_cast<uint32_t>(count_slots(axes, outputs, kernels.width));
+  kernel.slots = static_cast<uint32_t>(count_slots(axes, kernels));
   kernel.partial = kernel.slots > 1 ? workspace : nullptr;
   kernel.first_slot = 0;
   kernel.first_position = 0;
   const auto reduce_piece = [&](const Axes<1>& piece) {
     const int64_t length = piece.count();
-    const ReducePlan plan = make_plan(prefers_columns(axes), outputs, length, kernels.width);
+    const ReducePlan plan = make_plan(axes, kernels, length);
     kernel.x = x + piece.base[0] * bytes_of(kernel.x_dtype);
     kernel.reduced = Offsets<1, uint32_t>(piece);
     kernel.length = static_cast<uint32_t>(length);
@@ -265,7 +279,7 @@ int32_t run_plan(const dt_stream* stream, const ReduceOperands& on, const Op& op
     axes.kept = piece;
     if (bytes) {
       const int64_t outputs = piece.count();
-      const int64_t slots = count_slots(axes, outputs, kernels.width);
+      const int64_t slots = count_slots(axes, kernels);
       const int64_t needed =
           slots > 1 ? slots * outputs * static_cast<int64_t>(sizeof(typename Op::Partial)) : 0;
       *bytes = needed > *bytes ? needed : *bytes;

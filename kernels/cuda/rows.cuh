@@ -212,13 +212,11 @@ int64_t most_packets(int64_t n, bool is_aligned) {
   return divide_up(n + (is_aligned ? 0 : kWidth - 1), kWidth);
 }
 
-// f(RowShape) for the smallest shape that holds `packets`; long_rows() if none does. A thread keeps
-// up to kPackets, and kMost with the largest team, whose threads have the fewest registers.
+// f(RowShape) for the smallest shape of a block to a row that holds `packets`; long_rows() if none
+// does. A thread keeps up to kPackets, and kMost with the largest team, whose threads have the
+// fewest registers.
 template <int kPackets, int kMost, class F, class LongRows>
-int32_t visit_row_shape(int64_t packets, const F& f, const LongRows& long_rows) {
-  if (packets <= 4 * 2) return f(RowShape<4, 2>());
-  if (packets <= 32 * 2) return f(RowShape<32, 2>());
-  if (packets <= 32 * kPackets) return f(RowShape<32, kPackets>());
+int32_t visit_block_shape(int64_t packets, const F& f, const LongRows& long_rows) {
   if (packets <= 128 * kPackets) return f(RowShape<128, kPackets>());
   if (packets <= 256 * kPackets) return f(RowShape<256, kPackets>());
   if (packets <= 512 * kPackets) return f(RowShape<512, kPackets>());
@@ -226,6 +224,15 @@ int32_t visit_row_shape(int64_t packets, const F& f, const LongRows& long_rows) 
     if (packets <= 1024 * kMost) return f(RowShape<1024, kMost>());
   }
   return long_rows();
+}
+
+// The same with smaller teams.
+template <int kPackets, int kMost, class F, class LongRows>
+int32_t visit_row_shape(int64_t packets, const F& f, const LongRows& long_rows) {
+  if (packets <= 4 * 2) return f(RowShape<4, 2>());
+  if (packets <= 32 * 2) return f(RowShape<32, 2>());
+  if (packets <= 32 * kPackets) return f(RowShape<32, kPackets>());
+  return visit_block_shape<kPackets, kMost>(packets, f, long_rows);
 }
 
 // The same in finer steps, so that fewer threads have nothing to do: for kernels of few registers,

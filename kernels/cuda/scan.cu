@@ -1,17 +1,18 @@
 // Scans along any dimension: cumsum, cumprod, logcumsumexp. Floating sums and products are carried
 // in double, integers wrap around in 64 bits, as on the CPU.
 //
-// Lines whose elements are neighbours are scanned by a warp or a block each, tile by tile; lines
-// that lie side by side by a thread each. Few long lines are cut into chunks: first every chunk is
-// joined, then the totals are scanned, then every chunk is scanned on top of those before it. That
-// reads x twice, but repeats bit for bit, which a look-back over running blocks would not.
+// Lines whose elements are neighbours are scanned by a warp or a block each, tile by tile. Few long
+// ones are read once, too: every tile has a block, which looks back at what the tiles before it
+// have made known (tile_prefix.cuh). Lines that lie side by side are scanned by a thread each; if
+// they are few and long, they are cut into chunks that are joined first.
+#include <algorithm>
 #include <type_traits>
 
 #include "kernels/calls/reduce.gen.h"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/offsets.cuh"
 #include "kernels/cuda/packet.cuh"
-#include "kernels/cuda/team.cuh"
+#include "kernels/cuda/tile_prefix.cuh"
 #include "kernels/cuda/types.cuh"
 #include "kernels/math.h"
 
@@ -21,6 +22,11 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kWidth = 4;     // neighbouring elements that a thread scans by itself
 constexpr int kSubtiles = 4;  // of kWidth elements per thread, in flight together
+// Blocks of a multiprocessor: unasked, the compiler would have all addresses ready and leave room
+// for one. Those that wait for each other are more, as many as their elements leave registers for.
+constexpr int kRowBlocks = 3;
+template <class Element>
+constexpr int kTileBlocks = sizeof(Element) <= 4 ? 6 : 3;
 
 // ---- what a scan does with an element: joins it to those before. Chunks are joined in the same
 // way.
@@ -56,27 +62,11 @@ struct ScanCall {
   Offsets<2, uint32_t> lines;  // of y and x
   uint32_t count;              // lines
   int64_t length, y_stride, x_stride;
-  int64_t chunk_length;
-  void* totals;  // [lines][chunks] or, side by side, [chunks][lines]: those of chunks; or null
+  int64_t chunk_length;  // of lines side by side
+  void* totals;          // [chunks][lines]: those of chunks; or null
 };
 
-// ---- elements: of a C++ type in packets or one by one (Single), or of any dtype (Any) one by one
-
-template <class Source>
-struct ScanSource {
-  using Element = Source;
-  static constexpr bool kPackets = true;
-};
-template <class T>
-struct ScanSource<Single<T>> {
-  using Element = T;
-  static constexpr bool kPackets = false;
-};
-template <>
-struct ScanSource<Any> {
-  using Element = void;
-  static constexpr bool kPackets = false;
-};
+// ---- elements: of a C++ type, or of any dtype (Any) one by one
 
 // Loads in flight of a thread that has a line to itself.
 template <class Source>
@@ -85,196 +75,243 @@ constexpr int kBatch = std::is_same_v<Source, Any> ? 4 : 8;
 template <class Fold, class Source>
 struct Elements {
   using Sum = typename Fold::Value;
-  using Element = typename ScanSource<Source>::Element;
-  static constexpr bool kPackets = ScanSource<Source>::kPackets;
+  using Element = std::conditional_t<std::is_same_v<Source, Any>, Sum, Source>;  // as it is loaded
 
-  static __device__ __forceinline__ Sum load(const ScanCall& call, int64_t offset) {
-    if constexpr (std::is_void_v<Element>)
+  static __device__ __forceinline__ Element load(const ScanCall& call, int64_t offset) {
+    if constexpr (std::is_same_v<Source, Any>)
       return load_as<Sum>(call.x, call.x_dtype, offset);
     else
-      return static_cast<Sum>(static_cast<const Element*>(call.x)[offset]);
+      return static_cast<const Source*>(call.x)[offset];
   }
   static __device__ __forceinline__ void store(const ScanCall& call, int64_t offset, Sum value) {
-    if constexpr (std::is_void_v<Element>)
+    if constexpr (std::is_same_v<Source, Any>)
       store_as(call.y, call.y_dtype, offset, value);
     else
-      static_cast<Element*>(call.y)[offset] = static_cast<Element>(value);
-  }
-
-  // Elements [at, at + kWidth) of a line at x; those from `end` on count as nothing.
-  static __device__ __forceinline__ void load_four(const ScanCall& call, int64_t x, int64_t at,
-                                                   int64_t end, Sum (&value)[kWidth]) {
-    if constexpr (!kPackets) {
-#pragma unroll
-      for (int i = 0; i < kWidth; ++i)
-        value[i] = at + i < end ? load(call, x + (at + i) * call.x_stride) : Fold::nothing();
-    } else {
-      Packet<Element, kWidth> packet = {};
-      if (at < end) packet = load_packet<kWidth>(static_cast<const Element*>(call.x) + x + at);
-#pragma unroll
-      for (int i = 0; i < kWidth; ++i)
-        value[i] = at < end ? static_cast<Sum>(packet.value[i]) : Fold::nothing();
-    }
-  }
-  static __device__ __forceinline__ void store_four(const ScanCall& call, int64_t y, int64_t at,
-                                                    int64_t end, const Sum (&value)[kWidth]) {
-    if constexpr (!kPackets) {
-#pragma unroll
-      for (int i = 0; i < kWidth; ++i) {
-        if (at + i < end) store(call, y + (at + i) * call.y_stride, value[i]);
-      }
-    } else {
-      Packet<Element, kWidth> packet;
-#pragma unroll
-      for (int i = 0; i < kWidth; ++i) packet.value[i] = static_cast<Element>(value[i]);
-      if (at < end) store_packet(static_cast<Element*>(call.y) + y + at, packet);
-    }
+      static_cast<Source*>(call.y)[offset] = static_cast<Source>(value);
   }
 };
 
-// ---- over the lanes of a warp
+// A line that is walked in packets of kWidth elements. It may begin between two of them: places are
+// counted from the last boundary before y's first element, which has place `lead`. x is read in
+// packets, too, if its boundaries are at the same places.
+template <class Fold, class Source>
+class Line {
+ public:
+  using Sum = typename Fold::Value;
+  using Element = typename Elements<Fold, Source>::Element;
 
-// What the lanes up to this one give together.
-template <class Fold, class Sum>
-__device__ __forceinline__ Sum inclusive(Sum value) {
-  const int lane = static_cast<int>(threadIdx.x % kWarp);
-#pragma unroll
-  for (int step = 1; step < kWarp; step *= 2) {
-    const Sum before = __shfl_up_sync(0xffffffffu, value, step);
-    if (lane >= step) value = Fold::join(before, value);
+  // A line that does not exist has no elements.
+  __device__ __forceinline__ Line(const ScanCall& call, uint32_t number)
+      : call_(call), length_(number < call.count ? call.length : 0) {
+    int64_t offset[2];
+    call.lines.at(number < call.count ? number : 0, offset);
+    y_ = offset[0], x_ = offset[1];
+    if constexpr (!std::is_same_v<Source, Any>) {
+      if (call.y_stride == 1) lead_ = behind_boundary(static_cast<const Source*>(call.y) + y_);
+      packets_of_y_ = call.y_stride == 1;
+      packets_of_x_ =
+          call.x_stride == 1 && behind_boundary(static_cast<const Source*>(call.x) + x_) == lead_;
+    }
   }
-  return value;
-}
 
-// What the lanes before give, from the inclusive values.
-template <class Fold, class Sum>
-__device__ __forceinline__ Sum exclusive(Sum inclusive) {
-  const Sum before = __shfl_up_sync(0xffffffffu, inclusive, 1);
-  return threadIdx.x % kWarp == 0 ? Fold::nothing() : before;
-}
+  // Places of the line's elements are below it.
+  __device__ __forceinline__ int64_t end() const { return lead_ + length_; }
+
+  // The elements at places [place, place + kWidth), which begin at a boundary. What is not in the
+  // line counts as nothing. They are left as they are: a conversion here, between jumps, would wait
+  // for its element before the next ones are asked for.
+  __device__ __forceinline__ void load(int64_t place, Element (&element)[kWidth]) const {
+    const int64_t first = place - lead_;
+    if constexpr (!std::is_same_v<Source, Any>) {
+      if (packets_of_x_ && is_whole(first)) {
+        const auto packet = load_packet<kWidth>(static_cast<const Source*>(call_.x) + x_ + first);
+#pragma unroll
+        for (int i = 0; i < kWidth; ++i) element[i] = packet.value[i];
+        return;
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i)
+      element[i] = contains(first + i)
+                       ? Elements<Fold, Source>::load(call_, x_ + (first + i) * call_.x_stride)
+                       : static_cast<Element>(Fold::nothing());
+  }
+
+  __device__ __forceinline__ void store(int64_t place, const Sum (&value)[kWidth]) const {
+    const int64_t first = place - lead_;
+    if constexpr (!std::is_same_v<Source, Any>) {
+      if (packets_of_y_ && is_whole(first)) {
+        Packet<Source, kWidth> packet;
+#pragma unroll
+        for (int i = 0; i < kWidth; ++i) packet.value[i] = static_cast<Source>(value[i]);
+        return store_packet(static_cast<Source*>(call_.y) + y_ + first, packet);
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i) {
+      if (contains(first + i))
+        Elements<Fold, Source>::store(call_, y_ + (first + i) * call_.y_stride, value[i]);
+    }
+  }
+
+ private:
+  static __device__ __forceinline__ int behind_boundary(const Source* p) {
+    return static_cast<int>(reinterpret_cast<uintptr_t>(p) % kPacketBytes / sizeof(Source));
+  }
+  __device__ __forceinline__ bool contains(int64_t i) const {
+    return i >= 0 && i < length_;
+  }
+  __device__ __forceinline__ bool is_whole(int64_t first) const {
+    return first >= 0 && first + kWidth <= length_;
+  }
+
+  const ScanCall& call_;
+  int64_t length_, y_, x_;
+  int lead_ = 0;
+  bool packets_of_y_ = false, packets_of_x_ = false;
+};
 
 // ---- lines of neighbours
 
-// A tile is kSubtiles times kWidth elements for each thread of the kWarps warps that share a line.
-template <int kWarps>
-constexpr int64_t kTile = int64_t{kSubtiles} * kWidth* kWarps* kWarp;
+// A tile is kSubtiles times kWidth elements for each of the kTeam threads that share a line.
+template <int kTeam>
+constexpr int64_t kTile = int64_t{kSubtiles} * kWidth* kTeam;
 
-// What everything in a tile before each of this warp's subtiles gives, and the whole tile.
-// `inclusive` are the values over lanes. Parts follow each other subtile by subtile, warp by warp.
-template <class Fold, int kWarps>
-struct TileSums {
+// A thread's share of a tile: kWidth elements of each subtile. Parts of a tile follow each other
+// subtile by subtile, warp by warp.
+template <class Fold, class Source, int kTeam>
+class TileShare {
+ public:
   using Sum = typename Fold::Value;
-  Sum before[kSubtiles];
-  Sum all;
+  using Four = Packet<typename Line<Fold, Source>::Element, kWidth>;
+  Sum all;  // what the tile gives
 
-  __device__ __forceinline__ TileSums(const Sum (&inclusive)[kSubtiles], Sum* shared) {
-    const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp % kWarps;
-    if constexpr (kWarps == 1) {
+  // `first`: the place of the thread's first element; `shared`: a number for each part.
+  __device__ __forceinline__ TileShare(const Line<Fold, Source>& line, int64_t first, Sum* shared)
+      : first_(first) {
+#pragma unroll
+    for (int s = 0; s < kSubtiles; ++s) line.load(first + s * kStep, element_[s].value);
+#pragma unroll
+    for (int s = 0; s < kSubtiles; ++s) {
+      Sum sum = static_cast<Sum>(element_[s].value[0]);
+#pragma unroll
+      for (int i = 1; i < kWidth; ++i)
+        sum = Fold::join(sum, static_cast<Sum>(element_[s].value[i]));
+      before_[s] = inclusive<Fold, kLanes>(sum);
+    }
+    join_parts(shared);
+  }
+
+  // Elements are out of the way, in shared memory, while a thread waits: [kSubtiles][threads].
+  __device__ __forceinline__ void put_away(Four* memory) const {
+#pragma unroll
+    for (int s = 0; s < kSubtiles; ++s) memory[s * kThreads + threadIdx.x] = element_[s];
+  }
+  __device__ __forceinline__ void take_back(const Four* memory) {
+#pragma unroll
+    for (int s = 0; s < kSubtiles; ++s) element_[s] = memory[s * kThreads + threadIdx.x];
+  }
+
+  // `carry`: what all before the tile gives.
+  __device__ __forceinline__ void store(const Line<Fold, Source>& line, Sum carry) {
+#pragma unroll
+    for (int s = 0; s < kSubtiles; ++s) {
+      const Sum before = Fold::join(carry, before_[s]);
+      Sum sum = static_cast<Sum>(element_[s].value[0]), value[kWidth] = {Fold::join(before, sum)};
+#pragma unroll
+      for (int i = 1; i < kWidth; ++i) {
+        sum = Fold::join(sum, static_cast<Sum>(element_[s].value[i]));
+        value[i] = Fold::join(before, sum);
+      }
+      line.store(first_ + s * kStep, value);
+    }
+  }
+
+ private:
+  static constexpr int kStep = kTeam * kWidth;  // from one subtile to the next
+  static constexpr int kLanes = kTeam < kWarp ? kTeam : kWarp;
+
+  // Turns what the lanes up to this one give into what everything in the tile before it gives.
+  __device__ __forceinline__ void join_parts(Sum* shared) {
+    if constexpr (kTeam <= kWarp) {
       all = Fold::nothing();
 #pragma unroll
       for (int s = 0; s < kSubtiles; ++s) {
-        before[s] = all;
-        all = Fold::join(all, __shfl_sync(0xffffffffu, inclusive[s], kWarp - 1));
+        const Sum part = __shfl_sync(kAllLanes, before_[s], kLanes - 1, kLanes);
+        before_[s] = Fold::join(all, exclusive<Fold, kLanes>(before_[s]));
+        all = Fold::join(all, part);
       }
     } else {
+      constexpr int kWarps = kTeam / kWarp;
       static_assert(kSubtiles * kWarps == kWarp, "a warp scans the sums of all parts");
+      const int lane = lane_number(), warp = threadIdx.x / kWarp % kWarps;
 #pragma unroll
       for (int s = 0; s < kSubtiles; ++s) {
-        if (lane == kWarp - 1) shared[s * kWarps + warp] = inclusive[s];
+        if (lane == kWarp - 1) shared[s * kWarps + warp] = before_[s];
+        before_[s] = exclusive<Fold>(before_[s]);
       }
       __syncthreads();
-      const Sum parts = dt::cuda::inclusive<Fold>(shared[lane]);
+      const Sum parts = inclusive<Fold>(shared[lane]);
       const Sum parts_before = exclusive<Fold>(parts);
 #pragma unroll
       for (int s = 0; s < kSubtiles; ++s)
-        before[s] = __shfl_sync(0xffffffffu, parts_before, s * kWarps + warp);
-      all = __shfl_sync(0xffffffffu, parts, kWarp - 1);
+        before_[s] =
+            Fold::join(__shfl_sync(kAllLanes, parts_before, s * kWarps + warp), before_[s]);
+      all = __shfl_sync(kAllLanes, parts, kWarp - 1);
     }
   }
+
+  const int64_t first_;
+  Four element_[kSubtiles];
+  Sum before_[kSubtiles];
 };
 
-// blockIdx.x: 8 / kWarps lines; blockIdx.y: a chunk of them.
-template <class Fold, class Source, int kWarps>
-__global__ void __launch_bounds__(kThreads) scan_rows(const __grid_constant__ ScanCall call) {
+// A block has kThreads / kTeam lines.
+template <class Fold, class Source, int kTeam>
+__global__ void __launch_bounds__(kThreads, kRowBlocks)
+    scan_rows(const __grid_constant__ ScanCall call) {
   begin_kernel();
   using Sum = typename Fold::Value;
-  using Line = Elements<Fold, Source>;
-  constexpr int kLineThreads = kWarps * kWarp, kLines = kThreads / kLineThreads;
   __shared__ Sum shared[2][kWarp];  // two, so that a tile need not wait until the last one is read
-  const uint32_t line = blockIdx.x * kLines + threadIdx.x / kLineThreads;
-  const bool exists = line < call.count;  // all threads stay for the shuffles
-  int64_t offset[2];
-  call.lines.at(exists ? line : 0, offset);
-  const int64_t begin = blockIdx.y * call.chunk_length;
-  int64_t end = begin + call.chunk_length;
-  if (end > call.length) end = call.length;
+  const Line<Fold, Source> line(call, blockIdx.x * (kThreads / kTeam) + threadIdx.x / kTeam);
   Sum carry = Fold::nothing();
-  if (call.totals && blockIdx.y > 0)
-    carry = static_cast<const Sum*>(call.totals)[int64_t{line} * gridDim.y + blockIdx.y - 1];
   int buffer = 0;
-  for (int64_t tile = begin; tile < end; tile += kTile<kWarps>, buffer ^= 1) {
-    const int64_t first = tile + threadIdx.x % kLineThreads * kWidth;
-    const int64_t readable = exists ? end : tile;
-    Sum value[kSubtiles][kWidth], up_to[kSubtiles];
-#pragma unroll
-    for (int s = 0; s < kSubtiles; ++s)
-      Line::load_four(call, offset[1], first + s * kLineThreads * kWidth, readable, value[s]);
-#pragma unroll
-    for (int s = 0; s < kSubtiles; ++s) {
-#pragma unroll
-      for (int i = 1; i < kWidth; ++i) value[s][i] = Fold::join(value[s][i - 1], value[s][i]);
-      up_to[s] = inclusive<Fold>(value[s][kWidth - 1]);
-    }
-    const TileSums<Fold, kWarps> sums(up_to, shared[buffer]);
-#pragma unroll
-    for (int s = 0; s < kSubtiles; ++s) {
-      const Sum in_tile = Fold::join(sums.before[s], exclusive<Fold>(up_to[s]));
-      const Sum before = Fold::join(carry, in_tile);
-#pragma unroll
-      for (int i = 0; i < kWidth; ++i) value[s][i] = Fold::join(before, value[s][i]);
-      Line::store_four(call, offset[0], first + s * kLineThreads * kWidth, readable, value[s]);
-    }
-    carry = Fold::join(carry, sums.all);
+  // Lines of a warp may end in different tiles: all stay for the shuffles.
+  for (int64_t tile = 0; __any_sync(kAllLanes, tile < line.end());
+       tile += kTile<kTeam>, buffer ^= 1) {
+    const int64_t first = tile + threadIdx.x % kTeam * kWidth;
+    TileShare<Fold, Source, kTeam> share(line, first, shared[buffer]);
+    share.store(line, carry);
+    carry = Fold::join(carry, share.all);
   }
 }
 
-// What a chunk gives, into totals [lines][chunks].
+// A block has a tile of a line.
 template <class Fold, class Source>
-__global__ void __launch_bounds__(kThreads) join_chunks(const __grid_constant__ ScanCall call) {
+__global__ void __launch_bounds__(kThreads, kTileBlocks<typename Elements<Fold, Source>::Element>)
+    scan_tiles(const __grid_constant__ ScanCall call, TileTree tree) {
   begin_kernel();
   using Sum = typename Fold::Value;
-  using Line = Elements<Fold, Source>;
-  constexpr int kWarps = kThreads / kWarp;
-  __shared__ Sum of_warp[kWarps];
-  int64_t offset[2];
-  call.lines.at(blockIdx.x, offset);
-  const int64_t begin = blockIdx.y * call.chunk_length;
-  int64_t end = begin + call.chunk_length;
-  if (end > call.length) end = call.length;
-  Sum sum = Fold::nothing();
-  for (int64_t tile = begin; tile < end; tile += kTile<kWarps>) {
-    Sum value[kSubtiles][kWidth];
-#pragma unroll
-    for (int s = 0; s < kSubtiles; ++s) {
-      Line::load_four(call, offset[1], tile + (s * kThreads + threadIdx.x) * kWidth, end, value[s]);
-    }
-#pragma unroll
-    for (int s = 0; s < kSubtiles; ++s)
-      sum = Fold::join(sum, Fold::join(Fold::join(value[s][0], value[s][1]),
-                                       Fold::join(value[s][2], value[s][3])));
+  using Share = TileShare<Fold, Source, kThreads>;
+  __shared__ typename Share::Four memory[kSubtiles * kThreads];
+  __shared__ Sum shared[kWarp], carry;
+  const uint32_t ticket = take_ticket(tree);
+  const uint32_t number = ticket / static_cast<uint32_t>(tree.tiles);
+  const uint32_t tile = ticket - number * static_cast<uint32_t>(tree.tiles);
+  const Line<Fold, Source> line(call, number);
+  const int64_t first = tile * kTile<kThreads> + threadIdx.x * kWidth;
+  Share share(line, first, shared);
+  share.put_away(memory);
+  if (threadIdx.x < kWarp) {
+    const Sum before = tile_prefix<Fold>(tree, number, tile, share.all);
+    if (threadIdx.x == 0) carry = before;
   }
-  sum = inclusive<Fold>(sum);
-  if (threadIdx.x % kWarp == kWarp - 1) of_warp[threadIdx.x / kWarp] = sum;
   __syncthreads();
-  if (threadIdx.x != 0) return;
-  sum = Fold::nothing();
-#pragma unroll
-  for (int w = 0; w < kWarps; ++w) sum = Fold::join(sum, of_warp[w]);
-  static_cast<Sum*>(call.totals)[int64_t{blockIdx.x} * gridDim.y + blockIdx.y] = sum;
+  share.take_back(memory);
+  share.store(line, carry);
 }
 
-// ---- lines side by side: a thread each. kTotal: what a chunk gives, into totals
-// [chunks][lines].
+// ---- lines side by side: a thread each. kTotal: what a chunk gives, into totals.
 
 template <class Fold, class Source, bool kTotal>
 __global__ void __launch_bounds__(kThreads) scan_columns(const __grid_constant__ ScanCall call) {
@@ -295,8 +332,9 @@ __global__ void __launch_bounds__(kThreads) scan_columns(const __grid_constant__
     Sum value[kBatch<Source>];
 #pragma unroll
     for (int i = 0; i < kBatch<Source>; ++i)
-      value[i] =
-          at + i < end ? Line::load(call, offset[1] + (at + i) * call.x_stride) : Fold::nothing();
+      value[i] = at + i < end
+                     ? static_cast<Sum>(Line::load(call, offset[1] + (at + i) * call.x_stride))
+                     : Fold::nothing();
 #pragma unroll
     for (int i = 0; i < kBatch<Source>; ++i) {
       sum = Fold::join(sum, value[i]);
@@ -309,18 +347,24 @@ __global__ void __launch_bounds__(kThreads) scan_columns(const __grid_constant__
 
 // ---- plans
 
-constexpr int64_t kManyBlocks = 1024, kManyThreads = 1 << 18;  // that fill a large device
-constexpr int64_t kMaxShortLine = 16;   // elements that a thread may as well scan by itself
-constexpr int64_t kMaxWarpLine = 1024;  // elements that a warp scans by itself
-constexpr int64_t kFewLines = 8;        // side by side, but better off with a block each
+constexpr int64_t kManyThreads = 1 << 18;  // that fill a large device
+constexpr int64_t kManyLines = 4096;       // whose warps do
+constexpr int64_t kFewLines = 256;         // whose blocks do not
+constexpr int64_t kMaxShortLine = 16;      // elements that a thread may as well scan by itself
+constexpr int64_t kMaxWarpLine = 1024;     // elements that a warp scans by itself
+constexpr int64_t kMaxBlockLine = 4 * kTile<kThreads>;  // sooner done than looked back at
+constexpr int64_t kFewColumns = 8;                      // side by side, but better off as rows
 constexpr int64_t kMaxChunks = 2048;
+
+// Teams of threads that have a line, or a block for each tile, or a thread for each line.
+enum class Way { PAIRS, EIGHTS, WARPS, BLOCKS, TILES, COLUMNS };
 
 // The kept axes hold y's strides first, so that lines are taken in the order of memory.
 struct ScanPlan {
   Axes<2> lines;
   int64_t length, y_stride, x_stride;
-  bool rows;  // neighbours in a line are neighbours in memory
-  int64_t chunks, chunk_length;
+  int64_t chunks, chunk_length;  // of columns
+  Way way;
 
   explicit ScanPlan(const calls::Scan& call) : length(1), y_stride(1), x_stride(1) {
     const dt_view &y = call.y, &x = call.x;
@@ -332,88 +376,112 @@ struct ScanPlan {
       }
     }
     lines.coalesce();
-    const int64_t across = lines.n == 0 ? 0 : magnitude(lines.stride[lines.last()][0]);
-    rows = length > kMaxShortLine &&
-           (lines.n == 0 || magnitude(y_stride) < across || lines.count() <= kFewLines);
+    way = choose();
     cut();
   }
 
-  int64_t total_bytes() const { return chunks == 1 ? 0 : chunks * lines.count() * 8; }
+  // A line may begin before the first boundary.
+  TileTree tree() const {
+    return TileTree(lines.count(), divide_up(length + kWidth - 1, kTile<kThreads>));
+  }
+
+  int64_t workspace() const {
+    if (way == Way::TILES) return tree().bytes();
+    return chunks == 1 ? 0 : chunks * lines.count() * int64_t{sizeof(double)};
+  }
 
  private:
-  // Chunks cost a second pass over x: a few blocks or threads too little do not.
+  Way choose() const {
+    const int64_t across = lines.n == 0 ? 0 : magnitude(lines.stride[lines.last()][0]);
+    const bool is_row =
+        lines.n == 0 || magnitude(y_stride) < across || lines.count() <= kFewColumns;
+    if (length <= kMaxShortLine || !is_row) return Way::COLUMNS;
+    if (length > kMaxBlockLine && lines.count() <= kFewLines) return Way::TILES;
+    const bool fills_no_tile = length < kTile<kThreads> && lines.count() >= kManyLines;
+    if (length > kMaxWarpLine && !fills_no_tile) return Way::BLOCKS;
+    // A line may begin before the first boundary.
+    const int64_t places = length % kWidth == 0 ? length : length + kWidth - 1;
+    return places <= kTile<2> ? Way::PAIRS : places <= kTile<8> ? Way::EIGHTS : Way::WARPS;
+  }
+  // Chunks cost a second pass over x: a few threads too little do not.
   void cut() {
-    constexpr int64_t kRowGrain = kTile<kThreads / kWarp>, kColumnGrain = 16;
-    const int64_t grain = rows ? kRowGrain : kColumnGrain;
-    const int64_t wanted = (rows ? kManyBlocks : kManyThreads) / lines.count();
-    const int64_t possible = length / (4 * grain);
-    int64_t pieces = wanted < possible ? wanted : possible;
+    constexpr int64_t kGrain = 16;
+    const int64_t wanted = way == Way::COLUMNS ? kManyThreads / lines.count() : 1;
+    int64_t pieces = std::min({wanted, length / (4 * kGrain), kMaxChunks});
     if (wanted < 4 || pieces < 2) pieces = 1;
-    if (pieces > kMaxChunks) pieces = kMaxChunks;
-    chunk_length = pieces == 1 ? length : divide_up(divide_up(length, pieces), grain) * grain;
+    chunk_length = pieces == 1 ? length : divide_up(divide_up(length, pieces), kGrain) * kGrain;
     chunks = divide_up(length, chunk_length);
   }
 };
 
 // ---- launches
 
+// The blocks of a kernel each of which has some lines, or a part of them.
+dim3 blocks_of(const ScanCall& call, int64_t lines_per_block, int64_t chunks = 1) {
+  return dim3(static_cast<unsigned>(divide_up(call.count, lines_per_block)),
+              static_cast<unsigned>(chunks));
+}
+
 template <class Fold, class Source>
-struct Scan {
-  const dt_stream* stream;
-  ScanCall call;
-  int64_t chunks;
-
-  dim3 grid(int64_t lines_per_block) const {
-    return dim3(static_cast<unsigned>(divide_up(call.count, lines_per_block)),
-                static_cast<unsigned>(chunks));
-  }
-
-  int32_t rows() const {
-    if (chunks == 1 && call.length <= kMaxWarpLine)
-      return launch(stream, scan_rows<Fold, Source, 1>, grid(kThreads / kWarp), dim3(kThreads), 0,
-                    call);
-    return launch(stream, scan_rows<Fold, Source, kThreads / kWarp>, grid(1), dim3(kThreads), 0,
-                  call);
-  }
-  int32_t row_sums() const {
-    return launch(stream, join_chunks<Fold, Source>, grid(1), dim3(kThreads), 0, call);
-  }
-  int32_t columns() const {
-    return launch(stream, scan_columns<Fold, Source, false>, grid(kThreads), dim3(kThreads), 0,
-                  call);
-  }
-  int32_t column_sums() const {
-    return launch(stream, scan_columns<Fold, Source, true>, grid(kThreads), dim3(kThreads), 0,
-                  call);
-  }
-};
+int32_t scan_in_tiles(const dt_stream* stream, const ScanCall& call, const ScanPlan& plan,
+                      void* workspace) {
+  TileTree tree = plan.tree();
+  if (const int32_t code = tree.clear(stream, workspace)) return code;
+  return launch(stream, scan_tiles<Fold, Source>,
+                dim3(static_cast<unsigned>(tree.lines * tree.tiles)), dim3(kThreads), 0, call,
+                tree);
+}
 
 // Scans what the chunks of every line give, in place.
 template <class Fold>
-int32_t scan_totals(const dt_stream* stream, const ScanCall& call, bool rows, int64_t chunks) {
+int32_t scan_totals(const dt_stream* stream, const ScanCall& call, int64_t chunks) {
   ScanCall totals = call;
   totals.x = totals.y = call.totals;
   totals.x_dtype = totals.y_dtype =
       std::is_floating_point_v<typename Fold::Value> ? dtype_of<double> : dtype_of<int64_t>;
   totals.totals = nullptr;
   totals.length = totals.chunk_length = chunks;
-  const int64_t line_stride = rows ? chunks : 1;
-  totals.x_stride = totals.y_stride = rows ? 1 : call.count;
+  totals.x_stride = totals.y_stride = call.count;
   Axes<2> lines;
-  lines.insert(0, call.count, {line_stride, line_stride});
+  lines.insert(0, call.count, {1, 1});
   totals.lines = Offsets<2, uint32_t>(lines);
-  const Scan<Fold, Any> scan = {stream, totals, 1};
-  return rows ? scan.rows() : scan.columns();
+  return launch(stream, scan_columns<Fold, Any, false>, blocks_of(call, kThreads), dim3(kThreads),
+                0, totals);
 }
 
 template <class Fold, class Source>
-int32_t run_lines(const dt_stream* stream, ScanCall& call, const ScanPlan& plan) {
-  const Scan<Fold, Source> scan = {stream, call, plan.chunks};
+int32_t scan_in_columns(const dt_stream* stream, const ScanCall& call, int64_t chunks) {
+  const dim3 blocks = blocks_of(call, kThreads, chunks);
   if (call.totals) {
-    if (const int32_t code = plan.rows ? scan.row_sums() : scan.column_sums()) return code;
-    if (const int32_t code = scan_totals<Fold>(stream, call, plan.rows, plan.chunks)) return code;
+    if (const int32_t code =
+            launch(stream, scan_columns<Fold, Source, true>, blocks, dim3(kThreads), 0, call))
+      return code;
+    if (const int32_t code = scan_totals<Fold>(stream, call, chunks)) return code;
   }
-  return plan.rows ? scan.rows() : scan.columns();
+  return launch(stream, scan_columns<Fold, Source, false>, blocks, dim3(kThreads), 0, call);
+}
+
+template <class Fold, class Source>
+int32_t run_lines(const dt_stream* stream, const ScanCall& call, const ScanPlan& plan,
+                  void* workspace) {
+  const auto rows = [&](auto kernel, int team) {
+    return launch(stream, kernel, blocks_of(call, kThreads / team), dim3(kThreads), 0, call);
+  };
+  switch (plan.way) {
+    case Way::PAIRS:
+      return rows(scan_rows<Fold, Source, 2>, 2);
+    case Way::EIGHTS:
+      return rows(scan_rows<Fold, Source, 8>, 8);
+    case Way::WARPS:
+      return rows(scan_rows<Fold, Source, kWarp>, kWarp);
+    case Way::BLOCKS:
+      return rows(scan_rows<Fold, Source, kThreads>, kThreads);
+    case Way::TILES:
+      return scan_in_tiles<Fold, Source>(stream, call, plan, workspace);
+    case Way::COLUMNS:
+      return scan_in_columns<Fold, Source>(stream, call, plan.chunks);
+  }
+  return DT_KERNEL_UNSUPPORTED;
 }
 
 template <class Fold, class Source>
@@ -432,7 +500,7 @@ int32_t run(const dt_stream* stream, const calls::Scan& call, const ScanPlan& pl
     kernel.x_stride = plan.x_stride;
     kernel.chunk_length = plan.chunk_length;
     kernel.totals = plan.chunks > 1 ? call.workspace : nullptr;
-    return run_lines<Fold, Source>(stream, kernel, plan);
+    return run_lines<Fold, Source>(stream, kernel, plan, call.workspace);
   });
 }
 
@@ -441,30 +509,12 @@ bool is_all(const calls::Scan& call) {
   return holds<T>(call.y.dtype) && holds<T>(call.x.dtype);
 }
 
-// Whether lines can be read and written in packets of kWidth elements. Side by side they are not.
-bool is_packable(const calls::Scan& call, const ScanPlan& plan) {
-  const dt_view &y = call.y, &x = call.x;
-  if (!plan.rows || plan.y_stride != 1 || plan.x_stride != 1 || plan.length % kWidth != 0)
-    return false;
-  for (int d = 0; d < plan.lines.n; ++d) {
-    if (plan.lines.stride[d][0] % kWidth != 0 || plan.lines.stride[d][1] % kWidth != 0)
-      return false;
-  }
-  return is_aligned(y.data, kPacketBytes) && is_aligned(x.data, kPacketBytes);
-}
-
-template <class Fold, class T>
-int32_t run_typed(const dt_stream* stream, const calls::Scan& call, const ScanPlan& plan) {
-  if (is_packable(call, plan)) return run<Fold, T>(stream, call, plan);
-  return run<Fold, Single<T>>(stream, call, plan);
-}
-
 template <class Fold>
 int32_t scan_floats(const dt_stream* stream, const calls::Scan& call) {
   if (numel(call.x) == 0) return DT_KERNEL_OK;
   const ScanPlan plan(call);
-  if (is_all<float>(call)) return run_typed<Fold, float>(stream, call, plan);
-  if (is_all<double>(call)) return run_typed<Fold, double>(stream, call, plan);
+  if (is_all<float>(call)) return run<Fold, float>(stream, call, plan);
+  if (is_all<double>(call)) return run<Fold, double>(stream, call, plan);
   return run<Fold, Any>(stream, call, plan);
 }
 
@@ -472,12 +522,12 @@ template <class Fold>
 int32_t scan_integers(const dt_stream* stream, const calls::Scan& call) {
   if (numel(call.x) == 0) return DT_KERNEL_OK;
   const ScanPlan plan(call);
-  if (is_all<uint64_t>(call)) return run_typed<Fold, uint64_t>(stream, call, plan);
+  if (is_all<uint64_t>(call)) return run<Fold, uint64_t>(stream, call, plan);
   return run<Fold, Any>(stream, call, plan);
 }
 
 int64_t workspace(const calls::Scan& call) {
-  return numel(call.x) == 0 ? 0 : ScanPlan(call).total_bytes();
+  return numel(call.x) == 0 ? 0 : ScanPlan(call).workspace();
 }
 
 }  // namespace

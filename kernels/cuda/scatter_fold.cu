@@ -40,14 +40,14 @@ struct Step {
   int64_t size, y, source, index;
 };
 
-struct Lines {
+struct ScatterLines {
   int ndim = 0;
   Step across[DT_MAX_DIMS];
   Step along{1, 0, 0, 0};
   int64_t target_size = 1;
   int64_t count = 1;
 
-  explicit Lines(const calls::ScatterFold& call) {
+  explicit ScatterLines(const calls::ScatterFold& call) {
     for (int d = 0; d < call.index.ndim; ++d) {
       const Step step{call.index.sizes[d], call.y.strides[d], call.source.strides[d],
                       call.index.strides[d]};
@@ -64,8 +64,8 @@ struct Lines {
 
 template <class Op, class T>
 __global__ void __launch_bounds__(kThreads)
-    fold_lines(const __grid_constant__ Lines lines, T* y, const T* source, const int64_t* index,
-               Complaint complaint) {
+    fold_lines(const __grid_constant__ ScatterLines lines, T* y, const T* source,
+               const int64_t* index, Complaint complaint) {
   begin_kernel();
   int64_t line = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (line >= lines.count) return;
@@ -91,7 +91,7 @@ int32_t fold(const dt_stream* stream, const calls::ScatterFold& call) {
   return visit_value(call.y.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     using U = std::conditional_t<kWraps && !kIsBool<T>, WrapAround<T>, T>;
-    const Lines lines(call);
+    const ScatterLines lines(call);
     return launch(stream, fold_lines<Op, U>,
                   dim3(static_cast<unsigned>(divide_up(lines.count, kThreads))), dim3(kThreads), 0,
                   lines, static_cast<U*>(call.y.data), static_cast<const U*>(call.source.data),

@@ -1,12 +1,14 @@
 // softmax, log_softmax and their gradients along any dimension.
 //
 // Rows: the dimension is dense in all operands. A team of threads keeps a row in registers, so that
-// memory is read once; rows that are too long for that are read twice. Columns: otherwise, with
-// neighbouring lines side by side in a warp.
+// memory is read once; rows that are too long for that are read twice, and short rows that begin
+// anywhere go through shared memory (short_rows.cuh). Columns: otherwise, with neighbouring lines
+// side by side in a warp.
 #include "kernels/calls/nn.gen.h"
 #include "kernels/cuda/lines.cuh"
 #include "kernels/cuda/moments.cuh"
 #include "kernels/cuda/rows.cuh"
+#include "kernels/cuda/short_rows.cuh"
 #include "kernels/cuda/types.cuh"
 
 namespace dt::cuda {
@@ -81,6 +83,28 @@ __global__ void __launch_bounds__(Shape::Threads::block)
   }
 }
 
+struct SoftmaxGradient {
+  template <class T>
+  static __device__ __forceinline__ T term(T g, T y) {
+    return g * y;
+  }
+  template <class T>
+  static __device__ __forceinline__ T result(T g, T y, T sum) {
+    return y * (g - sum);
+  }
+};
+
+struct LogSoftmaxGradient {
+  template <class T>
+  static __device__ __forceinline__ T term(T g, T) {
+    return g;
+  }
+  template <class T>
+  static __device__ __forceinline__ T result(T g, T y, T sum) {
+    return g - math::exp(y) * sum;
+  }
+};
+
 template <class T, class Shape, class Gradient>
 __global__ void __launch_bounds__(Shape::Threads::block)
     softmax_backward_rows(T* gx, const T* g, const T* y, Lines lines) {
@@ -118,27 +142,59 @@ __global__ void __launch_bounds__(Shape::Threads::block)
   }
 }
 
-struct SoftmaxGradient {
-  template <class T>
-  static __device__ __forceinline__ T term(T g, T y) {
-    return g * y;
-  }
-  template <class T>
-  static __device__ __forceinline__ T result(T g, T y, T sum) {
-    return y * (g - sum);
-  }
-};
+// ---- short rows that begin anywhere: each thread of a group has every lanes-th element of a row
 
-struct LogSoftmaxGradient {
-  template <class T>
-  static __device__ __forceinline__ T term(T g, T) {
-    return g;
-  }
-  template <class T>
-  static __device__ __forceinline__ T result(T g, T y, T sum) {
-    return g - math::exp(y) * sum;
-  }
-};
+template <class T, bool kLog>
+__global__ void __launch_bounds__(kShortThreads)
+    softmax_short_rows(T* y, const T* x, ShortRows rows) {
+  begin_kernel();
+  using V = Widened<T>;
+  __shared__ typename Tile<T>::Space space;
+  const Tile<T> tile(space, rows, x);
+  __syncthreads();
+  rows.for_each([&](const ShortRow& row) {
+    V kept[kShortKept], top = lowest<V>(), sum = 0;
+    row.for_each([&](int k, int i, int) {
+      kept[k] = V(tile.element[i]);
+      top = max_of(top, kept[k]);
+    });
+    top = row.reduce(top, [](V a, V b) { return max_of(a, b); });
+    const V base = finite_top(top);
+    row.for_each([&](int k, int, int) {
+      const V e = math::exp(kept[k] - base);
+      sum += e;
+      if (!kLog) kept[k] = e;
+    });
+    sum = row.sum(sum);
+    const V scale = V(1) / sum, log_sum = math::log(sum);
+    row.for_each([&](int k, int i, int) {
+      tile.element[i] = T(kLog ? kept[k] - top - log_sum : kept[k] * scale);
+    });
+  });
+  __syncthreads();
+  tile.store(rows, y);
+}
+
+template <class T, class Gradient>
+__global__ void __launch_bounds__(kShortThreads)
+    softmax_backward_short_rows(T* gx, const T* g, const T* y, ShortRows rows) {
+  begin_kernel();
+  using V = Widened<T>;
+  __shared__ typename Tile<T>::Space spaces[2];
+  const Tile<T> grad(spaces[0], rows, g), result(spaces[1], rows, y);
+  __syncthreads();
+  rows.for_each([&](const ShortRow& row) {
+    V sum = 0;
+    row.for_each(
+        [&](int, int i, int) { sum += Gradient::term(V(grad.element[i]), V(result.element[i])); });
+    sum = row.sum(sum);
+    row.for_each([&](int, int i, int) {
+      grad.element[i] = T(Gradient::result(V(grad.element[i]), V(result.element[i]), sum));
+    });
+  });
+  __syncthreads();
+  grad.store(rows, gx);
+}
 
 // ---- long rows: a block reads each twice, the second time mostly from the L2 cache
 
@@ -288,9 +344,29 @@ bool lines_are_aligned(const Lines& lines, const Views&... views) {
   return aligned;
 }
 
+// Whether lines are short and lie one after another in each operand.
+bool are_short_rows(const Lines& lines) {
+  bool are_adjacent = lines.ndim <= 1;
+  for (int k = 0; k < kLineOperands && lines.ndim == 1; ++k)
+    are_adjacent &= lines.strides[0][k] == lines.length;
+  return are_adjacent && lines.length <= kLongestShortRow;
+}
+
 template <class Threads>
 dim3 row_grid(const Lines& lines) {
   return dim3(static_cast<unsigned>(divide_up(lines.count, Threads::per_block)));
+}
+
+// Of rows that are somewhat longer than a shape the next one would take twice the exponentials.
+template <class T, class F, class LongRows>
+int32_t visit_forward_shape(int64_t packets, const F& f, const LongRows& long_rows) {
+  constexpr int kMost = kMostPackets<T>;
+  if (packets > 8 * 2 && packets <= 8 * 3) return f(RowShape<8, 3>());
+  if (packets > 16 * 2 && packets <= 16 * 3) return f(RowShape<16, 3>());
+  if (packets > 32 * 2 && packets <= 32 * 3) return f(RowShape<32, 3>());
+  if (packets > 32 * 3 && packets <= 32 * 4) return f(RowShape<32, 4>());
+  if (packets > 128 * 2 && packets <= 128 * 3) return f(RowShape<128, 3>());
+  return visit_fine_row_shape<kMost, kMost>(packets, f, long_rows);
 }
 
 template <bool kLog>
@@ -305,8 +381,13 @@ int32_t run(const dt_stream* stream, const calls::Softmax& call) {
       return launch(stream, softmax_columns<T, kLog>, column_grid(lines), column_block(lines), 0, y,
                     x, lines);
     }
-    return visit_fine_row_shape<kMostPackets<T>, kMostPackets<T>>(
-        most_packets<T>(lines.length, lines_are_aligned<T>(lines, call.y, call.x)),
+    const bool are_aligned = lines_are_aligned<T>(lines, call.y, call.x);
+    if (!are_aligned && are_short_rows(lines)) {
+      const ShortRows rows(lines.count, lines.length, kTileElements<T>);
+      return launch(stream, softmax_short_rows<T, kLog>, rows.grid(), kShortThreads, 0, y, x, rows);
+    }
+    return visit_forward_shape<T>(
+        most_packets<T>(lines.length, are_aligned),
         [&](auto shape) {
           using Shape = decltype(shape);
           return launch(stream, softmax_rows<T, Shape, kLog>,
@@ -335,8 +416,14 @@ int32_t run_backward(const dt_stream* stream, const calls::SoftmaxBackward& call
       return launch(stream, softmax_backward_columns<T, Gradient>, column_grid(lines),
                     column_block(lines), 0, gx, g, y, lines);
     }
+    const bool are_aligned = lines_are_aligned<T>(lines, call.gx, call.g, call.y);
+    if (!are_aligned && 2 * lines.length <= kLongestShortRow && are_short_rows(lines)) {
+      const ShortRows rows(lines.count, lines.length, kTileElements<T>);
+      return launch(stream, softmax_backward_short_rows<T, Gradient>, rows.grid(), kShortThreads, 0,
+                    gx, g, y, rows);
+    }
     return visit_fine_row_shape<4, kMostBackwardPackets<T>>(
-        most_packets<T>(lines.length, lines_are_aligned<T>(lines, call.gx, call.g, call.y)),
+        most_packets<T>(lines.length, are_aligned),
         [&](auto shape) {
           using Shape = decltype(shape);
           return launch(stream, softmax_backward_rows<T, Shape, Gradient>,

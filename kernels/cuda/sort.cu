@@ -1,5 +1,5 @@
-// sort and order_statistic: CUB's radix sorts, which are stable, over (key, position) pairs of
-// rows. Few rows are sorted one after the other, many as segments.
+// sort and order_statistic: radix sorts, which are stable, over (key, position) pairs of rows;
+// CUB's, but for a row that is not long. Few rows are sorted one after the other, many as segments.
 #include <algorithm>
 
 #include <cub/device/device_radix_sort.cuh>
@@ -11,6 +11,7 @@
 #include "kernels/calls/sorting.gen.h"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/order.cuh"
+#include "kernels/cuda/radix_sort.cuh"
 
 namespace dt::cuda {
 namespace {
@@ -28,6 +29,11 @@ __device__ __forceinline__ int64_t thread_number() {
   return int64_t{blockIdx.x} * kThreads + threadIdx.x;
 }
 
+// The row of number i, if each has n. A single row, which may be long, costs no division.
+__device__ __forceinline__ int64_t row_of(int64_t i, int64_t n, const Rows& rows) {
+  return rows.count == 1 ? 0 : i / n;
+}
+
 // ---- rows as pairs, [rows][n]
 
 template <class T>
@@ -37,13 +43,25 @@ __global__ void __launch_bounds__(kThreads)
   begin_kernel();
   const int64_t i = thread_number();
   if (i >= rows.count * rows.n) return;
-  const int64_t row = i / rows.n, at = i - row * rows.n;
+  const int64_t row = row_of(i, rows.n, rows), at = i - row * rows.n;
   int64_t offset[3];
   rows.kept.at(static_cast<uint64_t>(row), offset);
   const KeyOf<T> key = key_of(x[offset[0] + at * rows.x_stride]);
   keys[i] = descending ? ~key : key;
   positions[i] = static_cast<uint32_t>(at);
 }
+
+// The same of a single row, as a function of the position.
+template <class T>
+struct RowKeys {
+  const T* x;
+  int64_t stride;
+  bool descending;
+  __device__ __forceinline__ uint32_t operator()(uint32_t position) const {
+    const KeyOf<T> key = key_of(x[position * stride]);
+    return static_cast<uint32_t>(descending ? ~key : key);
+  }
+};
 
 struct RowBegin {
   int64_t n;
@@ -54,80 +72,81 @@ template <class Key>
 struct Pairs {
   Key* keys;
   uint32_t* positions;
+
+  Pairs(Scratch* scratch, int64_t count)
+      : keys(scratch->take<Key>(count)), positions(scratch->take<uint32_t>(count)) {}
+  Pairs(Key* keys, uint32_t* positions) : keys(keys), positions(positions) {}
 };
 
-// Scratch memory: pairs before and after the sort, and what CUB asks for.
+// CUB sorts what fits into a tile of it in one kernel, and what does not in about ten. Until the
+// memory takes longer than these, our own sort (radix_sort.cuh) does with a kernel for each digit.
+constexpr int64_t kCubTile = 4864;
+
 template <class T>
-class SortedRows {
- public:
-  using Key = KeyOf<T>;
+constexpr bool kHasShortKeys = sizeof(KeyOf<T>) == sizeof(uint32_t);
 
-  SortedRows(const dt_stream* stream, const Rows& rows, void* workspace)
-      : stream_(stream), rows_(rows), elements_(rows.count * rows.n) {
-    char* at = static_cast<char*>(workspace);
-    for (Pairs<Key>* pairs : {&unsorted_, &sorted_}) {
-      pairs->keys = reinterpret_cast<Key*>(at);
-      at += aligned(elements_ * static_cast<int64_t>(sizeof(Key)));
-      pairs->positions = reinterpret_cast<uint32_t*>(at);
-      at += aligned(elements_ * static_cast<int64_t>(sizeof(uint32_t)));
-    }
-    rest_ = at;
+bool is_for_digits(const Rows& rows) {
+  return rows.count == 1 && rows.n > kCubTile && are_few_pairs(rows.n);
+}
+
+template <class T>
+int32_t sort_by_digits(const dt_stream* stream, const T* x, const Rows& rows, bool descending,
+                       Scratch* scratch, Pairs<KeyOf<T>>* sorted) {
+  const FewPairs few(scratch, rows.n, kKeyBits<T>);
+  *sorted = {few.memory.keys, few.memory.order};
+  if (!x) return DT_KERNEL_OK;
+  return sort_few(stream, few, static_cast<uint32_t>(rows.n),
+                  RowKeys<T>{x, rows.x_stride, descending});
+}
+
+// CUB's sort. Without scratch memory it only says how much it needs.
+template <class Key>
+cudaError_t sort_by_cub(const Rows& rows, const Pairs<Key>& from, const Pairs<Key>& to, int bits,
+                        void* memory, size_t& bytes, cudaStream_t stream) {
+  const int64_t elements = rows.count * rows.n;
+  if (rows.count > kFewRows && elements <= kMaxSegmented) {
+    const auto begins = thrust::make_transform_iterator(thrust::make_counting_iterator(int64_t{0}),
+                                                        RowBegin{rows.n});
+    return cub::DeviceSegmentedRadixSort::SortPairs(
+        memory, bytes, from.keys, to.keys, from.positions, to.positions, static_cast<int>(elements),
+        static_cast<int>(rows.count), begins, begins + 1, 0, bits, stream);
   }
-
-  const Pairs<Key>& sorted() const { return sorted_; }
-
-  int32_t workspace(int64_t* bytes) {
-    if (const cudaError_t error = set_device(stream_->device))
-      return check(error, "cudaSetDevice", stream_->fault);
-    size_t needed = 0;
-    if (const cudaError_t error = sort(nullptr, needed, nullptr))
-      return check(error, "radix sort", stream_->fault);
-    *bytes = 2 * (aligned(elements_ * static_cast<int64_t>(sizeof(Key))) +
-                  aligned(elements_ * static_cast<int64_t>(sizeof(uint32_t)))) +
-             static_cast<int64_t>(needed);
-    return DT_KERNEL_OK;
+  cudaError_t error = cudaSuccess;
+  const int64_t count = memory ? rows.count : 1;
+  for (int64_t row = 0; row < count && error == cudaSuccess; ++row) {
+    const int64_t at = row * rows.n;
+    error = cub::DeviceRadixSort::SortPairs(memory, bytes, from.keys + at, to.keys + at,
+                                            from.positions + at, to.positions + at,
+                                            static_cast<uint32_t>(rows.n), 0, bits, stream);
   }
+  return error;
+}
 
-  int32_t run(const T* x, bool descending) {
-    if (const int32_t code = launch(stream_, make_pairs<T>, blocks_for(elements_), dim3(kThreads),
-                                    0, unsorted_.keys, unsorted_.positions, x, rows_, descending))
-      return code;
-    size_t needed = 0;
-    if (const cudaError_t error = sort(nullptr, needed, nullptr))
-      return check(error, "radix sort", stream_->fault);
-    return check(sort(rest_, needed, native_stream(stream_)), "radix sort", stream_->fault);
+// Sorts the rows of x; if x is null, only takes the memory for it.
+template <class T>
+int32_t sort_rows(const dt_stream* stream, const T* x, const Rows& rows, bool descending,
+                  Scratch* scratch, Pairs<KeyOf<T>>* sorted) {
+  if constexpr (kHasShortKeys<T>) {
+    if (is_for_digits(rows)) return sort_by_digits(stream, x, rows, descending, scratch, sorted);
   }
-
- private:
-  static int64_t aligned(int64_t bytes) { return divide_up(bytes, 256) * 256; }
-
-  // Sorts, or, without scratch memory, only says how much it needs.
-  cudaError_t sort(void* rest, size_t& bytes, cudaStream_t stream) const {
-    if (rows_.count > kFewRows && elements_ <= kMaxSegmented) {
-      const auto begins = thrust::make_transform_iterator(
-          thrust::make_counting_iterator(int64_t{0}), RowBegin{rows_.n});
-      return cub::DeviceSegmentedRadixSort::SortPairs(
-          rest, bytes, unsorted_.keys, sorted_.keys, unsorted_.positions, sorted_.positions,
-          static_cast<int>(elements_), static_cast<int>(rows_.count), begins, begins + 1, 0,
-          kKeyBits<T>, stream);
-    }
-    cudaError_t error = cudaSuccess;
-    const int64_t rows = rest ? rows_.count : 1;
-    for (int64_t row = 0; row < rows && error == cudaSuccess; ++row) {
-      const int64_t at = row * rows_.n;
-      error = cub::DeviceRadixSort::SortPairs(
-          rest, bytes, unsorted_.keys + at, sorted_.keys + at, unsorted_.positions + at,
-          sorted_.positions + at, static_cast<uint32_t>(rows_.n), 0, kKeyBits<T>, stream);
-    }
-    return error;
-  }
-
-  const dt_stream* stream_;
-  const Rows& rows_;
-  const int64_t elements_;
-  Pairs<Key> unsorted_, sorted_;
-  char* rest_;
-};
+  if (const cudaError_t error = set_device(stream->device))
+    return check(error, "cudaSetDevice", stream->fault);
+  const int64_t elements = rows.count * rows.n;
+  const Pairs<KeyOf<T>> unsorted(scratch, elements);
+  *sorted = Pairs<KeyOf<T>>(scratch, elements);
+  size_t bytes = 0;
+  if (const cudaError_t error =
+          sort_by_cub(rows, unsorted, *sorted, kKeyBits<T>, nullptr, bytes, nullptr))
+    return check(error, "radix sort", stream->fault);
+  void* const memory = scratch->take<char>(static_cast<int64_t>(bytes));
+  if (!x) return DT_KERNEL_OK;
+  if (const int32_t code = launch(stream, make_pairs<T>, blocks_for(elements), dim3(kThreads), 0,
+                                  unsorted.keys, unsorted.positions, x, rows, descending))
+    return code;
+  return check(
+      sort_by_cub(rows, unsorted, *sorted, kKeyBits<T>, memory, bytes, native_stream(stream)),
+      "radix sort", stream->fault);
+}
 
 // ---- results; values or indices may be null
 
@@ -146,14 +165,26 @@ struct Results {
   }
 };
 
+// The first pairs of every row. Values are made of the keys, which lie in order: in x they would be
+// anywhere.
 template <class T>
 __global__ void __launch_bounds__(kThreads)
-    write_first(const uint32_t* positions, Results<T> y, const __grid_constant__ Rows rows) {
+    write_first(Pairs<KeyOf<T>> sorted, Results<T> y, const __grid_constant__ Rows rows,
+                bool descending) {
   begin_kernel();
   const int64_t i = thread_number();
   if (i >= rows.count * rows.first) return;
-  const int64_t row = i / rows.first, at = i - row * rows.first;
-  y.put(rows, row, at, positions[row * rows.n + at]);
+  const int64_t row = row_of(i, rows.first, rows), at = i - row * rows.first;
+  const int64_t pair = row * rows.n + at, position = sorted.positions[pair];
+  int64_t offset[3];
+  rows.kept.at(static_cast<uint64_t>(row), offset);
+  if (y.indices) y.indices[offset[2] + at * rows.index_stride] = position;
+  if (!y.values) return;
+  const KeyOf<T> key = sorted.keys[pair];
+  T element;
+  if (!element_of(descending ? ~key : key, &element))
+    element = y.x[offset[0] + position * rows.x_stride];
+  y.values[offset[1] + at * rows.value_stride] = element;
 }
 
 struct Statistic {
@@ -205,13 +236,17 @@ int32_t plan_rows(const dt_stream* stream, const Call& call, const dt_view* valu
   if (rows.count * rows.n > kMaxElements) return DT_KERNEL_UNSUPPORTED;
   return visit_value(call.x.dtype, [&](auto type) -> int32_t {
     using T = typename decltype(type)::type;
-    SortedRows<T> sorted(stream, rows, call.workspace);
-    if (bytes) return sorted.workspace(bytes);
-    const T* x = static_cast<const T*>(call.x.data);
-    if (const int32_t code = sorted.run(x, descending)) return code;
+    Scratch scratch(bytes ? nullptr : call.workspace);
+    Pairs<KeyOf<T>> sorted(nullptr, nullptr);
+    const T* x = bytes ? nullptr : static_cast<const T*>(call.x.data);
+    if (const int32_t code = sort_rows(stream, x, rows, descending, &scratch, &sorted)) return code;
+    if (bytes) {
+      *bytes = scratch.used();
+      return DT_KERNEL_OK;
+    }
     const Results<T> results = {values ? static_cast<T*>(values->data) : nullptr,
                                 indices ? static_cast<int64_t*>(indices->data) : nullptr, x};
-    return write(sorted.sorted(), results, rows);
+    return write(sorted, results, rows);
   });
 }
 
@@ -220,7 +255,7 @@ int32_t plan_sort(const dt_stream* stream, const calls::Sort& call, int64_t* byt
                    [&](const auto& sorted, const auto& y, const Rows& rows) {
                      using T = std::remove_pointer_t<decltype(y.values)>;
                      return launch(stream, write_first<T>, blocks_for(rows.count * rows.first),
-                                   dim3(kThreads), 0, sorted.positions, y, rows);
+                                   dim3(kThreads), 0, sorted, y, rows, call.descending);
                    });
 }
 

@@ -23,7 +23,7 @@ namespace dt::cuda {
 
 void add_kernels(dt_registry* registry) {
   using namespace calls;
-  add(registry, "attention", run<Attention, kernels::attention>);
+  add(registry, "attention", run<Attention, kernels::attention>, workspace<Attention, kernels::attention_workspace>);
   add(registry, "attention_backward", run<AttentionBackward, kernels::attention_backward>, workspace<AttentionBackward, kernels::attention_backward_workspace>);
   add(registry, "conv2d", run<Conv2d, kernels::conv2d>, workspace<Conv2d, kernels::conv2d_workspace>);
   add(registry, "conv2d_backward_input", run<Conv2dBackwardInput, kernels::conv2d_backward_input>, workspace<Conv2dBackwardInput, kernels::conv2d_backward_input_workspace>);
@@ -50,8 +50,8 @@ void add_kernels(dt_registry* registry) {
   add(registry, "scatter_prod", run<ScatterFold, kernels::scatter_prod>);
   add(registry, "scatter_amax", run<ScatterFold, kernels::scatter_amax>);
   add(registry, "scatter_amin", run<ScatterFold, kernels::scatter_amin>);
-  add(registry, "nonzero_count", run<NonzeroCount, kernels::nonzero_count>, workspace<NonzeroCount, kernels::nonzero_count_workspace>);
-  add(registry, "nonzero", run<Nonzero, kernels::nonzero>, workspace<Nonzero, kernels::nonzero_workspace>);
+  add(registry, "nonzero_count", run<NonzeroCount, kernels::nonzero_count>);
+  add(registry, "nonzero", run<Nonzero, kernels::nonzero>);
   add(registry, "triangle", run<Triangle, kernels::triangle>);
   add(registry, "matmul", run<Matmul, kernels::matmul>, workspace<Matmul, kernels::matmul_workspace>);
   add(registry, "squared_error_sum", run<SquaredErrorSum, kernels::squared_error_sum>, workspace<SquaredErrorSum, kernels::squared_error_sum_workspace>);
@@ -64,6 +64,8 @@ void add_kernels(dt_registry* registry) {
   add(registry, "batch_norm_backward", run<BatchNormBackward, kernels::batch_norm_backward>, workspace<BatchNormBackward, kernels::batch_norm_backward_workspace>);
   add(registry, "layer_norm", run<LayerNorm, kernels::layer_norm>);
   add(registry, "layer_norm_backward", run<LayerNormBackward, kernels::layer_norm_backward>, workspace<LayerNormBackward, kernels::layer_norm_backward_workspace>);
+  add(registry, "group_norm", run<GroupNorm, kernels::group_norm>);
+  add(registry, "group_norm_backward", run<GroupNormBackward, kernels::group_norm_backward>);
   add(registry, "softmax", run<Softmax, kernels::softmax>);
   add(registry, "softmax_backward", run<SoftmaxBackward, kernels::softmax_backward>);
   add(registry, "log_softmax", run<Softmax, kernels::log_softmax>);

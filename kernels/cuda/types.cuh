@@ -67,11 +67,12 @@ __device__ __forceinline__ float widened(Bits<2> bits, int32_t dtype) {
   return value;
 }
 
-// Neighbouring elements of a narrow float, from `at` on, read or written as floats.
+// Neighbouring elements of a narrow float, from `at` on, read or written as floats. `apart`: no
+// packet begins there.
 template <int kWidth>
 __device__ __forceinline__ void load_narrow(float (&value)[kWidth], const void* p, int32_t dtype,
-                                            int64_t at) {
-  const auto packet = load_packet<kWidth>(static_cast<const Bits<2>*>(p) + at);
+                                            int64_t at, bool apart = false) {
+  const auto packet = load_neighbours<kWidth>(static_cast<const Bits<2>*>(p) + at, apart);
 #pragma unroll
   for (int i = 0; i < kWidth; ++i) value[i] = widened(packet.value[i], dtype);
 }

@@ -248,6 +248,15 @@ def test_offsets_that_lie_are_reported(offsets):
 
 
 @needs_gpu
+def test_a_negative_variance_is_refused_unless_work_is_recorded():
+    x, var = dt.zeros(2, device="cuda"), dt.tensor([1.0, 2.0], device="cuda")
+    with pytest.raises(ValueError, match="gaussian_nll_loss: var has negative entry/entries"):
+        F.gaussian_nll_loss(x, x, -var)
+    step = dt.capture(F.gaussian_nll_loss, x, x, var)
+    assert step(x, x, var).item() == F.gaussian_nll_loss(x, x, var).item()
+
+
+@needs_gpu
 def test_indices_may_lie_on_the_cpu():
     x = dt.arange(10.0, device="cuda")
     mask = dt.arange(10) > 7

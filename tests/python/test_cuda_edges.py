@@ -139,6 +139,186 @@ def test_rows_whose_squares_overflow(device, dtype, large, size):
     assert y[1].isnan().all().item()
 
 
+# ---- rows and columns of every length, wherever they begin
+
+LENGTHS = [
+    *range(1, 10),
+    15,
+    31,
+    32,
+    33,
+    37,
+    62,
+    64,
+    94,
+    130,
+    257,
+    513,
+    1023,
+    1025,
+    3001,
+    4096,
+    4099,
+    16_385,
+    65_537,
+]
+FLOATS = {dt.float32: 1e-5, dt.float64: 1e-12, dt.bfloat16: 1e-2}
+
+
+def placed(values, place, dtype, device):
+    """The same matrix in memory of its own, one element behind a boundary, and with a gap behind each row."""
+    rows, n = values.shape
+    if place == "gap":
+        return dt.tensor(np.pad(values, ((0, 0), (1, 0)))).to(device, dtype)[:, 1:]
+    if place == "behind":
+        return dt.tensor(np.pad(values.ravel(), (1, 0))).to(device, dtype)[1:].view(rows, n)
+    return dt.tensor(values).to(device, dtype)
+
+
+def each_matrix(dtype, device, lengths=LENGTHS):
+    """More rows than a block takes, of numbers of which many are equal and which every float holds."""
+    for n in lengths:
+        rows = 5003 if n < 10 else 301 if n < 1000 else 5
+        values = np.random.default_rng(n).integers(-8, 9, (rows, n)) * 0.25
+        for place in ("own", "behind", "gap"):
+            yield values, placed(values, place, dtype, device), f"{rows}x{n} {place}"
+
+
+def agree(ours, expected, tolerance, where):
+    found = ours.detach().cpu().double().numpy()
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance, err_msg=where)
+
+
+@on_both
+@pytest.mark.parametrize("dtype", [*FLOATS, dt.int64, dt.int32])
+def test_reductions_of_rows_of_any_length(device, dtype):
+    is_floating = dtype in FLOATS
+    for values, x, where in each_matrix(dtype, device):
+        if not is_floating:
+            values = np.trunc(values)
+        tolerance = FLOATS.get(dtype, 0) * (1 + 0.1 * values.shape[1] ** 0.5)
+        agree(x.sum(1), values.sum(1), tolerance, where)
+        agree(x.amin(1), values.min(1), 0, where)
+        assert x.argmax(1).tolist() == values.argmax(1).tolist(), where
+        assert x.argmin(1).tolist() == values.argmin(1).tolist(), where
+        assert (x == 2).any(1).tolist() == (values == 2).any(1).tolist(), where
+        if is_floating and values.shape[1] > 1:
+            agree(x.var(1), values.var(1, ddof=1), tolerance, where)
+            agree(
+                (x + 1000).var(1) if dtype == dt.float64 else x.var(1),
+                values.var(1, ddof=1),
+                tolerance,
+                where,
+            )
+
+
+@on_both
+def test_a_variance_does_not_suffer_from_an_outlier_or_a_large_mean(device):
+    """Wherever it stands: deviations may be taken from any element."""
+    for n in (3, 40, 257, 3001, 65_537):
+        for at in (0, n // 2):
+            values = np.random.default_rng(n).standard_normal((5, n))
+            values[1] += 1e6
+            values[2, at] = 1e6
+            expected = values.var(1, ddof=1)
+            x = dt.tensor(values).to(device)
+            agree(x.var(1) / dt.tensor(expected).to(device), 1.0, 1e-9, f"{n} {at}")
+            agree(
+                x.t().contiguous().var(0) / dt.tensor(expected).to(device), 1.0, 1e-9, f"{n} {at}"
+            )
+
+
+@on_both
+@pytest.mark.parametrize("dtype", [*FLOATS, dt.int64])
+def test_reductions_of_columns_of_any_length(device, dtype):
+    for n in (1, 2, 3, 7, 15, 31, 32, 37, 64, 257, 3001):
+        for columns in (1, 3, 4, 7, 62, 130, 257, 1024, 1025) if n > 100 else (3, 64, 1025, 5003):
+            values = np.trunc(np.random.default_rng(n).integers(-8, 9, (n, columns)) * 0.25)
+            for place in ("own", "behind", "gap"):
+                x, where = placed(values, place, dtype, device), f"{n}x{columns} {place}"
+                tolerance = FLOATS.get(dtype, 0) * (1 + 0.1 * n**0.5)
+                agree(x.sum(0), values.sum(0), tolerance, where)
+                assert x.argmax(0).tolist() == values.argmax(0).tolist(), where
+                assert x.argmin(0).tolist() == values.argmin(0).tolist(), where
+                if dtype in FLOATS and n > 1:
+                    agree(x.var(0), values.var(0, ddof=1), tolerance, where)
+
+
+@on_both
+@pytest.mark.parametrize("dtype", [dt.float32, dt.float64])
+def test_extrema_among_infinities_and_nan(device, dtype):
+    """The first of what is largest or smallest; of NaN, which beats all, the first too."""
+    for n in (1, 2, 3, 8, 31, 33, 130, 257, 1025, 3001, 65_537):
+        for fill in (-INF, INF, 0.0):
+            for nans in ((), (n // 2,), (n // 3, n - 1)):
+                values = np.full((7, n), fill)
+                values[3, n // 2 :] = 1.0
+                values[5, [*nans]] = NAN
+                for place in ("own", "behind"):
+                    x = placed(values, place, dtype, device)
+                    for ours, truth in ((x.argmax, values.argmax), (x.argmin, values.argmin)):
+                        assert ours(1).tolist() == truth(1).tolist(), f"{n} {fill} {nans} {place}"
+                    columns = x.t().contiguous()
+                    assert columns.argmax(0).tolist() == values.argmax(1).tolist(), (
+                        f"{n} {fill} {nans}"
+                    )
+
+
+@on_both
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_softmax_of_rows_of_any_length(device, dtype):
+    tolerance = FLOATS[dtype]
+    for values, x, where in each_matrix(dtype, device):
+        g_values = np.random.default_rng(7).integers(-8, 9, values.shape) * 0.125
+        g = dt.tensor(g_values).to(device, dtype)
+        p = probabilities(values, 1)
+        x.requires_grad_()
+        y = F.softmax(x, 1)
+        agree(y, p, tolerance, where)
+        (gradient,) = dt.autograd.grad(y, x, g)
+        agree(gradient, p * (g_values - (g_values * p).sum(1, keepdims=True)), tolerance * 4, where)
+        y = F.log_softmax(x, 1)
+        agree(y, np.log(p), tolerance, where)
+        (gradient,) = dt.autograd.grad(y, x, g)
+        expected = g_values - p * g_values.sum(1, keepdims=True)
+        agree(gradient, expected, tolerance * 4 * max(1, np.abs(expected).max()), where)
+
+
+@on_both
+def test_softmax_of_short_rows_in_place_and_of_infinities(device):
+    for n in (1, 2, 3, 7, 31, 33, 130):
+        values = np.random.default_rng(n).standard_normal((3001, n)).astype(np.float32)
+        values[5], values[6, 0], values[7, -1] = -INF, INF, -INF
+        with np.errstate(all="ignore"):
+            expected = probabilities(values.astype(np.float64), 1)
+        agree(dt.tensor(values).to(device).softmax(1), expected, 1e-6, f"{n}")
+
+
+@on_both
+@pytest.mark.parametrize("dtype", [dt.float32, dt.float64])
+def test_layer_norm_of_rows_of_any_length(device, dtype):
+    tolerance = FLOATS[dtype]
+    for values, x, where in each_matrix(dtype, device, [n for n in LENGTHS if n > 1]):
+        n = values.shape[1]
+        rng = np.random.default_rng(n)
+        g, w, b = (rng.integers(-8, 9, shape) * 0.125 for shape in (values.shape, n, n))
+        rstd = 1 / np.sqrt(values.var(1, keepdims=True) + 1e-2)
+        xhat = (values - values.mean(1, keepdims=True)) * rstd
+        h = g * w
+        expected = (
+            rstd * (h - h.mean(1, keepdims=True) - xhat * (h * xhat).mean(1, keepdims=True)),
+            (g * xhat).sum(0),
+            g.sum(0),
+        )
+        weight, bias = (dt.tensor(v).to(device, dtype).requires_grad_() for v in (w, b))
+        x.requires_grad_()
+        y = F.layer_norm(x, (n,), weight, bias, eps=1e-2)
+        agree(y, xhat * w + b, tolerance * 4, where)
+        found = dt.autograd.grad(y, (x, weight, bias), dt.tensor(g).to(device, dtype))
+        for ours, truth, what in zip(found, expected, ("x", "weight", "bias")):
+            agree(ours, truth, tolerance * 20, f"{where} {what}")
+
+
 # ---- indices
 
 BAD = [-1, 2**40, -(2**40)]
@@ -233,3 +413,137 @@ def test_targets_that_are_no_class_count_as_ignored():
     assert (losses.detach().cpu() != 0).tolist() == kept.tolist()
     assert (x.grad.cpu() != 0).all(1).tolist() == kept.tolist()
     assert (x.grad.cpu()[~kept] == 0).all().item()
+
+
+# ---- sizes and places: many tiles, odd counts, memory that begins at no vector's boundary
+
+# What is taken of a larger array, so that it begins and goes on in all ways.
+PARTS = {
+    "whole": lambda x: x,
+    "from 1": lambda x: x[1:],
+    "from 3": lambda x: x[3:],
+    "every other": lambda x: x[::2],
+}
+SCANNED = [1, 3, 5, 1023, 4097, 16_383, 16_385, 65_537, 1_048_577, 4_194_305, 9_000_003]
+
+
+@on_both
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.int16])
+@pytest.mark.parametrize("part", PARTS)
+def test_scans_of_odd_counts(device, part, dtype):
+    """Of whole numbers, which add up exactly."""
+    for size in SCANNED:
+        values = np.random.default_rng(size).integers(-9, 10, size + 3).astype(dtype)
+        x = dt.tensor(values).to(device)
+        wide = np.int64 if np.issubdtype(dtype, np.integer) else dtype
+        expected = np.cumsum(PARTS[part](values), dtype=wide)
+        np.testing.assert_array_equal(PARTS[part](x).cumsum(0).cpu().numpy(), expected, f"{size}")
+
+
+ROWS = [(5000, 257), (4100, 1025), (4100, 3001), (9, 16_387), (300, 4099), (3, 70_001), (20_000, 5),
+        (5001, 17), (3001, 29), (3003, 31), (3001, 32), (2001, 33), (2003, 64), (1001, 125), (999, 127),
+        (1001, 128), (777, 130), (500, 512), (65, 1024)]  # fmt: skip
+
+
+@on_both
+@pytest.mark.parametrize("count, length", ROWS)
+def test_scans_of_odd_rows(device, count, length):
+    values = np.random.default_rng(count).integers(-9, 10, (count + 1, length)).astype(np.float32)
+    x = dt.tensor(values).to(device)
+    for y, truth in (
+        (x.cumsum(1), values.cumsum(1)),
+        (x[1:, 1:].cumsum(1), values[1:, 1:].cumsum(1)),
+        (x[:, ::2].cumsum(1), values[:, ::2].cumsum(1)),
+        (x.t()[1:].cumsum(0), values.T[1:].cumsum(0)),
+        (x.sign().clamp(min=0).cumprod(1), np.cumprod(np.sign(values).clip(0), 1)),
+    ):
+        np.testing.assert_array_equal(y.cpu().numpy(), truth)
+
+
+@on_both
+def test_a_long_scan_repeats_bit_for_bit(device):
+    x = dt.randn(3_000_001, device=device)
+    first = x.cumsum(0)
+    assert all(dt.equal(x.cumsum(0), first) for _ in range(5))
+    np.testing.assert_allclose(
+        first.cpu().numpy(), np.cumsum(x.cpu().numpy(), dtype=np.float64), rtol=1e-6, atol=1e-6
+    )
+    logs = x[:100_001].logcumsumexp(0).cpu().numpy()
+    expected = np.logaddexp.accumulate(x[:100_001].cpu().numpy().astype(np.float64))
+    np.testing.assert_allclose(logs, expected, rtol=1e-6)
+
+
+FOUND = [0, 1, 31, 513, 2047, 2049, 65_537, 300_001, 17_000_003]
+
+
+@on_both
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("dtype", [np.bool_, np.float16, np.float32, np.float64, np.int64])
+def test_nonzero_of_odd_counts(device, part, dtype):
+    for size in FOUND[:-1] if dtype is not np.bool_ else FOUND:
+        for share in (0.5, 0.001):
+            values = (np.random.default_rng(size).random(size + 3) < share).astype(dtype)
+            if dtype is np.float32:
+                values[: size // 2 : 7] = -0.0
+                values[size // 3 :: 11] = NAN
+            taken = PARTS[part](dt.tensor(values).to(device))
+            found = taken.nonzero().cpu().numpy()
+            np.testing.assert_array_equal(found[:, 0], np.flatnonzero(PARTS[part](values)))
+            chosen = dt.arange(taken.numel(), device=device)[taken != 0]
+            np.testing.assert_array_equal(chosen.cpu().numpy(), found[:, 0])
+
+
+@on_both
+@pytest.mark.parametrize("shape", [(), (0, 3), (3, 0), (7, 5), (301, 2, 129), (1000, 1001)])
+def test_nonzero_of_dimensions(device, shape):
+    values = np.random.default_rng(len(shape)).integers(0, 3, shape) == 1
+    x = dt.tensor(values).to(device)
+    np.testing.assert_array_equal(x.nonzero().cpu().numpy(), np.argwhere(values))
+    if len(shape) > 1:
+        np.testing.assert_array_equal(x.t().nonzero().cpu().numpy() if len(shape) == 2 else
+                                      x.movedim(0, -1).nonzero().cpu().numpy(),
+                                      np.argwhere(np.moveaxis(values, 0, -1)))  # fmt: skip
+
+
+@on_both
+@pytest.mark.parametrize("dtype", [dt.float32, dt.float64, dt.float16, dt.int64, dt.uint8])
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 9, 31, 33, 2047, 2049, 100_003])
+def test_operands_that_begin_anywhere(device, dtype, size):
+    numbers = np.random.default_rng(size).integers(0, 60, (3, size + 20))
+    a, b, c = dt.tensor(numbers).to(dtype).to(device)
+    for i, j, k in ((1, 0, 0), (0, 3, 0), (1, 1, 1), (2, 5, 7), (0, 0, 9), (15, 16, 17)):
+        x, y, z = a[i : i + size], b[j : j + size], c.clone()
+        sums = numbers[0, i : i + size] + numbers[1, j : j + size]
+        assert (x + y).cpu().tolist() == sums.tolist()
+        assert (x < y).cpu().tolist() == (numbers[0, i : i + size] < numbers[1, j : j + size]).tolist()  # fmt: skip
+        z[k : k + size] += x
+        expected = numbers[2].copy()
+        expected[k : k + size] += numbers[0, i : i + size]
+        assert z.cpu().tolist() == expected.tolist()
+    rows = dt.tensor(numbers).to(dtype).to(device)
+    assert (rows[:, 1:9] + rows[:, 4:12]).cpu().tolist() == (numbers[:, 1:9] + numbers[:, 4:12]).tolist()  # fmt: skip
+
+
+@on_both
+@pytest.mark.parametrize(
+    "dtype", [np.float32, np.float64, np.float16, np.int64, np.uint8, np.bool_]
+)
+@pytest.mark.parametrize("descending", [False, True])
+def test_sorted_values_are_the_elements(device, dtype, descending):
+    """Signs of zeros as well."""
+    for size in (1, 100, 5000, 70_001):
+        values = np.random.default_rng(size).integers(-20, 20, size).astype(dtype)
+        if np.issubdtype(dtype, np.floating):
+            values[::5] *= -1
+            values[::97] = NAN
+        y = dt.tensor(values).to(device).sort(stable=True, descending=descending)
+        order = y.indices.cpu().numpy()
+        keys = values.astype(np.float64)
+        key = np.where(np.isnan(keys), INF, keys)
+        expected = np.argsort(-key if descending else key, kind="stable")
+        np.testing.assert_array_equal(order, expected)
+        values, of_y = values[expected], y.values.cpu().numpy()
+        np.testing.assert_array_equal(of_y, values)
+        if dtype is np.float16:  # a GPU sorts it as float32 and has one NaN of it
+            values, of_y = values[values == values], of_y[of_y == of_y]
+        assert of_y.tobytes() == values.tobytes(), f"{size}"

@@ -1,0 +1,79 @@
+"""What goes along rows, at lengths that no vector fits and in groups of rows that none does, dense and as slices that
+start anywhere, against PyTorch in float64."""
+
+import dumbtorch as dt
+import numpy as np
+import pytest
+
+LENGTHS = [*range(1, 10), 15, 16, 17, 31, 32, 33, 64, 65, 128, 129, 257, 1023, 1025, 2049, 4100]
+ROWS = [1, 7, 19, 70]
+SUMS = "sum", "sum of columns", "cumsum"  # their errors are measured by what is added up
+EPSILON = {"float32": 2.0**-23, "float64": 2.0**-52}
+
+# Of a matrix, along its rows. Values and, where there is one, the gradient by the matrix.
+OPS = {
+    "sum": lambda t, x: x.sum(1),
+    "mean": lambda t, x: x.mean(1),
+    "amax": lambda t, x: x.amax(1),
+    "max": lambda t, x: x.max(1)[0],
+    "var": lambda t, x: x.var(1, correction=0),
+    "norm": lambda t, x: (x + 3).norm(dim=1),
+    "sum of columns": lambda t, x: x.t().sum(0),
+    "cumsum": lambda t, x: x.cumsum(1),
+    "softmax": lambda t, x: t.softmax(x, 1),
+    "log_softmax": lambda t, x: t.log_softmax(x, 1),
+    "layer_norm": lambda t, x: t.nn.functional.layer_norm(
+        x, x.shape[1:], t.linspace(1, 2, x.shape[1], dtype=x.dtype), eps=0.5
+    ),
+    "rms_norm": lambda t, x: t.nn.functional.rms_norm(x, x.shape[1:], eps=0.5),
+}
+
+
+def value_and_gradient(t, op, array, dtype, offset, length):
+    x = t.tensor(array, dtype=dtype)[:, offset : offset + length].detach().requires_grad_()
+    y = op(t, x)
+    weight = t.arange(y.numel(), dtype=dtype).reshape(y.shape) % 5 - 2
+    return [r.detach().double().numpy() for r in (y, *t.autograd.grad((y * weight).sum(), x))]
+
+
+@pytest.mark.parametrize("name", EPSILON)
+@pytest.mark.parametrize("offset", [0, 1])
+@pytest.mark.parametrize("op", OPS)
+def test_rows(op, name, offset, torch):
+    for length in LENGTHS:
+        whole = np.random.default_rng(length).standard_normal((ROWS[-1], length + 2 * offset))
+        for rows in ROWS if length < 300 else ROWS[:2]:
+            array = whole[:rows].astype(name)
+            ours = value_and_gradient(dt, OPS[op], array, getattr(dt, name), offset, length)
+            truth = value_and_gradient(torch, OPS[op], array, torch.float64, offset, length)
+            for got, right in zip(ours, truth, strict=True):
+                size = 1 + np.abs(right).max() + (np.abs(array).sum(1).max() if op in SUMS else 0)
+                allowed = EPSILON[name] * (16 + length**0.5) * size
+                assert np.abs(got - right).max() <= allowed, (rows, length)
+
+
+@pytest.mark.parametrize(
+    "op", ["sum", "amax", "max", "cumsum", "softmax", "log_softmax", "layer_norm"]
+)
+def test_nan_stays_in_its_row(op, torch):
+    """At any place of a row, and beside the lanes that a short row leaves empty."""
+    for length in (1, 2, 5, 9, 33, 300):
+        array = np.random.default_rng(length).standard_normal((40, length)).astype(np.float32)
+        for row in range(0, 40, 3):
+            array[row, row % length] = np.nan
+        ours, right = (OPS[op](t, t.tensor(array)).numpy() for t in (dt, torch))
+        assert np.array_equal(np.isnan(ours), np.isnan(right)), length
+
+
+@pytest.mark.parametrize("name", ["int8", "int32", "int64", "bool"])
+def test_integers(name, torch):
+    for length in LENGTHS[:-4]:
+        array = np.random.default_rng(length).integers(0, 100, (70, length + 1)).astype(name)
+        for f in (
+            lambda x: x.sum(1),
+            lambda x: x.any(1),
+            lambda x: x.cumsum(1),
+            lambda x: x.amax(1),
+        ):
+            ours, right = (f(t.tensor(array)[:, 1:]).numpy() for t in (dt, torch))
+            assert np.array_equal(ours, right), length
