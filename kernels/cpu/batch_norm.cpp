@@ -5,7 +5,7 @@
 // position, so all channels are reduced side by side. Sums over the batch are taken in double, in
 // chunks that the shape fixes.
 #include "kernels/calls/nn.gen.h"
-#include "kernels/cpu/lanes.h"
+#include "kernels/cpu/moments.h"
 #include "kernels/cpu/rows.h"
 
 namespace dt::cpu {
@@ -75,19 +75,7 @@ void for_each_run(const dt_stream* stream, const Shape& s, const Body& body) {
   });
 }
 
-// ---- statistics: mean and sum of squared deviations, merged as by Chan, Golub and LeVeque
-
-struct Moments {
-  double count = 0, mean = 0, squares = 0;
-
-  void merge(double other_count, double other_mean, double other_squares) {
-    const double total = count + other_count, delta = other_mean - mean,
-                 weight = other_count / total;
-    mean += delta * weight;
-    squares += other_squares + delta * delta * count * weight;
-    count = total;
-  }
-};
+// ---- statistics
 
 // The scratch memory of the sums: two doubles for each chunk and channel.
 struct Partials {
@@ -107,14 +95,7 @@ void plane_moments(const Shape& s, const ChannelRuns<const T>& x, int64_t c, int
   for (int64_t n = chunk * s.per_chunk; n < end; ++n) {
     for (int64_t first = 0; first < s.length; first += kRun) {
       const int64_t count = min(kRun, s.length - first);
-      const T* run = read_run(x.run(n, c) + first * x.stride, x.stride, count, copy);
-      const T mean = reduce_span<Sum<T>>(run, count) / static_cast<T>(count);
-      const T off = reduce_span<Sum<T>>(run, count, [mean](auto v) { return v - mean; });
-      const T squares =
-          reduce_span<Sum<T>>(run, count, [mean](auto v) { return (v - mean) * (v - mean); });
-      const double size = static_cast<double>(count), shift = static_cast<double>(off) / size;
-      total.merge(size, static_cast<double>(mean) + shift,
-                  static_cast<double>(squares) - shift * shift * size);
+      total.add_run(read_run(x.run(n, c) + first * x.stride, x.stride, count, copy), count);
     }
   }
   out.first(chunk)[c] = total.mean;
@@ -162,10 +143,8 @@ void batch_statistics(const dt_stream* stream, const calls::BatchNorm& call, con
       total.merge(static_cast<double>(s.chunk_count(chunk)), partials.first(chunk)[c],
                   partials.second(chunk)[c]);
     }
-    // Rounding may leave less than nothing; NaN is not less, so it stays.
-    const double variance = total.squares < 0 ? 0.0 : total.squares / total.count;
     mean[c] = static_cast<T>(total.mean);
-    rstd[c] = static_cast<T>(1.0 / __builtin_sqrt(variance + call.eps));
+    rstd[c] = static_cast<T>(total.rstd(call.eps));
   }
 }
 

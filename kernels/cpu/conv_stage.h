@@ -103,10 +103,52 @@ inline void fill_zero_and_beyond(T* y, int64_t count) {
   for (int64_t i = 0; i < count; i += kLanes<T>) store(y + i, Vector<T>{});
 }
 
+// kLanes elements of x, every second one. Nothing behind the last of them is read: the upper half
+// is read from one element earlier, where the wanted ones lie in odd lanes.
+template <class T, size_t... kLane>
+inline Vector<T> load_every_second(const T* x, std::index_sequence<kLane...>) {
+  constexpr size_t kHalf = kLanes<T> / 2;
+  const Vector<T> low = load(x), high = load(x + kLanes<T> - 1);
+#if defined(__clang__)
+  return __builtin_shufflevector(low, high, (kLane < kHalf ? 2 * kLane : 2 * kLane + 1)...);
+#else
+  using Index = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;
+  return __builtin_shuffle(low, high,
+                           Vector<Index>{(kLane < kHalf ? 2 * kLane : 2 * kLane + 1)...});
+#endif
+}
+
+template <class T>
+inline Vector<T> load_every_second(const T* x) {
+  return load_every_second(x, std::make_index_sequence<kLanes<T>>());
+}
+
+// y[2 * i] = x[i]; the elements between them are written, too, as they are.
+template <class T>
+inline void write_every_second(T* y, const T* x, int64_t count) {
+  using Small = typename SmallVector<T>::type;
+  constexpr int64_t kSmall = 16 / sizeof(T);
+  int64_t i = 0;
+  for (; i + kSmall < count; i += kSmall) {
+    Small even, low, high;
+    __builtin_memcpy(&even, x + i, sizeof(even));
+    __builtin_memcpy(&low, y + 2 * i, sizeof(low));
+    __builtin_memcpy(&high, y + 2 * i + kSmall, sizeof(high));
+    low = replace_even(even, low, false), high = replace_even(even, high, true);
+    __builtin_memcpy(y + 2 * i, &low, sizeof(low));
+    __builtin_memcpy(y + 2 * i + kSmall, &high, sizeof(high));
+  }
+  for (; i < count; ++i) y[2 * i] = x[i];
+}
+
 // y[i * y_step] = x[i * x_step].
 template <class T>
 inline void copy_row(T* y, int64_t y_step, const T* x, int64_t x_step, int64_t count) {
-  if (y_step != 1 || x_step != 1) {
+  if (y_step == 1 && x_step == 2 && count >= kLanes<T>) {
+    for (int64_t i = 0; i + kLanes<T> < count; i += kLanes<T>)
+      store(y + i, load_every_second(x + 2 * i));
+    store(y + count - kLanes<T>, load_every_second(x + 2 * (count - kLanes<T>)));
+  } else if (y_step != 1 || x_step != 1) {
     for (int64_t i = 0; i < count; ++i) y[i * y_step] = x[i * x_step];
   } else if (count < kLanes<T>) {
     store_first(y, load_first(x, count), count);
@@ -151,6 +193,10 @@ inline void stage_rows(T* y, int64_t begin, int64_t end, int64_t width, const T*
       continue;
     }
     for (int64_t i = 0; i < width; i += kLanes<T>) {
+      if (i >= begin && i + kLanes<T> <= end) {
+        store(y + i, load(x + i - begin));
+        continue;
+      }
       const int64_t first = max<int64_t>(0, begin - i), last = min<int64_t>(kLanes<T>, end - i);
       store(y + i, first < last ? load_lanes(x + i - begin, first, last) : Vector<T>{});
     }
@@ -202,19 +248,21 @@ void fill_stage(const StageLayout& s, const Images<const T>& x, int64_t n, int64
                 int64_t c, int64_t c_count, int64_t first_row, T* stage) {
   // With channels last all channels of a row are copied together, else channel by channel.
   const int64_t together = x.c_step == 1 && x.w_step != 1 ? c_count : 1;
-  for (int64_t r = 0; r < s.rows.lanes(); ++r) {
-    for (int64_t q = 0; q < s.cols.lanes(); ++q) {
+  // The lanes of a channel lie in the same lines of x, which stay in the cache for a few channels.
+  const int64_t few = max<int64_t>(together, 8);
+  for (int64_t begin = 0; begin < c_count; begin += few) {
+    for (int64_t lane = 0; lane < s.lanes(); ++lane) {
+      const int64_t r = lane / s.cols.lanes(), q = lane % s.cols.lanes();
       const LaneColumns columns = lane_columns(s, q);
-      T* plane = stage + (r * s.cols.lanes() + q) * s.plane;
       const int64_t first = (first_row + s.rows.first_reach()) * s.rows.in_step + s.rows.residue(r);
-      for (int64_t k = 0; k < c_count; k += together) {
+      for (int64_t k = begin; k < min(c_count, begin + few); k += together) {
+        T* plane = stage + k * s.channel + lane * s.plane;
         for (int64_t i = 0; i < n_count; ++i) {
           stage_plane(s, columns, x.at(n + i, c + k, 0, columns.first), x.h_step, x.w_step,
-                      together, first, plane + k * s.channel + i * s.image());
+                      together, first, plane + i * s.image());
         }
-        for (int64_t j = k; j < k + together; ++j) {
+        for (int64_t j = 0; j < together; ++j)
           fill_zero_and_beyond(plane + j * s.channel + n_count * s.image(), s.guard);
-        }
       }
     }
   }
@@ -243,6 +291,8 @@ void write_results(const StageLayout& s, const T* results, int64_t channel, cons
   // A spilling vector must not reach beyond the next row.
   const bool adjacent =
       col_step == 1 && row_step == s.cols.out_count && s.cols.out_count >= kLanes<T> / 2;
+  // The elements between these are of another phase, which is computed at another time.
+  const bool between_phases = s.cols.out_step == 2 && y.w_step == 1;
   for (int64_t k = 0; k < c_count; k += transpose ? c_count : 1) {
     for (int64_t in = 0; in < n_count; ++in) {
       const T* from = results + k * channel + s.number(in, 0, 0);
@@ -255,6 +305,8 @@ void write_results(const StageLayout& s, const T* results, int64_t channel, cons
         if (transpose) {
           copy_transposed(to + i * row_step, col_step, from + i * s.width, channel, c_count,
                           s.cols.out_count);
+        } else if (between_phases) {
+          write_every_second(to + i * row_step, from + i * s.width, s.cols.out_count);
         } else {
           copy_row(to + i * row_step, col_step, from + i * s.width, 1, s.cols.out_count);
         }

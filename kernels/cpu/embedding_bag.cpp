@@ -6,6 +6,9 @@
 namespace dt::cpu {
 namespace {
 
+constexpr int64_t kAhead = 4;  // so many entries ahead memory is asked for a row, or its beginning
+constexpr int64_t kFetchBytes = 1024;
+
 template <class T>
 class Bags {
  public:
@@ -42,6 +45,7 @@ class Bags {
     for (int64_t i = offsets_[b]; i < end(b); ++i) {
       if (rows_[i] == call_.padding_row) continue;
       data<int64_t>(call_.bag)[i] = b;
+      if (i + kAhead < entries_) fetch(row(i + kAhead));
       if (chosen) {
         raise(y, chosen, i, counted == 0);
       } else {
@@ -52,6 +56,13 @@ class Bags {
     data<int64_t>(call_.count)[b] = counted;
     if (!call_.mean || counted == 0) return;
     for (int64_t d = 0; d < size_; ++d) y[d] /= static_cast<T>(counted);
+  }
+
+  // Rows lie anywhere: the processor cannot foresee where.
+  void fetch(const T* row) const {
+    const char* from = reinterpret_cast<const char*>(row);
+    const int64_t bytes = min(kFetchBytes, size_ * static_cast<int64_t>(sizeof(T)));
+    for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(from + i);
   }
 
   void add(T* __restrict y, const T* __restrict x, T factor) const {
@@ -73,26 +84,61 @@ class Bags {
   const T* factors_;
 };
 
-// Each thread looks through all entries for those of its own rows: every row's sum is made by one
-// thread, in one order.
+// What counts in each row's gradient: row r has entries [end[r - 1], end[r]), in their order.
+template <class T>
+struct SortedEntries {
+  int64_t *end, *bag;
+  T* factor;
+
+  SortedEntries(const calls::EmbeddingBagBackward& call, Workspace* memory)
+      : end(memory->take<int64_t>(call.gtable.sizes[0] + 1)),
+        bag(memory->take<int64_t>(call.rows.sizes[0])),
+        factor(memory->take<T>(call.rows.sizes[0])) {}
+
+  // `end` begins as the number of entries, becomes where they begin, and moves on with each.
+  void fill(const calls::EmbeddingBagBackward& call) const {
+    const int64_t table = call.gtable.sizes[0], entries = call.rows.sizes[0];
+    const int64_t *rows = data<const int64_t>(call.rows), *bags = data<const int64_t>(call.bag);
+    const T* factors = optional_data<const T>(call.factors);
+    for (int64_t r = 0; r <= table; ++r) end[r] = 0;
+    for (int64_t i = 0; i < entries; ++i) end[rows[i] + 1] += bags[i] >= 0;
+    for (int64_t r = 0; r < table; ++r) end[r + 1] += end[r];
+    for (int64_t i = 0; i < entries; ++i) {
+      if (bags[i] < 0) continue;
+      const int64_t at = end[rows[i]]++;
+      bag[at] = bags[i];
+      factor[at] = factors ? factors[i] : T(1);
+    }
+  }
+};
+
+// Each row is written by one thread, its first entry over what was there.
 template <class T>
 void add_gradients(const dt_stream* stream, const calls::EmbeddingBagBackward& call) {
   const int64_t table = call.gtable.sizes[0], size = call.gtable.sizes[1];
-  const int64_t entries = call.rows.sizes[0];
-  const int64_t *rows = data<const int64_t>(call.rows), *bag = data<const int64_t>(call.bag);
-  const T *g = data<const T>(call.g), *factors = optional_data<const T>(call.factors);
-  const bool parallel = worth_threads(stream, (table + entries) * size / 4);
-  const int64_t parts = parallel ? 2 * stream->threads : 1;
-  for_each_item(stream, parts, parallel, [&](int64_t part, int64_t) {
-    const int64_t begin = table * part / parts, end = table * (part + 1) / parts;
-    T* __restrict to = data<T>(call.gtable);
-    for (int64_t i = begin * size; i < end * size; ++i) to[i] = 0;
-    for (int64_t i = 0; i < entries; ++i) {
-      if (rows[i] < begin || rows[i] >= end || bag[i] < 0) continue;
-      const T factor = factors ? factors[i] : T(1);
-      const T* __restrict from = g + bag[i] * size;
-      T* __restrict row = to + rows[i] * size;
-      for (int64_t d = 0; d < size; ++d) row[d] += factor * from[d];
+  Workspace memory(call.workspace);
+  const SortedEntries<T> entries(call, &memory);
+  entries.fill(call);
+  const T* g = data<const T>(call.g);
+  const int64_t work = (table + call.rows.sizes[0]) * size;
+  const int64_t parts = min(table, max<int64_t>(1, work / kSerialWork));
+  for_each_item(stream, parts, worth_threads(stream, work / 4), [&](int64_t part, int64_t) {
+    const int64_t last = table * (part + 1) / parts;
+    for (int64_t r = table * part / parts; r < last; ++r) {
+      T* __restrict row = data<T>(call.gtable) + r * size;
+      const int64_t begin = r == 0 ? 0 : entries.end[r - 1];
+      if (begin == entries.end[r]) {
+        for (int64_t d = 0; d < size; ++d) row[d] = 0;
+      }
+      for (int64_t i = begin; i < entries.end[r]; ++i) {
+        const T factor = entries.factor[i];
+        const T* __restrict from = g + entries.bag[i] * size;
+        if (i == begin) {
+          for (int64_t d = 0; d < size; ++d) row[d] = 0 + factor * from[d];
+        } else {
+          for (int64_t d = 0; d < size; ++d) row[d] += factor * from[d];
+        }
+      }
     }
   });
 }
@@ -110,6 +156,14 @@ int32_t kernels::embedding_bag_backward(const dt_stream* stream,
   return visit_floating(call.gtable.dtype, [&](auto type) {
     add_gradients<typename decltype(type)::type>(stream, call);
   });
+}
+
+int64_t kernels::embedding_bag_backward_workspace(const dt_stream*,
+                                                  const calls::EmbeddingBagBackward& call) {
+  Workspace sizes(nullptr);
+  visit_floating(call.gtable.dtype,
+                 [&](auto type) { SortedEntries<typename decltype(type)::type>(call, &sizes); });
+  return sizes.bytes();
 }
 
 }  // namespace dt::cpu

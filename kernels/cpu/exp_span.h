@@ -34,9 +34,19 @@ inline VectorF32 exp_not_large(VectorF32 x) {
   return x == x ? number : x;
 }
 
-// y[i] = exp(x[i] - shift), and returns their sum.
-inline float exp_span(float* y, const float* x, float shift, int64_t n) {
+// y[i] = exp(x[i] - shift); the lanes of the result add up to their sum. The last vector overlaps
+// the one before, which is faster than to write a part of one; y may be x.
+inline VectorF32 exp_to_vector(float* y, const float* x, float shift, int64_t n) {
   constexpr int64_t kWidth = kLanes<float>;
+  Bits lane;
+  for (int j = 0; j < kWidth; ++j) lane[j] = j;
+  if (n < kWidth) {
+    const VectorF32 a = exp_not_large(load_first(x, n) - shift);
+    store_few(y, a, n);
+    return lane < static_cast<int32_t>(n) ? a : VectorF32{};
+  }
+  const int64_t rest = n % kWidth;
+  const VectorF32 last = load(x + n - kWidth);
   VectorF32 sum[2] = {};
   int64_t i = 0;
   for (; i + 2 * kWidth <= n; i += 2 * kWidth) {
@@ -47,20 +57,28 @@ inline float exp_span(float* y, const float* x, float shift, int64_t n) {
     sum[0] += a;
     sum[1] += b;
   }
-  Bits lane;
-  for (int j = 0; j < kWidth; ++j) lane[j] = j;
-  for (; i < n; i += kWidth) {
-    const int64_t rest = min(kWidth, n - i);
-    const VectorF32 a = exp_not_large(load_first(x + i, rest) - shift);
-    store_first(y + i, a, rest);
-    sum[0] += lane < static_cast<int32_t>(rest) ? a : VectorF32{};
+  if (i + kWidth <= n) {
+    const VectorF32 a = exp_not_large(load(x + i) - shift);
+    store(y + i, a);
+    sum[0] += a;
   }
-  return reduce_lanes<Sum<float>>(sum[0] + sum[1]);
+  if (rest > 0) {
+    const VectorF32 a = exp_not_large(last - shift);
+    store(y + n - kWidth, a);
+    sum[1] += lane >= static_cast<int32_t>(kWidth - rest) ? a : VectorF32{};
+  }
+  return sum[0] + sum[1];
 }
 
-inline double exp_span(double* y, const double* x, double shift, int64_t n) {
+inline VectorF64 exp_to_vector(double* y, const double* x, double shift, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = math::exp(x[i] - shift);
-  return reduce_span<Sum<double>>(y, n);
+  return reduce_span_to_vector<Sum<double>>(y, n);
+}
+
+// The same, and returns the sum.
+template <class T>
+inline T exp_span(T* y, const T* x, T shift, int64_t n) {
+  return reduce_lanes<Sum<T>>(exp_to_vector(y, x, shift, n));
 }
 
 // y[i] = exp(x[i] - shift[i]), where no x[i] is larger than its shift.

@@ -203,7 +203,7 @@ void rotate(T* panel, const factor::Rotation* r, int64_t count) {
 // ---- products
 
 template <class T>
-void multiply(const dt_stream* stream, const factor::Product<T>& p, void* workspace) {
+void multiply(const dt_stream* stream, const factor::StridedProduct<T>& p, void* workspace) {
   Gemm<T> g = {};
   const bool turned = p.y.col != 1;
   g.batch = 1, g.m = turned ? p.n : p.m, g.n = turned ? p.m : p.n, g.k = p.k;

@@ -22,7 +22,7 @@ struct Strided {
 
 // y[m, n] = alpha * a @ b + beta * y; rows or columns of y are contiguous, beta is 0 or 1.
 template <class T>
-struct Product {
+struct StridedProduct {
   int64_t m, n, k;
   Strided<T> y;
   Strided<const T> a, b;
@@ -61,7 +61,7 @@ struct FastLoops {
   int64_t (*find_pivot)(const T* x, int64_t n);
   // Rotates rows of kPanelBytes that lie one behind the other.
   void (*rotate)(T* panel, const Rotation* rotations, int64_t count);
-  void (*multiply)(const dt_stream* stream, const Product<T>& p, void* workspace);
+  void (*multiply)(const dt_stream* stream, const StridedProduct<T>& p, void* workspace);
   // What no product of k terms needs more than, of `most` rows and columns at most.
   int64_t (*product_workspace)(const dt_stream* stream, int64_t most, int64_t k);
 };

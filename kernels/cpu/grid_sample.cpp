@@ -1,84 +1,13 @@
 // Sampling at places of a grid. What a block of places is made of is worked out once for all
-// channels. The gradient of the input is summed channel by channel, each by one thread, in the
-// order of the places.
+// channels. Where an image has no more elements than are worth copying, some of its channels are
+// laid side by side, so that a tap is a vector of them (grid_sample_rows.h); else each channel is
+// sampled where it lies. Either way a channel's gradient is summed by one thread, in the order of
+// the places.
 #include "kernels/calls/vision.gen.h"
-#include "kernels/cpu/workers.h"
-#include "kernels/grid_sample.h"
+#include "kernels/cpu/grid_sample_rows.h"
 
 namespace dt::cpu {
 namespace {
-
-constexpr int64_t kBlock = 64;
-constexpr int64_t kMaxTaps = 16;
-constexpr int64_t kMaxDims = 3;
-
-// The elements that each of a block of places is made of: products of the taps of each dimension.
-template <class T>
-struct Block {
-  int64_t count, taps;
-  int64_t offset[kMaxTaps][kBlock];  // in a plane; -1: none
-  T weight[kMaxTaps][kBlock];
-  T slope[kMaxDims][kMaxTaps][kBlock];  // by each coordinate, in the grid's order
-};
-
-template <class T>
-class Sampler {
- public:
-  // x [n, c, ...] and grid [n, ..., dims] are contiguous.
-  template <class Call>
-  Sampler(const Call& call, const dt_view& x, const dt_view& grid)
-      : dims_(x.ndim - 2), grid_(data<const T>(grid)) {
-    for (int d = 0; d < dims_; ++d) {
-      axes_[d] = {x.sizes[d + 2], call.reach, call.padding, call.align_corners};
-      plane_ *= x.sizes[d + 2];
-      places_ *= grid.sizes[d + 1];
-    }
-  }
-
-  int dims() const { return dims_; }
-  int64_t plane() const { return plane_; }
-  int64_t places() const { return places_; }
-  int64_t blocks() const { return ceil_div(places_, kBlock); }
-  int64_t taps() const {
-    int64_t taps = 1;
-    for (int d = 0; d < dims_; ++d) taps *= axes_[d].count();
-    return taps;
-  }
-
-  void read(int64_t n, int64_t block, Block<T>* out) const {
-    out->count = min(kBlock, places_ - block * kBlock);
-    out->taps = taps();
-    for (int64_t i = 0; i < out->count; ++i) {
-      const T* coordinate = grid_ + (n * places_ + block * kBlock + i) * dims_;
-      sampling::Taps<T> of[kMaxDims];
-      // The grid's first coordinate is that of the last dimension.
-      for (int d = 0; d < dims_; ++d) of[d] = axes_[d].taps(coordinate[dims_ - 1 - d]);
-      for (int64_t k = 0; k < out->taps; ++k) combine(of, k, i, out);
-    }
-  }
-
- private:
-  void combine(const sampling::Taps<T>* of, int64_t k, int64_t i, Block<T>* out) const {
-    const int64_t each = axes_[0].count();
-    int64_t offset = 0, rest = k;
-    T weight = 1, slope[kMaxDims] = {1, 1, 1};
-    for (int d = 0; d < dims_; ++d, rest /= each) {
-      const int64_t tap = rest % each, at = of[d].at[tap];
-      offset = offset < 0 || at < 0 ? -1 : offset * axes_[d].size + at;
-      weight *= of[d].weight[tap];
-      for (int e = 0; e < dims_; ++e)
-        slope[dims_ - 1 - e] *= e == d ? of[d].slope[tap] : of[d].weight[tap];
-    }
-    out->offset[k][i] = offset;
-    out->weight[k][i] = weight;
-    for (int e = 0; e < dims_; ++e) out->slope[e][k][i] = slope[e];
-  }
-
-  const int dims_;
-  const T* grid_;
-  sampling::Axis<T> axes_[kMaxDims];
-  int64_t plane_ = 1, places_ = 1;
-};
 
 template <class T>
 T element(const T* plane, int64_t offset) {
@@ -95,8 +24,7 @@ void sample_block(const Block<T>& block, const T* plane, T* y) {
 }
 
 template <class T>
-void forward(const dt_stream* stream, const calls::GridSample& call) {
-  const Sampler<T> sampler(call, call.x, call.grid);
+void forward(const dt_stream* stream, const calls::GridSample& call, const Sampler<T>& sampler) {
   const int64_t channels = call.x.sizes[1], blocks = sampler.blocks();
   const int64_t cycles = count(call.y) * (sampler.taps() + 2);
   for_each_item(stream, call.x.sizes[0] * blocks, worth_threads(stream, cycles),
@@ -155,7 +83,7 @@ void grid_gradient(const dt_stream* stream, const calls::GridSampleBackward& cal
                 [&](int64_t item, int64_t) {
                   const int64_t n = item / blocks, b = item % blocks;
                   Block<T> block;
-                  sampler.read(n, b, &block);
+                  sampler.read(n, b, &block, true);
                   T sums[kMaxDims][kBlock] = {};
                   for (int64_t c = n * channels; c < (n + 1) * channels; ++c) {
                     const T* g = data<const T>(call.g) + c * sampler.places() + b * kBlock;
@@ -180,17 +108,45 @@ void grid_gradient(const dt_stream* stream, const calls::GridSampleBackward& cal
 }  // namespace
 
 int32_t kernels::grid_sample(const dt_stream* stream, const calls::GridSample& call) {
-  return visit_floating(call.y.dtype,
-                        [&](auto type) { forward<typename decltype(type)::type>(stream, call); });
+  return visit_floating(call.y.dtype, [&](auto type) {
+    const Sampler<typename decltype(type)::type> sampler(call, call.x, call.grid);
+    if (!are_rows_worth(sampler)) return forward(stream, call, sampler);
+    Workspace memory(call.workspace);
+    sample_by_rows(stream, call, sampler, &memory);
+  });
+}
+
+int64_t kernels::grid_sample_workspace(const dt_stream* stream, const calls::GridSample& call) {
+  Workspace sizes(nullptr);
+  visit_floating(call.y.dtype, [&](auto type) {
+    const Sampler<typename decltype(type)::type> sampler(call, call.x, call.grid);
+    if (are_rows_worth(sampler)) sample_by_rows(stream, call, sampler, &sizes);
+  });
+  return sizes.bytes();
 }
 
 int32_t kernels::grid_sample_backward(const dt_stream* stream,
                                       const calls::GridSampleBackward& call) {
   return visit_floating(call.g.dtype, [&](auto type) {
     const Sampler<typename decltype(type)::type> sampler(call, call.x, call.grid);
-    if (call.gx) input_gradient(stream, call, sampler);
+    Workspace memory(call.workspace);
+    if (call.gx && are_rows_worth(sampler)) {
+      spread_by_rows(stream, call, sampler, &memory);
+    } else if (call.gx) {
+      input_gradient(stream, call, sampler);
+    }
     if (call.ggrid) grid_gradient(stream, call, sampler);
   });
+}
+
+int64_t kernels::grid_sample_backward_workspace(const dt_stream* stream,
+                                                const calls::GridSampleBackward& call) {
+  Workspace sizes(nullptr);
+  visit_floating(call.g.dtype, [&](auto type) {
+    const Sampler<typename decltype(type)::type> sampler(call, call.x, call.grid);
+    if (call.gx && are_rows_worth(sampler)) spread_by_rows(stream, call, sampler, &sizes);
+  });
+  return sizes.bytes();
 }
 
 }  // namespace dt::cpu

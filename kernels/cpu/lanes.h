@@ -2,6 +2,8 @@
 // over them.
 #pragma once
 
+#include <utility>
+
 #include "kernels/cpu/common.h"
 
 #if defined(__AVX2__)
@@ -17,6 +19,21 @@ constexpr int kVectorBytes = 64;
 constexpr int kVectorBytes = 32;
 #else
 constexpr int kVectorBytes = 16;
+#endif
+
+// Loops over registers must unroll completely, or what they hold would live in memory.
+#if defined(__clang__)
+#define DT_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define DT_UNROLL _Pragma("GCC unroll 32")
+#endif
+
+// The same for as many registers as hold 128 bytes. Of the small ones of old processors that is
+// half of all, and the code four times as long.
+#if defined(__AVX__)
+#define DT_UNROLL_LANES DT_UNROLL
+#else
+#define DT_UNROLL_LANES
 #endif
 
 template <class T>
@@ -209,35 +226,122 @@ inline Vector<T> load_as(const From* p, int64_t n = kVectorBytes / sizeof(T)) {
   }
 }
 
-// Reduces transform(x[i]) over n contiguous elements. 128 bytes of lanes hide the latency of the
-// operation; they are combined by halving. The order of operations depends on n alone, not on the
-// width of the vectors. `transform` takes scalars and vectors alike.
-template <class Op, class From, class Transform = Unchanged, class T = typename Op::Value>
-inline T reduce_span(const From* x, int64_t n, const Transform& transform = Transform()) {
+// What is left in the lanes of one vector of n elements, which elements(i, count) gives from i on
+// as a vector, `count` of them or all. 128 bytes of lanes hide the latency of the operation; they
+// are combined by halving.
+template <class Op, class Elements, class T = typename Op::Value>
+inline Vector<T> reduce_to_vector(int64_t n, const Elements& elements) {
   constexpr int kLanes = 128 / sizeof(T);
   constexpr int kWidth = kVectorBytes / sizeof(T);
   constexpr int kVectors = kLanes / kWidth;
+  if (n <= kWidth) return keep_first<T>(elements(0, n), n, Op::kIdentity);
+  Vector<T> lanes[kVectors];
+  DT_UNROLL_LANES
+  for (int k = 0; k < kVectors; ++k) lanes[k] = Vector<T>{} + Op::kIdentity;
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    DT_UNROLL_LANES
+    for (int k = 0; k < kVectors; ++k)
+      lanes[k] = Op::apply(lanes[k], elements(i + k * kWidth, kWidth));
+  }
+  DT_UNROLL_LANES
+  for (int k = 0; k < kVectors; ++k, i += kWidth) {
+    if (i >= n) break;
+    const int64_t rest = min<int64_t>(kWidth, n - i);
+    const Vector<T> last = elements(i, rest);
+    lanes[k] =
+        Op::apply(lanes[k], rest == kWidth ? last : keep_first<T>(last, rest, Op::kIdentity));
+  }
+  DT_UNROLL_LANES
+  for (int half = kVectors / 2; half > 0; half /= 2) {
+    DT_UNROLL_LANES
+    for (int k = 0; k < half; ++k) lanes[k] = Op::apply(lanes[k], lanes[k + half]);
+  }
+  return lanes[0];
+}
+
+// The same of transform(x[i]). `transform` takes scalars and vectors alike.
+template <class Op, class From, class Transform = Unchanged, class T = typename Op::Value>
+inline Vector<T> reduce_span_to_vector(const From* x, int64_t n,
+                                       const Transform& transform = Transform()) {
+  return reduce_to_vector<Op>(
+      n, [=](int64_t i, int64_t count) { return transform(load_as<T>(x + i, count)); });
+}
+
+// Reduces transform(x[i]) over n contiguous elements. The order of operations depends on n alone,
+// not on the width of the vectors.
+template <class Op, class From, class Transform = Unchanged, class T = typename Op::Value>
+inline T reduce_span(const From* x, int64_t n, const Transform& transform = Transform()) {
   if (n <= 4) {
     T result = n > 0 ? transform(static_cast<T>(x[0])) : Op::kIdentity;
     for (int64_t i = 1; i < n; ++i) result = Op::apply(result, transform(static_cast<T>(x[i])));
     return result;
   }
-  Vector<T> lanes[kVectors];
-  for (int k = 0; k < kVectors; ++k) lanes[k] = Vector<T>{} + Op::kIdentity;
-  int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    for (int k = 0; k < kVectors; ++k)
-      lanes[k] = Op::apply(lanes[k], transform(load_as<T>(x + i + k * kWidth)));
+  return reduce_lanes<Op, T>(reduce_span_to_vector<Op>(x, n, transform));
+}
+
+// ---- many vectors at once
+
+// Where lane `lane` of a vector of lower (or upper) halves comes from: groups of 2 * distance lanes
+// are made of a group's half of the first vector and one of the second.
+template <class T>
+constexpr int64_t half_lane(int64_t lane, int64_t distance, bool upper) {
+  const int64_t group = lane / (2 * distance) * (2 * distance);
+  const bool second = lane / distance % 2 != 0;
+  return group + lane % distance + (upper ? distance : 0) +
+         (second ? kVectorBytes / static_cast<int64_t>(sizeof(T)) : 0);
+}
+
+template <int kDistance, bool kUpper, class T, size_t... kLane>
+inline Vector<T> join_halves(Vector<T> a, Vector<T> b, std::index_sequence<kLane...>) {
+#if defined(__clang__)
+  return __builtin_shufflevector(a, b, half_lane<T>(kLane, kDistance, kUpper)...);
+#else
+  using Index = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;
+  return __builtin_shuffle(a, b, Vector<Index>{half_lane<T>(kLane, kDistance, kUpper)...});
+#endif
+}
+
+// reduce_lanes of as many vectors as each has lanes: lane i of the result is that of v[i]. Each
+// step halves the number of vectors, so it costs one vector little more than one operation.
+template <class Op, int kCount, class T = typename Op::Value>
+inline Vector<T> reduce_each(const Vector<T> (&v)[kCount]) {
+  constexpr int kHalf = kCount / 2;
+  constexpr std::make_index_sequence<kVectorBytes / sizeof(T)> kLanes;
+  Vector<T> joined[kHalf];
+  DT_UNROLL
+  for (int i = 0; i < kHalf; ++i) {
+    joined[i] = Op::apply(join_halves<kHalf, false, T>(v[i], v[i + kHalf], kLanes),
+                          join_halves<kHalf, true, T>(v[i], v[i + kHalf], kLanes));
   }
-  for (int k = 0; k < kVectors && i < n; ++k, i += kWidth) {
-    const int64_t rest = min<int64_t>(kWidth, n - i);
-    const Vector<T> last = transform(load_as<T>(x + i, rest));
-    lanes[k] = Op::apply(lanes[k], rest == kWidth ? last : keep_first(last, rest, Op::kIdentity));
+  if constexpr (kHalf == 1) {
+    return joined[0];
+  } else {
+    return reduce_each<Op>(joined);
   }
-  for (int half = kVectors / 2; half > 0; half /= 2) {
-    for (int k = 0; k < half; ++k) lanes[k] = Op::apply(lanes[k], lanes[k + half]);
+}
+
+// into[k] = what row(k), the vector that is left of row k, comes to; no more rows than a vector has
+// lanes.
+template <class Op, class Row, class T = typename Op::Value>
+inline void reduce_group(T* into, int64_t rows, const Row& row) {
+  constexpr int64_t kWidth = kVectorBytes / sizeof(T);
+  Vector<T> left[kWidth];
+  for (int64_t k = 0; k < rows; ++k) left[k] = row(k);
+  if (rows == kWidth) return store(into, reduce_each<Op>(left));
+  for (int64_t k = 0; k < rows; ++k) into[k] = reduce_lanes<Op, T>(left[k]);
+}
+
+// into[r] = what n contiguous elements of row r come to.
+template <class Op, class From, class Transform = Unchanged, class T = typename Op::Value>
+inline void reduce_spans(T* into, const From* x, int64_t row_stride, int64_t rows, int64_t n,
+                         const Transform& transform = Transform()) {
+  constexpr int64_t kWidth = kVectorBytes / sizeof(T);
+  for (int64_t r = 0; r < rows; r += kWidth) {
+    reduce_group<Op>(into + r, min(kWidth, rows - r), [=](int64_t k) {
+      return reduce_span_to_vector<Op>(x + (r + k) * row_stride, n, transform);
+    });
   }
-  return reduce_lanes<Op, T>(lanes[0]);
 }
 
 // into[j] = apply(into[j], x[j]) for each of `rows` rows of n elements, four at a time.

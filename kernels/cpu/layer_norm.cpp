@@ -1,32 +1,22 @@
 // layer_norm over the last dimension of contiguous [rows, n], and its gradients. rms_norm is the
 // same without a mean.
 #include "kernels/calls/nn.gen.h"
-#include "kernels/cpu/lanes.h"
-#include "kernels/cpu/rows.h"
+#include "kernels/cpu/row_group.h"
 
 namespace dt::cpu {
 namespace {
 
-constexpr int64_t kTile = 1024;
-
 // Tiles of rows that are worth a thread's while.
-inline int64_t rows_per_tile(int64_t n) {
-  return max<int64_t>(1, kSerialWork / 2 / max<int64_t>(1, n));
+template <class T>
+int64_t rows_per_tile(int64_t n) {
+  return max<int64_t>(rows_together<T>(n), kSerialWork / 2 / max<int64_t>(1, n));
 }
 
-// A stretch of an optional weight [n]; where there is none, ones.
+// Elements from i on times their weights, if there are any.
 template <class T>
-class Weight {
- public:
-  explicit Weight(const T* weight) : weight_(weight) {
-    for (int64_t i = 0; i < kTile; ++i) ones_[i] = T(1);
-  }
-  const T* from(int64_t first) const { return weight_ ? weight_ + first : ones_; }
-
- private:
-  const T* weight_;
-  T ones_[kTile];
-};
+Vector<T> weighted(Vector<T> v, const T* weight, int64_t i, int64_t count) {
+  return weight ? v * load_as<T>(weight + i, count) : v;
+}
 
 // ---- forward
 
@@ -37,39 +27,50 @@ inline double rstd_of(double variance, double eps) {
   return 1.0 / __builtin_sqrt(max(0.0, variance) + eps);
 }
 
-// Two passes, and the second also measures by how much the rounded mean is off: a large mean costs
-// no digits.
+// Means and deviations of a group of rows. Two passes, and the second also measures by how much the
+// rounded mean is off: a large mean costs no digits.
 template <class T>
-void row_statistics(const T* x, int64_t n, double eps, T* mean, T* rstd) {
+void row_statistics(const T* x, int64_t rows, int64_t n, double eps, T* mean, T* rstd) {
   const T count = static_cast<T>(n);
-  const T guess = reduce_span<Sum<T>>(x, n) / count;
-  const T off = reduce_span<Sum<T>>(x, n, [guess](auto v) { return v - guess; }) / count;
-  const T squares =
-      reduce_span<Sum<T>>(x, n, [guess](auto v) { return (v - guess) * (v - guess); }) / count;
-  const double variance =
-      static_cast<double>(squares) - static_cast<double>(off) * static_cast<double>(off);
-  *mean = guess + off;
-  *rstd = static_cast<T>(rstd_of(variance, eps));
+  T sum[kMostRows<T>], off[kMostRows<T>], squares[kMostRows<T>];
+  const auto sum_of = [&](T(&sums)[kMostRows<T>], const auto& transform) {
+    sum_rows<T>(sums, rows, n, [&](int64_t k, int64_t first, int64_t some) {
+      return reduce_span_to_vector<Sum<T>>(x + k * n + first, some,
+                                           [&, k](auto v) { return transform(v, sum[k]); });
+    });
+  };
+  sum_of(sum, [](auto v, T) { return v; });
+  for (int64_t k = 0; k < rows; ++k) sum[k] /= count;
+  sum_of(off, [](auto v, T guess) { return v - guess; });
+  sum_of(squares, [](auto v, T guess) { return (v - guess) * (v - guess); });
+  for (int64_t k = 0; k < rows; ++k) {
+    off[k] /= count;
+    const double variance = static_cast<double>(squares[k] / count) -
+                            static_cast<double>(off[k]) * static_cast<double>(off[k]);
+    mean[k] = sum[k] + off[k];
+    rstd[k] = static_cast<T>(rstd_of(variance, eps));
+  }
 }
 
 // Without a mean. What overflowed makes the row 0.
 template <class T>
-T row_rstd(const T* x, int64_t n, double eps) {
-  const T squares = reduce_span<Sum<T>>(x, n, [](auto v) { return v * v; }) / static_cast<T>(n);
-  return static_cast<T>(1.0 / __builtin_sqrt(static_cast<double>(squares) + eps));
+void row_rstds(const T* x, int64_t rows, int64_t n, double eps, T* rstd) {
+  T squares[kMostRows<T>];
+  sum_rows<T>(squares, rows, n, [=](int64_t k, int64_t first, int64_t some) {
+    return reduce_span_to_vector<Sum<T>>(x + k * n + first, some, [](auto v) { return v * v; });
+  });
+  for (int64_t k = 0; k < rows; ++k) {
+    const auto mean = static_cast<double>(squares[k] / static_cast<T>(n));
+    rstd[k] = static_cast<T>(1.0 / __builtin_sqrt(mean + eps));
+  }
 }
 
 template <class T>
 void normalize_row(T* y, const T* x, int64_t n, T mean, T rstd, const T* weight, const T* bias) {
-  if (weight && bias) {
-    for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * rstd * weight[i] + bias[i];
-  } else if (weight) {
-    for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * rstd * weight[i];
-  } else if (bias) {
-    for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * rstd + bias[i];
-  } else {
-    for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * rstd;
-  }
+  write_row(y, n, [=](int64_t i, int64_t count) {
+    const Vector<T> v = weighted<T>((load_as<T>(x + i, count) - mean) * rstd, weight, i, count);
+    return bias ? v + load_as<T>(bias + i, count) : v;
+  });
 }
 
 template <class T>
@@ -80,18 +81,18 @@ int32_t forward(const dt_stream* stream, const calls::LayerNorm& call) {
   const T* bias = optional_data<const T>(call.bias);
   T *y = data<T>(call.y), *mean = optional_data<T>(call.mean), *rstd = data<T>(call.rstd);
   const double eps = call.eps;
-  const int64_t group = rows_per_tile(n);
+  const int64_t group = rows_per_tile<T>(n);
   parallel_for(stream, ceil_div(rows, group), 2 * rows * n, [&](int64_t tile) {
     const int64_t end = min(rows, (tile + 1) * group);
-    for (int64_t r = tile * group; r < end; ++r) {
-      T center = 0;
+    for (int64_t r = tile * group, some; r < end; r += some) {
+      some = min(rows_together<T>(n), end - r);
       if (mean) {
-        row_statistics(x + r * n, n, eps, &center, &rstd[r]);
-        mean[r] = center;
+        row_statistics(x + r * n, some, n, eps, mean + r, rstd + r);
       } else {
-        rstd[r] = row_rstd(x + r * n, n, eps);
+        row_rstds(x + r * n, some, n, eps, rstd + r);
       }
-      normalize_row(y + r * n, x + r * n, n, center, rstd[r], weight, bias);
+      for (int64_t k = r; k < r + some; ++k)
+        normalize_row(y + k * n, x + k * n, n, mean ? mean[k] : T(0), rstd[k], weight, bias);
     }
   });
   return DT_KERNEL_OK;
@@ -122,49 +123,53 @@ void clear(T* sums, int64_t n) {
 
 template <class T>
 struct Gradients {
-  const T *g, *x;
-  const T* mean;  // or null: nothing was taken away
+  const T *g, *x, *weight;  // weight may be null
+  const T* mean;            // or null: nothing was taken away
   const T* rstd;
   T* gx;          // or null
   T* sum_weight;  // the chunk's row of sums, or null
   T* sum_bias;    // or null
+
+  T center(int64_t r) const { return mean ? mean[r] : T(0); }
 };
 
 // gx = rstd * (h - mean(h) - xhat * mean(h * xhat)), where h = g * weight and xhat = (x - mean) *
-// rstd; without mean(h) where no mean was taken away.
+// rstd; without mean(h) where no mean was taken away. Of a group of rows.
 template <class T>
-void input_gradient(T* gx, const T* g, const T* x, int64_t n, bool is_centered, T mean, T rstd,
-                    const Weight<T>& weight) {
-  double sum_h = 0, sum_hx = 0;
-  T h[kTile], hx[kTile];
-  for (int64_t first = 0; first < n; first += kTile) {
-    const int64_t count = min(kTile, n - first);
-    const T* w = weight.from(first);
-    for (int64_t i = 0; i < count; ++i) {
-      h[i] = g[first + i] * w[i];
-      hx[i] = h[i] * ((x[first + i] - mean) * rstd);
-    }
-    sum_h += reduce_span<Sum<T>>(h, count);
-    sum_hx += reduce_span<Sum<T>>(hx, count);
-  }
-  const T mean_h = is_centered ? static_cast<T>(sum_h / static_cast<double>(n)) : T(0);
-  const T mean_hx = static_cast<T>(sum_hx / static_cast<double>(n));
-  for (int64_t first = 0; first < n; first += kTile) {
-    const int64_t count = min(kTile, n - first);
-    const T* w = weight.from(first);
-    for (int64_t i = 0; i < count; ++i) {
-      const T xhat = (x[first + i] - mean) * rstd;
-      gx[first + i] = rstd * (g[first + i] * w[i] - mean_h - xhat * mean_hx);
-    }
+void input_gradients(const Gradients<T>& to, int64_t r, int64_t rows, int64_t n) {
+  const T* const weight = to.weight;
+  T mean_h[kMostRows<T>], mean_hx[kMostRows<T>];
+  const auto h = [=](const T* g, int64_t i, int64_t count) {
+    return weighted<T>(load_as<T>(g + i, count), weight, i, count);
+  };
+  sum_rows<T>(mean_h, rows, n, [&](int64_t k, int64_t first, int64_t count) {
+    const T* const g = to.g + (r + k) * n;
+    return reduce_to_vector<Sum<T>>(count,
+                                    [=](int64_t i, int64_t some) { return h(g, first + i, some); });
+  });
+  sum_rows<T>(mean_hx, rows, n, [&](int64_t k, int64_t first, int64_t count) {
+    const T *const g = to.g + (r + k) * n, *const x = to.x + (r + k) * n;
+    const T mean = to.center(r + k), rstd = to.rstd[r + k];
+    return reduce_to_vector<Sum<T>>(count, [=](int64_t i, int64_t some) {
+      return h(g, first + i, some) * ((load_as<T>(x + first + i, some) - mean) * rstd);
+    });
+  });
+  for (int64_t k = 0; k < rows; ++k) {
+    const T *const g = to.g + (r + k) * n, *const x = to.x + (r + k) * n;
+    const T mean = to.center(r + k), rstd = to.rstd[r + k];
+    const T off = to.mean ? mean_h[k] / static_cast<T>(n) : T(0);
+    const T slope = mean_hx[k] / static_cast<T>(n);
+    write_row(to.gx + (r + k) * n, n, [=](int64_t i, int64_t count) {
+      const Vector<T> xhat = (load_as<T>(x + i, count) - mean) * rstd;
+      return rstd * (h(g, i, count) - off - xhat * slope);
+    });
   }
 }
 
 template <class T>
-void backward_row(const Gradients<T>& to, int64_t r, int64_t n, const Weight<T>& weight) {
+void add_row(const Gradients<T>& to, int64_t r, int64_t n) {
   const T *g = to.g + r * n, *x = to.x + r * n;
-  const bool is_centered = to.mean != nullptr;
-  const T mean = is_centered ? to.mean[r] : T(0), rstd = to.rstd[r];
-  if (to.gx) input_gradient(to.gx + r * n, g, x, n, is_centered, mean, rstd, weight);
+  const T mean = to.center(r), rstd = to.rstd[r];
   if (to.sum_weight) {
     for (int64_t i = 0; i < n; ++i) to.sum_weight[i] += g[i] * ((x[i] - mean) * rstd);
   }
@@ -197,10 +202,10 @@ int32_t backward(const dt_stream* stream, const calls::LayerNormBackward& call) 
   T* weight_sums = wants_weight ? scratch : nullptr;
   T* bias_sums = wants_bias ? scratch + (wants_weight ? c.chunks * c.n : 0) : nullptr;
   parallel_for(stream, c.chunks, 2 * c.rows * c.n, [&](int64_t chunk) {
-    const Weight<T> weight(optional_data<const T>(call.weight));
     Gradients<T> to;
     to.g = data<const T>(call.g);
     to.x = data<const T>(call.x);
+    to.weight = optional_data<const T>(call.weight);
     to.mean = optional_data<const T>(call.mean);
     to.rstd = data<const T>(call.rstd);
     to.gx = optional_data<T>(call.gx);
@@ -209,7 +214,11 @@ int32_t backward(const dt_stream* stream, const calls::LayerNormBackward& call) 
     if (to.sum_weight) clear(to.sum_weight, c.n);
     if (to.sum_bias) clear(to.sum_bias, c.n);
     const int64_t end = min(c.rows, (chunk + 1) * c.rows_per_chunk);
-    for (int64_t r = chunk * c.rows_per_chunk; r < end; ++r) backward_row(to, r, c.n, weight);
+    for (int64_t r = chunk * c.rows_per_chunk, some; r < end; r += some) {
+      some = min(rows_together<T>(c.n), end - r);
+      if (to.gx) input_gradients(to, r, some, c.n);
+      for (int64_t k = r; k < r + some; ++k) add_row(to, k, c.n);
+    }
   });
   if (wants_weight) combine_chunks(stream, c, weight_sums, data<T>(*call.gweight));
   if (wants_bias) combine_chunks(stream, c, bias_sums, data<T>(*call.gbias));

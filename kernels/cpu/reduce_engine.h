@@ -16,6 +16,9 @@ namespace {
 #define DT_NOINLINE __attribute__((noinline))
 
 // ---- operations: states of `width` outputs side by side, kParts values each, part after part
+//
+// add_spans makes the states of rows that are read one after the other, each a leaf; add_rows adds
+// whole rows to the states of the outputs across them.
 
 // One value per output, combined by an associative operation.
 template <class Op>
@@ -26,8 +29,10 @@ struct Fold {
   static void clear(T* state, int64_t width) {
     for (int64_t j = 0; j < width; ++j) state[j] = Op::kIdentity;
   }
-  DT_NOINLINE static void add_span(T* state, const T* x, int64_t n) {
-    state[0] = reduce_span<Op>(x, n);
+  template <class From, class Transform = Unchanged>
+  DT_NOINLINE static void add_spans(T* state, const From* x, int64_t row_stride, int64_t rows,
+                                    int64_t n, const Transform& transform = Transform()) {
+    reduce_spans<Op>(state, x, row_stride, rows, n, transform);
   }
   static void add_rows(T* state, int64_t width, const T* x, int64_t row_stride, int64_t rows,
                        int64_t /*seen*/) {
@@ -48,10 +53,15 @@ struct Deviations {
   static void clear(double* state, int64_t width) {
     for (int64_t j = 0; j < 2 * width; ++j) state[j] = 0;
   }
-  static void add_span(double* state, const double* x, int64_t n) {
-    const double mean = reduce_span<Sum<double>>(x, n) / static_cast<double>(n);
-    state[0] = mean;
-    state[1] = reduce_span<Sum<double>>(x, n, [mean](auto v) { return (v - mean) * (v - mean); });
+  static void add_spans(double* state, const double* x, int64_t row_stride, int64_t rows,
+                        int64_t n) {
+    reduce_spans<Sum<double>>(state, x, row_stride, rows, n);
+    for (int64_t r = 0; r < rows; ++r) {
+      const double mean = state[r] / static_cast<double>(n);
+      const auto squared = [mean](auto v) { return (v - mean) * (v - mean); };
+      state[r] = mean;
+      state[rows + r] = reduce_span<Sum<double>>(x + r * row_stride, n, squared);
+    }
   }
   static void add_rows(double* state, int64_t width, const double* x, int64_t row_stride,
                        int64_t rows, int64_t seen) {
@@ -126,30 +136,30 @@ template <class T>
 void apply_finish(const Job& job, int64_t length, T* state, int64_t width) {
   if constexpr (kIsFloating<T>) {
     const double n = static_cast<double>(length);
-    const double freedom = max(0.0, n - job.correction);
-    for (int64_t j = 0; j < width; ++j) {
-      switch (job.finish) {
-        case Finish::kNone:
-          return;
-        case Finish::kSum:
-          state[j] = T(0) + state[j];
-          break;
-        case Finish::kMean:
-          state[j] = (T(0) + state[j]) / static_cast<T>(n);
-          break;
-        case Finish::kVariance:
-          state[j] = state[width + j] / static_cast<T>(freedom);
-          break;
-        case Finish::kDeviation:
-          state[j] = math::sqrt(state[width + j] / static_cast<T>(freedom));
-          break;
-        case Finish::kSquareRoot:
-          state[j] = static_cast<T>(__builtin_sqrt(static_cast<double>(state[j])));
-          break;
-        case Finish::kRoot:
-          state[j] = static_cast<T>(math::pow(static_cast<double>(state[j]), 1.0 / job.power));
-          break;
-      }
+    const T divisor =
+        static_cast<T>(job.finish == Finish::kMean ? n : max(0.0, n - job.correction));
+    const auto for_each = [=](const auto& result) {
+      for (int64_t j = 0; j < width; ++j) state[j] = result(state[j], state + width + j);
+    };
+    switch (job.finish) {
+      case Finish::kNone:
+        return;
+      case Finish::kSum:
+        return for_each([](T sum, const T*) { return T(0) + sum; });
+      case Finish::kMean:
+        return for_each([=](T sum, const T*) { return (T(0) + sum) / divisor; });
+      case Finish::kVariance:
+        return for_each([=](T, const T* squares) { return *squares / divisor; });
+      case Finish::kDeviation:
+        return for_each([=](T, const T* squares) { return math::sqrt(*squares / divisor); });
+      case Finish::kSquareRoot:
+        return for_each([](T sum, const T*) {
+          return static_cast<T>(__builtin_sqrt(static_cast<double>(sum)));
+        });
+      case Finish::kRoot:
+        return for_each([&](T sum, const T*) {
+          return static_cast<T>(math::pow(static_cast<double>(sum), 1.0 / job.power));
+        });
     }
   }
 }
@@ -305,45 +315,64 @@ class ReduceEngine {
 
   void finish(T* state, int64_t width, int64_t y) const {
     apply_finish(job_, plan_.length, state, width);
-    store_run(y_at(y), y_.dtype, plan_.columns ? plan_.kept.inner().y : 1, state, width);
+    store_run(y_at(y), y_.dtype, plan_.kept_inner().y, state, width);
   }
 
   // ---- rows: one output at a time
 
   bool is_read_in_place() const { return is_native_ || squares_floats_; }
 
-  void add_dense(T* state, int64_t offset, int64_t n) const {
+  // Makes the states of `rows` runs of n elements in place.
+  void add_dense(T* state, int64_t offset, int64_t row_stride, int64_t rows, int64_t n) const {
     if constexpr (kAddsDoubles) {
       if (squares_floats_) {
-        state[0] = reduce_span<Sum<double>>(reinterpret_cast<const float*>(x_at(offset)), n,
-                                            [](auto v) { return v * v; });
-        return;
+        const auto* x = reinterpret_cast<const float*>(x_at(offset));
+        return Op::add_spans(state, x, row_stride, rows, n, [](auto v) { return v * v; });
       }
     }
-    Op::add_span(state, reinterpret_cast<const T*>(x_at(offset)), n);
+    Op::add_spans(state, reinterpret_cast<const T*>(x_at(offset)), row_stride, rows, n);
   }
 
   void reduce_rows_of(int64_t block) const {
     const int64_t begin = block * plan_.width, end = min(plan_.outputs, begin + plan_.width);
+    if (plan_.has_short_rows()) return reduce_short_rows(begin, end);
     Walk at(plan_.kept, plan_.kept.n, begin);
-    if (is_read_in_place() && plan_.has_dense_rows()) return reduce_dense_rows(&at, begin, end);
     for (int64_t i = begin; i < end; ++i, at.next()) {
       Pairwise<Op, 1> sums(1);
       finish(reduce_stream(at.x, 0, plan_.length, &sums), 1, at.y);
     }
   }
 
-  // Each row is one leaf. Results that lie side by side are finished together.
-  void reduce_dense_rows(Walk* at, int64_t begin, int64_t end) const {
-    constexpr int64_t kMost = Op::kParts == 1 ? 64 : 1;
-    const bool side_by_side = plan_.kept.n == 1 && plan_.kept.inner().y == 1;
-    const int64_t together = side_by_side ? kMost : 1;
-    T state[Op::kParts * kMost];
-    for (int64_t i = begin; i < end; i += together) {
-      const int64_t n = min(together, end - i), y = at->y;
-      for (int64_t k = 0; k < n; ++k, at->next()) add_dense(state + k, at->x, plan_.length);
-      finish(state, n, y);
+  // Each row is one leaf. Rows at equal distances are reduced and finished together.
+  void reduce_short_rows(int64_t begin, int64_t end) const {
+    constexpr int64_t kTogether = 64;
+    const Axis kept = plan_.kept_inner();
+    T state[Op::kParts * kTogether];
+    while (begin < end) {
+      const Walk at(plan_.kept, plan_.kept.n, begin);
+      int64_t rows = min(min(kTogether, end - begin), kept.size - begin % kept.size);
+      if (is_read_in_place() && plan_.reduced.inner().x == 1) {
+        add_dense(state, at.x, kept.x, rows, plan_.length);
+      } else {
+        rows = add_loaded(state, at.x, kept.x, rows);
+      }
+      finish(state, rows, at.y);
+      begin += rows;
     }
+  }
+
+  // The same by way of a tile, for as many of the rows as it holds: the result says how many.
+  int64_t add_loaded(T* state, int64_t offset, int64_t row_stride, int64_t rows) const {
+    const int64_t n = plan_.length, stride = plan_.reduced.inner().x;
+    T tile[ReducePlan::kTile];
+    rows = min(rows, ReducePlan::kTile / n);
+    if (stride == 1 && row_stride == n) {
+      load(tile, offset, 1, rows * n);
+    } else {
+      for (int64_t r = 0; r < rows; ++r) load(tile + r * n, offset + r * row_stride, stride, n);
+    }
+    Op::add_spans(state, tile, n, rows, n);
+    return rows;
   }
 
   // Reduces elements [begin, end) of the output whose first element is at x.
@@ -356,7 +385,7 @@ class ReduceEngine {
       const int64_t n = min(min(inner.size - at, end - begin), ReducePlan::kTile);
       const int64_t offset = x + outer.x + at * inner.x;
       if (is_dense && (n >= 256 || n == plan_.length)) {
-        add_dense(sums->next(), offset, n);
+        add_dense(sums->next(), offset, 0, 1, n);
         sums->push(n);
         begin += n, at += n;
       } else {
@@ -383,7 +412,7 @@ class ReduceEngine {
       *at += n;
       if (*at == inner.size) *at = 0, outer->next();
     }
-    Op::add_span(sums->next(), tile, filled);
+    Op::add_spans(sums->next(), tile, 0, 1, filled);
     sums->push(filled);
     return filled;
   }

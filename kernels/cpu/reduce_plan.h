@@ -112,10 +112,9 @@ struct ReducePlan {
 
   int64_t work() const { return outputs * length; }
   int64_t leaf_rows() const { return kLeafRows * fold; }
-  // Whether an output's elements are one contiguous run, which is reduced at once.
-  bool has_dense_rows() const {
-    return reduced.n == 1 && reduced.inner().x == 1 && length <= kTile;
-  }
+  // Whether an output's elements are one run, which is reduced at once.
+  bool has_short_rows() const { return reduced.n == 1 && length <= kTile; }
+  Axis kept_inner() const { return kept.n == 0 ? Axis{1, 1, 1, 1} : kept.inner(); }
 };
 
 // `shortest_dense`: how long a dense row must be to be reduced on its own.
@@ -180,7 +179,7 @@ inline ReducePlan make_plan(const dt_view& x, const dt_view& y, const dt_view* z
   plan.fold = 1;
   plan.chunks = 1;
   plan.chunk_length = plan.length;
-  plan.columns = prefers_columns(plan.kept, plan.reduced, foldable ? 17 : 33);
+  plan.columns = prefers_columns(plan.kept, plan.reduced, foldable ? 2 : 33);
   if (plan.reduced.n == 0)
     plan.reduced.axis[plan.reduced.n++] = Axis{1, 1, 0, 0};  // so that there is an inner axis
   if (plan.columns) {

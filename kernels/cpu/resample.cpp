@@ -27,6 +27,7 @@ struct Table {
   // For each vector of elements where the window begins in which all their sources lie; -1: there
   // is no such window.
   int32_t* window = nullptr;
+  bool* narrow = nullptr;  // whether they lie in a single vector there
 
   Table(const dt_view* sources, const dt_view* weights) {
     if (!sources) return;
@@ -37,6 +38,7 @@ struct Table {
   void find_windows(Workspace* memory) {
     if (!kPermutes<T>) return;
     window = memory->take<int32_t>(n / kLanes<T>);
+    narrow = memory->take<bool>(n / kLanes<T>);
     for (int64_t block = 0; window && block < n / kLanes<T>; ++block) {
       int32_t begin = INT32_MAX, last = -1;
       for (int64_t k = 0; k < taps; ++k) {
@@ -47,6 +49,7 @@ struct Table {
         }
       }
       window[block] = last >= 0 && last - begin < kWindow<T> ? begin : -1;
+      narrow[block] = last - begin < kLanes<T>;
     }
   }
 };
@@ -82,21 +85,27 @@ void add_columns(const T* __restrict x, const Table<T>& table, int64_t first, in
     y[i] = sum_of<kTaps>(y[i], [&](int k) { return weight[k * n + i] * x[source[k * n + i]]; });
 }
 
+// Elements at[i] of the window.
+template <bool kNarrow>
+Vector<float> pick(const float* window, Vector<int32_t> at) {
+  using V = Vector<float>;
+  constexpr int32_t kVector = kLanes<float>;
+  const V a = load(window);
+  if constexpr (kNarrow) return __builtin_shuffle(a, at);
+  const V b = load(window + kVector), c = load(window + 2 * kVector),
+          d = load(window + 3 * kVector);
+  return at < 2 * kVector ? __builtin_shuffle(a, b, at) : __builtin_shuffle(c, d, at);
+}
+
 // The same of a vector of elements whose sources all lie in a window.
-template <int kTaps>
+template <int kTaps, bool kNarrow>
 void add_window(const float* window, const Table<float>& table, int64_t first, int64_t i,
                 float* y) {
-  using V = Vector<float>;
-  using Places = Vector<int32_t>;
-  constexpr int32_t kVector = kLanes<float>;
-  const V a = load(window), b = load(window + kVector), c = load(window + 2 * kVector),
-          d = load(window + 3 * kVector);
-  const int32_t start = table.window[i / kVector];
-  const V sum = sum_of<kTaps>(load(y + i), [&](int k) {
-    const Places source = load(table.source + (first + k) * table.n + i), at = source - start;
-    const V low = __builtin_shuffle(a, b, at), high = __builtin_shuffle(c, d, at);
-    const V value = source < 0 ? V{} : at < 2 * kVector ? low : high;
-    return load(table.weight + (first + k) * table.n + i) * value;
+  const int32_t start = table.window[i / kLanes<float>];
+  const Vector<float> sum = sum_of<kTaps>(load(y + i), [&](int k) {
+    const Vector<int32_t> source = load(table.source + (first + k) * table.n + i);
+    const Vector<float> value = pick<kNarrow>(window, source - start);
+    return load(table.weight + (first + k) * table.n + i) * (source < 0 ? Vector<float>{} : value);
   });
   store(y + i, sum);
 }
@@ -107,8 +116,10 @@ void add_all_columns(const T* x, const Table<T>& table, int64_t first, T* y) {
   if constexpr (kPermutes<T>) {
     for (; done + kLanes<T> <= table.n; done += kLanes<T>) {
       const int32_t start = table.window[done / kLanes<T>];
-      if (start >= 0) {
-        add_window<kTaps>(x + start, table, first, done, y);
+      if (start >= 0 && table.narrow[done / kLanes<T>]) {
+        add_window<kTaps, true>(x + start, table, first, done, y);
+      } else if (start >= 0) {
+        add_window<kTaps, false>(x + start, table, first, done, y);
       } else {
         add_columns<kTaps>(x, table, first, done, done + kLanes<T>, y);
       }

@@ -9,7 +9,8 @@ namespace dt::cpu {
 namespace {
 
 constexpr int64_t kTile = 512;
-constexpr int kTogether = 4;  // lines
+constexpr int64_t kShortLine = 64;  // elements of lines of which a tile takes many
+constexpr int kTogether = 4;        // lines
 constexpr int64_t kColumns = 256;
 constexpr int64_t kChunk = 65536;  // elements of a long line at most that are joined on their own
 
@@ -51,6 +52,7 @@ struct Loops {
   int64_t cycles;
   Sum (*scan)(Sum* x, int64_t n, Sum sum);  // in place; returns the last one
   void (*scan_four)(Sum* a, Sum* b, Sum* c, Sum* d, Sum (&sum)[kTogether], int64_t n);
+  void (*scan_short)(Sum* x, int64_t lines, int64_t n);  // in place, line after line
   Sum (*join)(const Sum* x, int64_t n, Sum sum);
   void (*join_each)(Sum* sum, const Sum* x, int64_t n);
 };
@@ -74,6 +76,15 @@ void scan_four(Sum* a, Sum* b, Sum* c, Sum* d, Sum (&sum)[kTogether], int64_t n)
   sum[0] = sum_a, sum[1] = sum_b, sum[2] = sum_c, sum[3] = sum_d;
 }
 
+// The first elements of all lines, then the second ones: none waits for its neighbour.
+template <class Fold, class Sum = typename Fold::Value>
+void scan_short(Sum* x, int64_t lines, int64_t n) {
+  for (int64_t k = 0; k < lines; ++k) x[k * n] = Fold::join(Fold::kNothing, x[k * n]);
+  for (int64_t i = 1; i < n; ++i) {
+    for (int64_t k = 0; k < lines; ++k) x[k * n + i] = Fold::join(x[k * n + i - 1], x[k * n + i]);
+  }
+}
+
 // Eight at a time: none waits for its neighbour.
 template <class Fold, class Sum = typename Fold::Value>
 Sum join_tile(const Sum* x, int64_t n, Sum sum) {
@@ -95,9 +106,9 @@ void join_each(Sum* sum, const Sum* x, int64_t n) {
 }
 
 template <class Fold>
-constexpr Loops<typename Fold::Value> loops_of = {Fold::kNothing,  Fold::kCycles,
-                                                  scan_tile<Fold>, scan_four<Fold>,
-                                                  join_tile<Fold>, join_each<Fold>};
+constexpr Loops<typename Fold::Value> loops_of = {
+    Fold::kNothing,   Fold::kCycles,   scan_tile<Fold>, scan_four<Fold>,
+    scan_short<Fold>, join_tile<Fold>, join_each<Fold>};
 
 // ---- the lines
 
@@ -157,6 +168,7 @@ class Scan {
       Walk at(lines_.kept, lines_.kept.n, tile * group);
       const int64_t end = min(lines_.count(), (tile + 1) * group);
       int64_t i = tile * group;
+      if (lines_.along.size <= kShortLine) return scan_short_lines(i, end);
       for (; i + kTogether <= end; i += kTogether) scan_rows_together(&at);
       for (; i < end; ++i, at.next()) scan_row(at, 0, lines_.along.size, loops_.nothing);
     });
@@ -209,6 +221,32 @@ class Scan {
     Sum sum[kTogether];
     for (Sum& s : sum) s = loops_.nothing;
     scan_together(line, sum, lines_.along.size);
+  }
+
+  // Reads and writes as many lines at once as fill a tile, if they lie beside each other.
+  void scan_short_lines(int64_t begin, int64_t end) const {
+    const Axis &along = lines_.along, &kept = lines_.kept.inner();
+    const int64_t n = along.size;
+    Sum tile[kTile];
+    for (int64_t lines = 0; begin < end; begin += lines) {
+      lines = min(min(kTile / n, end - begin), kept.size - begin % kept.size);
+      const Walk at(lines_.kept, lines_.kept.n, begin);
+      for_each_run(along.y, kept.y, lines, [&](int64_t line, int64_t count) {
+        load_run(tile + line * n, x_at(at.y + line * kept.y), x_.dtype, along.y, count);
+      });
+      loops_.scan_short(tile, lines, n);
+      for_each_run(along.x, kept.x, lines, [&](int64_t line, int64_t count) {
+        store_run(y_at(at.x + line * kept.x), y_.dtype, along.x, tile + line * n, count);
+      });
+    }
+  }
+
+  // Calls run(first line, elements): once if the lines follow each other, else for each of them.
+  template <class Run>
+  void for_each_run(int64_t stride, int64_t line_stride, int64_t lines, const Run& run) const {
+    const int64_t n = lines_.along.size;
+    if (line_stride == stride * n) return run(0, lines * n);
+    for (int64_t line = 0; line < lines; ++line) run(line, n);
   }
 
   Sum join_row(const Walk& line, int64_t begin, int64_t end) const {

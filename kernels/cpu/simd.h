@@ -18,13 +18,6 @@ using VectorF64 = Vector<double>;
 template <class T>
 constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(T));
 
-// Loops over the registers of a tile must unroll completely, or the tile would live in memory.
-#if defined(__clang__)
-#define DT_UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define DT_UNROLL _Pragma("GCC unroll 32")
-#endif
-
 template <class T>
 inline Vector<T> splat(T x) {
   return x - Vector<T>{};
@@ -70,6 +63,24 @@ inline void store_first(double* p, VectorF64 v, int64_t n) {
 #endif
 }
 
+// store_first of less than a vector, in whole pieces: some processors take long for a masked store.
+template <class T>
+inline void store_few(T* p, Vector<T> v, int64_t n) {
+#if defined(__AVX512F__)
+  store_first(p, v, n);
+#else
+  T lanes[kLanes<T>];
+  store(lanes, v);
+  const T* from = lanes;
+  DT_UNROLL
+  for (int64_t piece = kLanes<T> / 2; piece > 0; piece /= 2) {
+    if ((n & piece) == 0) continue;
+    __builtin_memcpy(p, from, static_cast<size_t>(piece) * sizeof(T));
+    p += piece, from += piece;
+  }
+#endif
+}
+
 // 16-byte vectors: small enough that their shuffles are cheap everywhere.
 
 typedef float Quad __attribute__((vector_size(16)));
@@ -98,6 +109,16 @@ inline void transpose(Pair (&r)[2]) {
   const Pair a = r[0];
   r[0] = DT_SHUFFLE2(a, r[1], 0, 2);
   r[1] = DT_SHUFFLE2(a, r[1], 1, 3);
+}
+
+// `old` with the first (or the last) half of `even` in its places 0, 2, ...
+inline Quad replace_even(Quad even, Quad old, bool last) {
+  const Quad twice =
+      last ? DT_SHUFFLE4(even, even, 2, 2, 3, 3) : DT_SHUFFLE4(even, even, 0, 0, 1, 1);
+  return DT_SHUFFLE4(twice, old, 0, 5, 2, 7);
+}
+inline Pair replace_even(Pair even, Pair old, bool last) {
+  return last ? DT_SHUFFLE2(even, old, 1, 3) : DT_SHUFFLE2(even, old, 0, 3);
 }
 
 #undef DT_SHUFFLE4

@@ -1,19 +1,18 @@
 // softmax, log_softmax and their gradients along any dimension.
 //
-// Rows: the dimension is dense in all operands, so one row at a time passes through L1. Columns:
-// otherwise a block of neighbouring rows is handled at once, with vectors across the rows. Both
-// read memory once while the block stays in the cache.
+// Rows: the dimension is dense in all operands, so a row, or a group of short ones, at a time
+// passes through L1. Columns: otherwise a block of neighbouring rows is handled at once, with
+// vectors across the rows. Both read memory once while the block stays in the cache.
 #include "kernels/calls/nn.gen.h"
 #include "kernels/cpu/exp_span.h"
-#include "kernels/cpu/lanes.h"
 #include "kernels/cpu/reduce_plan.h"
+#include "kernels/cpu/row_group.h"
 #include "kernels/cpu/rows.h"
 #include "kernels/math.h"
 
 namespace dt::cpu {
 namespace {
 
-constexpr int64_t kTile = 2048;    // elements of a row between two sums
 constexpr int64_t kColumns = 256;  // rows that are handled side by side, at most
 constexpr int64_t kBlockBytes = 256 * 1024;
 
@@ -48,22 +47,32 @@ inline SoftmaxLines make_lines(const dt_view& out, const dt_view& first, const d
   return lines;
 }
 
-// Calls row(offsets of the output and the inputs) for each row, or columns(offsets, width) for each
-// block of rows.
-template <class Row, class Columns>
-void for_each_line(const dt_stream* stream, const SoftmaxLines& lines, const Row& row,
+// Some dense rows: offsets of the first one in the output and the inputs, distances of the rows.
+struct RowGroup {
+  int64_t x, y, z, rows, n;
+  const Axis& step;
+};
+
+// Calls rows(group) for each group of rows, or columns(offsets, width) for each block of rows.
+template <class T, class Rows, class Columns>
+void for_each_line(const dt_stream* stream, const SoftmaxLines& lines, const Rows& do_rows,
                    const Columns& columns) {
-  const int64_t rows = lines.kept.count();
+  const int64_t rows = lines.kept.count(), n = lines.along.size;
+  const Axis& inner = lines.kept.inner();
   if (lines.is_dense) {
-    const int64_t group = max<int64_t>(1, kSerialWork / 2 / lines.along.size);
+    const int64_t group = max<int64_t>(rows_together<T>(n), kSerialWork / 2 / n);
     parallel_for(stream, ceil_div(rows, group), 2 * lines.work(), [&](int64_t tile) {
-      Walk at(lines.kept, lines.kept.n, tile * group);
       const int64_t end = min(rows, (tile + 1) * group);
-      for (int64_t i = tile * group; i < end; ++i, at.next()) row(at.x, at.y, at.z);
+      for (int64_t i = tile * group; i < end;) {
+        const Walk at(lines.kept, lines.kept.n, i);
+        const int64_t together =
+            min(min(rows_together<T>(n), end - i), inner.size - i % inner.size);
+        do_rows(RowGroup{at.x, at.y, at.z, together, n, inner});
+        i += together;
+      }
     });
     return;
   }
-  const Axis& inner = lines.kept.inner();
   const int64_t per_line = ceil_div(inner.size, lines.columns);
   parallel_for(stream, rows / inner.size * per_line, 2 * lines.work(), [&](int64_t tile) {
     const Walk outer(lines.kept, lines.kept.n - 1, tile / per_line);
@@ -73,37 +82,39 @@ void for_each_line(const dt_stream* stream, const SoftmaxLines& lines, const Row
   });
 }
 
-// Adds up, tile by tile, what sum(first, count, tile) says of the `count` elements of a row from
-// `first`; it may use the tile as scratch.
-template <class T, class TileSum>
-T sum_tiles(int64_t n, const TileSum& sum) {
-  double total = 0;
-  T tile[kTile];
-  for (int64_t first = 0; first < n; first += kTile)
-    total += sum(first, min(kTile, n - first), tile);
-  return static_cast<T>(total);
-}
-
 // ---- forward
 
 template <class T>
-void softmax_row(T* y, const T* x, int64_t n) {
-  const T top = reduce_span<Largest<T>>(x, n);
-  const T sum = sum_tiles<T>(n, [=](int64_t first, int64_t count, T*) {
-    return exp_span(y + first, x + first, top, count);
+void softmax_rows(T* y, const T* x, const RowGroup& at) {
+  T top[kMostRows<T>], sum[kMostRows<T>];
+  y += at.x, x += at.y;
+  reduce_spans<Largest<T>>(top, x, at.step.y, at.rows, at.n);
+  sum_rows<T>(sum, at.rows, at.n, [&](int64_t k, int64_t first, int64_t count) {
+    return exp_to_vector(y + k * at.step.x + first, x + k * at.step.y + first, top[k], count);
   });
-  const T scale = T(1) / sum;
-  for (int64_t i = 0; i < n; ++i) y[i] *= scale;
+  for (int64_t k = 0; k < at.rows; ++k) {
+    T* const row = y + k * at.step.x;
+    const T scale = T(1) / sum[k];
+    write_row(row, at.n,
+              [=](int64_t i, int64_t count) { return load_as<T>(row + i, count) * scale; });
+  }
 }
 
 template <class T>
-void log_softmax_row(T* y, const T* x, int64_t n) {
-  const T top = reduce_span<Largest<T>>(x, n);
-  const T sum = sum_tiles<T>(n, [=](int64_t first, int64_t count, T* tile) {
-    return exp_span(tile, x + first, top, count);
+void log_softmax_rows(T* y, const T* x, const RowGroup& at) {
+  T top[kMostRows<T>], sum[kMostRows<T>], tile[kRowTile];
+  y += at.x, x += at.y;
+  reduce_spans<Largest<T>>(top, x, at.step.y, at.rows, at.n);
+  sum_rows<T>(sum, at.rows, at.n, [&](int64_t k, int64_t first, int64_t count) {
+    return exp_to_vector(tile, x + k * at.step.y + first, top[k], count);
   });
-  const T log_sum = math::log(sum);
-  for (int64_t i = 0; i < n; ++i) y[i] = x[i] - top - log_sum;
+  for (int64_t k = 0; k < at.rows; ++k) {
+    const T* const row = x + k * at.step.y;
+    const T shift = top[k], log_sum = math::log(sum[k]);
+    write_row(y + k * at.step.x, at.n, [=](int64_t i, int64_t count) {
+      return load_as<T>(row + i, count) - shift - log_sum;
+    });
+  }
 }
 
 // The largest element of each column.
@@ -160,19 +171,36 @@ void log_softmax_columns(const SoftmaxLines& lines, T* y, const T* x, int64_t wi
 // ---- backward
 
 template <class T>
-void softmax_backward_row(T* gx, const T* g, const T* y, int64_t n) {
-  const T dot = sum_tiles<T>(n, [=](int64_t first, int64_t count, T* tile) {
-    for (int64_t i = 0; i < count; ++i) tile[i] = g[first + i] * y[first + i];
-    return reduce_span<Sum<T>>(tile, count);
+void softmax_backward_rows(T* gx, const T* g, const T* y, const RowGroup& at) {
+  T dot[kMostRows<T>];
+  gx += at.x, g += at.y, y += at.z;
+  sum_rows<T>(dot, at.rows, at.n, [&](int64_t k, int64_t first, int64_t count) {
+    const T *const row_g = g + k * at.step.y + first, *const row_y = y + k * at.step.z + first;
+    return reduce_to_vector<Sum<T>>(count, [=](int64_t i, int64_t some) {
+      return load_as<T>(row_g + i, some) * load_as<T>(row_y + i, some);
+    });
   });
-  for (int64_t i = 0; i < n; ++i) gx[i] = y[i] * (g[i] - dot);
+  for (int64_t k = 0; k < at.rows; ++k) {
+    const T *const row_g = g + k * at.step.y, *const row_y = y + k * at.step.z;
+    const T total = dot[k];
+    write_row(gx + k * at.step.x, at.n, [=](int64_t i, int64_t count) {
+      return load_as<T>(row_y + i, count) * (load_as<T>(row_g + i, count) - total);
+    });
+  }
 }
 
 template <class T>
-void log_softmax_backward_row(T* gx, const T* g, const T* y, int64_t n) {
-  const T sum = sum_tiles<T>(
-      n, [=](int64_t first, int64_t count, T*) { return reduce_span<Sum<T>>(g + first, count); });
-  for (int64_t i = 0; i < n; ++i) gx[i] = g[i] - math::exp(y[i]) * sum;
+void log_softmax_backward_rows(T* gx, const T* g, const T* y, const RowGroup& at) {
+  T sum[kMostRows<T>];
+  gx += at.x, g += at.y, y += at.z;
+  sum_rows<T>(sum, at.rows, at.n, [&](int64_t k, int64_t first, int64_t count) {
+    return reduce_span_to_vector<Sum<T>>(g + k * at.step.y + first, count);
+  });
+  for (int64_t k = 0; k < at.rows; ++k) {
+    const T *const row_g = g + k * at.step.y, *const row_y = y + k * at.step.z;
+    T* const row = gx + k * at.step.x;
+    for (int64_t i = 0; i < at.n; ++i) row[i] = row_g[i] - math::exp(row_y[i]) * sum[k];
+  }
 }
 
 // Both gradients along columns: sums of term(g, y), then gx = result(g, y, sum).
@@ -212,9 +240,8 @@ struct Softmax {
     const SoftmaxLines lines = lines_of(call);
     T* const to_y = data<T>(call.y);
     const T* const from_x = data<const T>(call.x);
-    for_each_line(
-        stream, lines,
-        [&](int64_t y, int64_t x, int64_t) { softmax_row(to_y + y, from_x + x, lines.along.size); },
+    for_each_line<T>(
+        stream, lines, [&](const RowGroup& at) { softmax_rows(to_y, from_x, at); },
         [&](int64_t y, int64_t x, int64_t, int64_t width) {
           softmax_columns(lines, to_y + y, from_x + x, width);
         });
@@ -228,11 +255,8 @@ struct LogSoftmax {
     const SoftmaxLines lines = lines_of(call);
     T* const to_y = data<T>(call.y);
     const T* const from_x = data<const T>(call.x);
-    for_each_line(
-        stream, lines,
-        [&](int64_t y, int64_t x, int64_t) {
-          log_softmax_row(to_y + y, from_x + x, lines.along.size);
-        },
+    for_each_line<T>(
+        stream, lines, [&](const RowGroup& at) { log_softmax_rows(to_y, from_x, at); },
         [&](int64_t y, int64_t x, int64_t, int64_t width) {
           log_softmax_columns(lines, to_y + y, from_x + x, width);
         });
@@ -246,11 +270,9 @@ struct SoftmaxBackward {
     const SoftmaxLines lines = lines_of(call);
     T* const to_gx = data<T>(call.gx);
     const T *const from_g = data<const T>(call.g), *const from_y = data<const T>(call.y);
-    for_each_line(
+    for_each_line<T>(
         stream, lines,
-        [&](int64_t gx, int64_t g, int64_t y) {
-          softmax_backward_row(to_gx + gx, from_g + g, from_y + y, lines.along.size);
-        },
+        [&](const RowGroup& at) { softmax_backward_rows(to_gx, from_g, from_y, at); },
         [&](int64_t gx, int64_t g, int64_t y, int64_t width) {
           backward_columns(
               lines, to_gx + gx, from_g + g, from_y + y, width,
@@ -267,11 +289,9 @@ struct LogSoftmaxBackward {
     const SoftmaxLines lines = lines_of(call);
     T* const to_gx = data<T>(call.gx);
     const T *const from_g = data<const T>(call.g), *const from_y = data<const T>(call.y);
-    for_each_line(
+    for_each_line<T>(
         stream, lines,
-        [&](int64_t gx, int64_t g, int64_t y) {
-          log_softmax_backward_row(to_gx + gx, from_g + g, from_y + y, lines.along.size);
-        },
+        [&](const RowGroup& at) { log_softmax_backward_rows(to_gx, from_g, from_y, at); },
         [&](int64_t gx, int64_t g, int64_t y, int64_t width) {
           backward_columns(
               lines, to_gx + gx, from_g + g, from_y + y, width, [](T grad, T) { return grad; },

@@ -50,8 +50,8 @@ void add_kernels(dt_registry* registry) {
   add(registry, "scatter_prod", run<ScatterFold, kernels::scatter_prod>);
   add(registry, "scatter_amax", run<ScatterFold, kernels::scatter_amax>);
   add(registry, "scatter_amin", run<ScatterFold, kernels::scatter_amin>);
-  add(registry, "nonzero_count", run<NonzeroCount, kernels::nonzero_count>, workspace<NonzeroCount, kernels::nonzero_count_workspace>);
-  add(registry, "nonzero", run<Nonzero, kernels::nonzero>, workspace<Nonzero, kernels::nonzero_workspace>);
+  add(registry, "nonzero_count", run<NonzeroCount, kernels::nonzero_count>);
+  add(registry, "nonzero", run<Nonzero, kernels::nonzero>);
   add(registry, "triangle", run<Triangle, kernels::triangle>);
   add(registry, "matmul", run<Matmul, kernels::matmul>, workspace<Matmul, kernels::matmul_workspace>);
   add(registry, "squared_error_sum", run<SquaredErrorSum, kernels::squared_error_sum>, workspace<SquaredErrorSum, kernels::squared_error_sum_workspace>);
@@ -64,13 +64,15 @@ void add_kernels(dt_registry* registry) {
   add(registry, "batch_norm_backward", run<BatchNormBackward, kernels::batch_norm_backward>, workspace<BatchNormBackward, kernels::batch_norm_backward_workspace>);
   add(registry, "layer_norm", run<LayerNorm, kernels::layer_norm>);
   add(registry, "layer_norm_backward", run<LayerNormBackward, kernels::layer_norm_backward>, workspace<LayerNormBackward, kernels::layer_norm_backward_workspace>);
+  add(registry, "group_norm", run<GroupNorm, kernels::group_norm>, workspace<GroupNorm, kernels::group_norm_workspace>);
+  add(registry, "group_norm_backward", run<GroupNormBackward, kernels::group_norm_backward>, workspace<GroupNormBackward, kernels::group_norm_backward_workspace>);
   add(registry, "softmax", run<Softmax, kernels::softmax>);
   add(registry, "softmax_backward", run<SoftmaxBackward, kernels::softmax_backward>);
   add(registry, "log_softmax", run<Softmax, kernels::log_softmax>);
   add(registry, "log_softmax_backward", run<SoftmaxBackward, kernels::log_softmax_backward>);
   add(registry, "dropout", run<Dropout, kernels::dropout>);
   add(registry, "embedding_bag", run<EmbeddingBag, kernels::embedding_bag>);
-  add(registry, "embedding_bag_backward", run<EmbeddingBagBackward, kernels::embedding_bag_backward>);
+  add(registry, "embedding_bag_backward", run<EmbeddingBagBackward, kernels::embedding_bag_backward>, workspace<EmbeddingBagBackward, kernels::embedding_bag_backward_workspace>);
   add(registry, "scale_by", run<ScaleBy, kernels::scale_by>, workspace<ScaleBy, kernels::scale_by_workspace>);
   add(registry, "max_pool2d", run<MaxPool2d, kernels::max_pool2d>);
   add(registry, "max_pool2d_backward", run<MaxPool2dBackward, kernels::max_pool2d_backward>);
@@ -103,8 +105,8 @@ void add_kernels(dt_registry* registry) {
   add(registry, "cummax", run<ExtremumScan, kernels::cummax>);
   add(registry, "cummin", run<ExtremumScan, kernels::cummin>);
   add(registry, "searchsorted", run<Searchsorted, kernels::searchsorted>);
-  add(registry, "grid_sample", run<GridSample, kernels::grid_sample>);
-  add(registry, "grid_sample_backward", run<GridSampleBackward, kernels::grid_sample_backward>);
+  add(registry, "grid_sample", run<GridSample, kernels::grid_sample>, workspace<GridSample, kernels::grid_sample_workspace>);
+  add(registry, "grid_sample_backward", run<GridSampleBackward, kernels::grid_sample_backward>, workspace<GridSampleBackward, kernels::grid_sample_backward_workspace>);
   add(registry, "resample_taps", run<ResampleTaps, kernels::resample_taps>);
   add(registry, "transpose_taps", run<TransposeTaps, kernels::transpose_taps>);
   add(registry, "resample", run<Resample, kernels::resample>, workspace<Resample, kernels::resample_workspace>);

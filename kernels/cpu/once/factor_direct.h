@@ -33,7 +33,7 @@ void solve_triangle(const Team<T>& team, Strided<const T> t, bool upper, bool un
 
 template <class T>
 struct Triangular {
-  Operand x, a, b;  // a @ x = b
+  Matrices x, a, b;  // a @ x = b
   bool upper, unit;
 
   explicit Triangular(const calls::TriangularSolve& call)
@@ -57,7 +57,7 @@ struct Triangular {
 
 template <class T>
 struct Cholesky {
-  Operand l, info, a;
+  Matrices l, info, a;
 
   explicit Cholesky(const calls::Cholesky& call) : l(call.l), info(call.info), a(call.a) {}
 
@@ -123,7 +123,7 @@ void exchange(const Team<T>& team, Strided<T> x, const int32_t* pivots, int64_t 
 
 template <class T>
 struct Lu {
-  Operand lu, pivots, info, a;
+  Matrices lu, pivots, info, a;
 
   explicit Lu(const calls::LuFactor& call)
       : lu(call.lu), pivots(call.pivots), info(call.info), a(call.a) {}
@@ -211,7 +211,7 @@ struct Lu {
 // What is solved with the factors.
 template <class T>
 struct LuSolution {
-  Operand x, lu, pivots, b;
+  Matrices x, lu, pivots, b;
   bool adjoint;
 
   explicit LuSolution(const calls::LuSolve& call)
@@ -239,7 +239,7 @@ struct LuSolution {
 // Which row of the matrix each row of the factors is, from the exchanges that pivots tell.
 template <class T>
 struct Permutation {
-  Operand y, pivots;
+  Matrices y, pivots;
 
   explicit Permutation(const calls::LuPermutation& call) : y(call.order), pivots(call.pivots) {}
 

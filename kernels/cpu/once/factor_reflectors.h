@@ -113,7 +113,7 @@ void reflect_all(const Team<T>& team, const BlockMemory<T>& memory, Strided<cons
 
 template <class T>
 struct Qr {
-  Operand factors, tau, a;
+  Matrices factors, tau, a;
 
   explicit Qr(const calls::Geqrf& call) : factors(call.factors), tau(call.tau), a(call.a) {}
 
@@ -178,7 +178,7 @@ struct Qr {
 // The product of reflectors as Qr leaves them.
 template <class T>
 struct Reflectors {
-  Operand q, v, tau;
+  Matrices q, v, tau;
 
   explicit Reflectors(const calls::HouseholderProduct& call)
       : q(call.q), v(call.v), tau(call.tau) {}

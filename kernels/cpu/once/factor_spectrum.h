@@ -107,7 +107,7 @@ struct LapackMemory {
 
 template <class T>
 struct Eigh {
-  Operand w, v, info, a;
+  Matrices w, v, info, a;
 
   explicit Eigh(const calls::Eigh& call) : w(call.w), v(call.v), info(call.info), a(call.a) {}
 
@@ -252,7 +252,7 @@ struct Eigh {
 
 template <class T>
 struct Svd {
-  Operand u, s, vh, info, a;  // a has as many rows as columns, or more
+  Matrices u, s, vh, info, a;  // a has as many rows as columns, or more
 
   explicit Svd(const calls::Svd& call)
       : u(call.u), s(call.s), vh(call.vh), info(call.info), a(call.a) {}

@@ -9,7 +9,7 @@ namespace dt::cpu {
 namespace {
 
 using factor::kSmall;
-using factor::Operand;
+using factor::Matrices;
 using factor::Strided;
 
 template <class T>
@@ -40,7 +40,7 @@ class Team {
   void multiply(Strided<T> y, T alpha, Strided<const T> a, Strided<const T> b, T beta, int64_t m,
                 int64_t n, int64_t k) const {
     if (m > 0 && n > 0)
-      loops.multiply(stream_, factor::Product<T>{m, n, k, y, a, b, alpha, beta}, workspace_);
+      loops.multiply(stream_, factor::StridedProduct<T>{m, n, k, y, a, b, alpha, beta}, workspace_);
   }
   // y -= a @ b
   void subtract(Strided<T> y, Strided<const T> a, Strided<const T> b, int64_t m, int64_t n,
@@ -75,11 +75,11 @@ void Team<T>::share_out(int64_t n, int64_t cost, Part part, const void* context,
 // ---- operands
 
 template <class T>
-Strided<T> matrix(const Operand& x, int64_t n) {
+Strided<T> matrix(const Matrices& x, int64_t n) {
   return {static_cast<T*>(x.data) + n * x.batch, x.row, x.col};
 }
 
-inline int32_t& code(const Operand& x, int64_t n) {
+inline int32_t& code(const Matrices& x, int64_t n) {
   return static_cast<int32_t*>(x.data)[x.at(n, 0, 0)];
 }
 
