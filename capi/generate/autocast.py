@@ -88,9 +88,11 @@ def _definition(schema: Schema, f: Function) -> str:
     policies = ", ".join(_policy(f.autocast.get(device, "")) for device in DEVICES)
     given = [name for name, some in (("cast", tensors), ("lists", lists)) if some]
     passed = [_passed(f, a, tensors, lists) for a in f.args]
+    as_they_are = ", ".join(a.name for a in f.args)
     head = f"{coretypes.return_type(schema, f)} {f.name}("
     lines = [
         text.call(head, coretypes.parameters(schema, f, defaults=False), ") {"),
+        f"  if (!is_autocasting()) return dt::{f.name}({as_they_are});",
         f"  const Tensor* cast[] = {{{operands}}};" if tensors else "",
         f"  TensorList lists[] = {{{listed}}};" if lists else "",
         f"  const Casts casts({', '.join([f'{{{policies}}}', *given])});",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from . import dtypes
+from . import dtypes, networks
 from .core_ops import families
 from .model import (
     ARGUMENT_KINDS,
@@ -62,6 +62,9 @@ def check(schema: Schema) -> None:
         _levels(where, c.since, (*c.args, *c.results), schema)
     for layer in schema.layers.values():
         _documented(f"[layer.{layer.name}]", layer.doc, layer.python.args)
+    for network in schema.networks.values():
+        _documented(f"[network.{network.name}]", network.doc, network.args)
+    networks.check(schema)
     for e in schema.enums.values():
         _enum(f"[enum.{e.name}]", e, schema)
     for h in schema.handles.values():

@@ -30,15 +30,16 @@ def names(text: str) -> tuple[str, ...]:
     """The variables that an expression mentions, in order; functions do not count."""
     tree = parse(text)
     called = {id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
-    found = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and id(n) not in called]
-    return tuple(n for n in dict.fromkeys(found) if n not in _WORDS)
+    found = [n for n in ast.walk(tree) if isinstance(n, ast.Name) and id(n) not in called]
+    counted = {n.id for n in found if isinstance(n.ctx, ast.Store)}  # `i` of `for i in range(n)`
+    return tuple(n for n in dict.fromkeys(n.id for n in found) if n not in {*_WORDS, *counted})
 
 
 def calls(text: str) -> list[str]:
     """The functions that an expression calls."""
     tree = parse(text)
     found = [n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call)]
-    return list(dict.fromkeys(found))
+    return [name for name in dict.fromkeys(found) if name != "range"]
 
 
 class Printer:

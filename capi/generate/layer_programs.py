@@ -1,7 +1,7 @@
-"""Prints tests/{c,cpp,go,fortran}/layers*: a program that makes the layer of each row of
-tests/layer_rows.py and hands it to try_layer, which applies it to the row's inputs and keeps what it
-computes for tests/conformance/test_layers.py. Lua's layers are made while that runs, and Python's are its
-own."""
+"""Prints tests/{c,cpp,go,fortran}/layers* and models*: programs that make the layer of each row of
+tests/layer_rows.py and hand it to try_layer, which applies it to the row's inputs and keeps what it
+computes for tests/conformance/test_layers.py; and so the models of tests/model_rows.py. Lua's are made
+while that runs, and Python's are its own."""
 
 from __future__ import annotations
 
@@ -14,62 +14,84 @@ from .model import SchemaError
 from .plan import Plan
 from .text import GENERATED
 
-ROWS = pathlib.Path(__file__).resolve().parents[2] / "tests" / "layer_rows.py"
+TESTS = pathlib.Path(__file__).resolve().parents[2] / "tests"
 
-# Path, how a language prints calls, what comes before all lines, a line, what comes after them.
+# Path, how a language prints calls, what comes before all lines, a line, what comes after them. A program is of
+# layers or of models.
 _PROGRAMS: tuple[tuple[str, Language, str, str, str], ...] = (
     (
-        "tests/c/layers.c", C(),
+        "tests/c/{s}.c", C(),
         f'/* {GENERATED} */\n#include "tests/conformance/check.h"\n\n'
         "int main(int argc, char** argv) {\n  T_SCOPE {",
-        "    try_layer(argv[argc - 1], {}, {});",
+        "    try_{one}(argv[argc - 1], {}, {});",
         '  }\n  if (T_status()) fail("error");\n  return failures;\n}',
     ),
     (
-        "tests/cpp/layers.cpp", Cpp(),
+        "tests/cpp/{s}.cpp", Cpp(),
         f'// {GENERATED}\n#include "tests/conformance/check.hpp"\n\nint main(int argc, char** argv) {{',
-        "  try_layer(argv[argc - 1], {}, {});",
+        "  try_{one}(argv[argc - 1], {}, {});",
         "}",
     ),
     (
-        "tests/go/layers_test.go", Go(),
+        "tests/go/{s}_test.go", Go(),
         f'// {GENERATED}\n\npackage conformance\n\nimport (\n\t"testing"\n\n\tdt "dumbtorch"\n)\n\n'
-        "func TestLayers(t *testing.T) {",
-        "\ttryLayer(t, {}, dt.Must({}))",
+        "func Test{S}(t *testing.T) {",
+        "\ttry{One}(t, {}, dt.Must({}))",
         "}",
     ),
     (
-        "tests/fortran/layers.f90", Fortran(),
-        f"! {GENERATED}\nprogram layers\n  use check\n  use dumbtorch\n  implicit none",
-        "  call try_layer('{}', {})",
+        "tests/fortran/{s}.f90", Fortran(),
+        f"! {GENERATED}\nprogram {{s}}\n  use check\n  use dumbtorch\n  implicit none",
+        "  call try_{one}('{}', {})",
         "end program",
     ),
 )  # fmt: skip
 
 
 def generate(plan: Plan) -> dict[str, str]:
-    rows = list(enumerate(runpy.run_path(str(ROWS))["LAYERS"]))
+    layers = runpy.run_path(str(TESTS / "layer_rows.py"))["LAYERS"]
+    models = runpy.run_path(str(TESTS / "model_rows.py"))["MODELS"]
+    made = _programs(plan, "layer", "nn", enumerate(layers))
+    return made | _programs(plan, "model", "models", enumerate(models, len(layers)))
+
+
+def _programs(plan: Plan, one: str, namespace: str, numbered) -> dict[str, str]:
+    rows = [(k, row) for k, row in numbered if _is_said(row)]
+    words = {
+        "{s}": one + "s",
+        "{S}": one.capitalize() + "s",
+        "{one}": one,
+        "{One}": one.capitalize(),
+    }
+
+    def of_one(text: str) -> str:
+        for word, value in words.items():
+            text = text.replace(word, value)
+        return text
+
     made = {}
     for path, language, head, line, tail in _PROGRAMS:
-        lines = [_line(plan, language, line, *row) for row in rows if _is_said(*row)]
-        made[path] = "\n".join([head, *lines, tail]) + "\n"
+        lines = [_line(plan, language, namespace, of_one(line), *row) for row in rows]
+        made[of_one(path)] = "\n".join([of_one(head), *lines, tail]) + "\n"
     return made
 
 
-def _is_said(number: int, row: tuple) -> bool:
+def _is_said(row: tuple) -> bool:
     """What is absent against its default is a word of its own in some languages."""
     return None not in row[2].values()
 
 
-def _line(plan: Plan, language: Language, line: str, number: int, row: tuple) -> str:
-    name, args, named, _ = row
-    found = [c for c in plan.calls if c.free == name and "nn" in c.namespaces]
+def _line(
+    plan: Plan, language: Language, namespace: str, line: str, number: int, row: tuple
+) -> str:
+    name, args, named, *_ = row
+    found = [c for c in plan.calls if c.free == name and namespace in c.namespaces]
     if not found:
-        raise SchemaError(f"{ROWS.name}: there is no layer '{name}'")
+        raise SchemaError(f"the tests' rows: there is no '{name}' in {namespace}")
     given = dict(zip((s.name for s in found[0].slots), args, strict=False)) | named
     unknown = set(given) - {s.name for s in found[0].slots}
     if unknown:
-        raise SchemaError(f"{ROWS.name}: {name} has no argument '{unknown.pop()}'")
+        raise SchemaError(f"the tests' rows: {name} has no argument '{unknown.pop()}'")
     values = {}
     for slot in found[0].slots:
         if slot.name in given:

@@ -34,7 +34,7 @@ _PYTHON_KEYS = {
 _STATE_KEYS = {"shape", "init", "when", "dtype"}
 
 # What every layer with parameters or buffers takes besides its own arguments.
-_PLACE = (
+PLACE = (
     Argument("device", Kind("device", optional=True), "Where its tensors are made.", True),
     Argument("dtype", Kind("enum", "dtype", optional=True), "Element type of its tensors.", True),
 )
@@ -50,7 +50,7 @@ def snake_case(name: str) -> str:
 
 def parse_layer(names, activations: Enum, stem: str, file: dict, name: str, row: dict, document):
     """(Layer, Options or None, constructor) of a row."""
-    _refuse_keys(row, _KEYS)
+    refuse_keys(row, _KEYS)
     shared = file.get("args", {})
     all_args = signature.parse_arguments(row["sig"].strip()[1:-1], names)
     inputs = signature.parse_arguments(row.get("inputs", "input: tensor"), names)
@@ -58,20 +58,20 @@ def parse_layer(names, activations: Enum, stem: str, file: dict, name: str, row:
     docs = row.get("args", {})
     all_args = document(all_args, {n: d for n, d in docs.items() if n not in of_inputs}, shared)
     inputs = document(inputs, {n: d for n, d in docs.items() if n in of_inputs}, shared)
-    state = tuple(
-        _state(kind, n, r)
+    tensors = tuple(
+        state(kind, n, r)
         for kind in ("parameters", "buffers")
         for n, r in row.get(kind, {}).items()
     )
     header = row.get("header", "")
-    if state or header:
-        all_args += _PLACE
+    if tensors or header:
+        all_args += PLACE
     layer = Layer(
         name=name,
         snake=snake_case(name),
         doc=row.get("doc", ""),
         args=tuple(a for a in all_args if not a.python_only),
-        state=state,
+        state=tensors,
         forward_args=tuple(a for a in inputs if not a.python_only),
         forward=_forward(row),
         outputs=tuple(row.get("outputs", ())),
@@ -98,7 +98,7 @@ def _forward(row: dict) -> str:
     return row.get("forward", "none")
 
 
-def _refuse_keys(row: dict, known: set[str]) -> None:
+def refuse_keys(row: dict, known: set[str]) -> None:
     unknown = set(row) - known
     if unknown:
         raise SchemaError(f"unknown key '{sorted(unknown)[0]}'")
@@ -130,7 +130,7 @@ def _activation(forward: str, activations: Enum) -> str:
 
 
 def _python(names, args, inputs, row: dict, document) -> PythonLayer:
-    _refuse_keys(row, _PYTHON_KEYS)
+    refuse_keys(row, _PYTHON_KEYS)
     docs = {a.name: a.doc for a in args}
     return PythonLayer(
         args=tuple(_optional(a) if a.name in row.get("optional", ()) else a for a in args),
@@ -165,8 +165,8 @@ def _optional(a: Argument) -> Argument:
     )
 
 
-def _state(kind: str, name: str, row: dict) -> Tensor:
-    _refuse_keys(row, _STATE_KEYS)
+def state(kind: str, name: str, row: dict) -> Tensor:
+    refuse_keys(row, _STATE_KEYS)
     init = row["init"]
     return Tensor(
         name=name,

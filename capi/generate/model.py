@@ -310,6 +310,52 @@ class Layer:
     since: int = 1
 
 
+@dataclass(frozen=True)
+class Statement:
+    """A line of a network's forward: names that become what an expression gives, or a check."""
+
+    names: tuple[str, ...]  # () for a check, and for the last line, which is the result
+    value: str  # an expression; the condition of a check; several with commas
+    message: str = ""  # of a check
+
+
+@dataclass(frozen=True)
+class Network:
+    """A module that is made of others: a class, or a function that gives what `make` says."""
+
+    name: str  # "ResNet", or "shortcut"
+    doc: str
+    args: tuple[Argument, ...]
+    make: str = ""  # of a function: an expression
+    checks: tuple[Check, ...] = ()
+    let: dict[str, str] = field(default_factory=dict)
+    state: tuple[Tensor, ...] = ()
+    children: dict[str, str] = field(default_factory=dict)  # expressions over layers and networks
+    each: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by class, of all modules below
+    init: tuple[str, ...] = ()  # what runs when all is made
+    tie: tuple[tuple[str, str, str], ...] = ()  # on which condition which name is another one's
+    forward_args: tuple[Argument, ...] = ()
+    forward: tuple[Statement, ...] = ()
+    outputs: tuple[str, ...] = ()
+    prefix: str = ""  # what names of published files may begin with
+    ignored: tuple[str, ...] = ()  # ends of names of published files that mean nothing here
+    generates: dict[str, str] = field(default_factory=dict)  # context, and how many caches
+
+    @property
+    def takes_caches(self) -> bool:
+        return any(a.kind.name == "kv_cache" for a in self.forward_args)
+
+
+@dataclass(frozen=True)
+class Model:
+    """A function of dumbtorch.models that makes a network."""
+
+    name: str  # "resnet18": the constructor is dt_models_resnet18
+    doc: str
+    args: tuple[Argument, ...]
+    make: str
+
+
 # The backends that have kernels: a folder of kernels/ and a namespace each.
 BACKENDS = ("cpu", "cuda")
 
@@ -470,6 +516,8 @@ class Schema:
     options: dict[str, Options] = field(default_factory=dict)
     callbacks: dict[str, Callback] = field(default_factory=dict)
     functions: dict[str, Function] = field(default_factory=dict)
+    networks: dict[str, Network] = field(default_factory=dict)
+    models: dict[str, Model] = field(default_factory=dict)
     layers: dict[str, Layer] = field(default_factory=dict)
     optimizers: dict[str, Optimizer] = field(default_factory=dict)
     schedules: dict[str, Schedule] = field(default_factory=dict)

@@ -12,7 +12,7 @@ _HEADER = f"// {text.GENERATED}\n"
 _CPP = expr.Cpp({"training": "training()"})
 
 
-class _Forward(expr.Cpp):
+class Forward(expr.Cpp):
     """Arithmetic of tensors and numbers, and calls of ops, whose words may be values of an enum."""
 
     def __init__(self, schema: Schema, functions: dict[str, str]):
@@ -23,11 +23,14 @@ class _Forward(expr.Cpp):
         return f"quotient({a}, {b})"
 
     def call(self, function: str, arguments: list[str]) -> str:
-        parameters = self._schema.functions[function].args if '"' in "".join(arguments) else ()
+        called = self._schema.functions.get(function)
+        parameters = called.args if called else ()
         for i, a in enumerate(parameters[: len(arguments)]):
             if a.kind.base == "enum" and arguments[i].startswith('"'):
                 enum = self._schema.enums[a.kind.name]
                 arguments[i] = coretypes.enum_value(enum, arguments[i].strip('"'))
+            if a.kind.key == "i64[]?" and arguments[i].startswith("{") and arguments[i] != "{}":
+                arguments[i] = f"IntList({arguments[i]})"
         return super().call(function, arguments)
 
 
@@ -159,7 +162,7 @@ def _constructor(schema: Schema, layer: Layer) -> list[str]:
     ]
     body += [f"    {text.check(cpp, c.condition, c.message)}" for c in layer.checks]
     body += [f"    {n} = {cpp.print(e)};" for n, e in layer.let.items()]
-    body += [f"    {_register(cpp, s)}" for s in layer.state]
+    body += [f"    {register(cpp, s)}" for s in layer.state]
     body += ["    initialize();"] if layer.state else []
     explicit = "explicit " if parameters and ", " not in parameters else ""
     head = f"  {explicit}{layer.name}({parameters})\n      : " + ",\n        ".join(inits)
@@ -174,12 +177,12 @@ def _source_of(layer: Layer, a: Argument) -> str:
     return f"{source}.to_vector()" if a.kind.key == "i64[]" and not a.has_default else source
 
 
-def _register(cpp: expr.Cpp, s: Tensor) -> str:
+def register(cpp: expr.Cpp, s: Tensor, dtype: str = "dtype", device: str = "device") -> str:
     shape = ", ".join(cpp.print(layers.dimension(e)) for e in s.shape)
     if not any(e.startswith("*") for e in s.shape):
         shape = f"{{{shape}}}"
-    dtype = f"DType::{s.dtype.upper()}" if s.dtype else "dtype"
-    tensor = f"empty({shape}, {dtype}, device)"
+    dtype = f"DType::{s.dtype.upper()}" if s.dtype else dtype
+    tensor = f"empty({shape}, {dtype}, {device})"
     if s.when:
         tensor = f"{cpp.print(s.when)} ? {tensor} : Tensor()"
     return f'register_{"buffer" if s.buffer else "parameter"}("{s.name}", {tensor});'
@@ -236,14 +239,17 @@ def _forward(schema: Schema, layer: Layer) -> list[str]:
             f"      if ({given}) {_CPP.print(step)};",
             "    }",
         ]
-    value = _Forward(schema, _functions(schema, layer)).print(layer.forward)
+    value = Forward(schema, _functions(schema, layer)).print(layer.forward)
     return [*lines, f"    return {f'list_of({value})' if many else value};", "  }"]
 
 
 def _functions(schema: Schema, layer: Layer) -> dict[str, str]:
     """What ops are called by: a function may have the name of an argument, as threshold has."""
-    called = {f.name: autocast.call(f) for f in schema.functions.values() if f.autocast}
-    return {**{a.name: f"dt::{a.name}" for a in layer.args}, **called}
+    return {**{a.name: f"dt::{a.name}" for a in layer.args}, **autocast_functions(schema)}
+
+
+def autocast_functions(schema: Schema) -> dict[str, str]:
+    return {f.name: autocast.call(f) for f in schema.functions.values() if f.autocast}
 
 
 def _activation(schema: Schema, layer: Layer) -> list[str]:
@@ -254,6 +260,6 @@ def _activation(schema: Schema, layer: Layer) -> list[str]:
     if layer.forward_activated:
         head = "Tensor forward_activated(const Tensor& input, Activation activation)"
         lines += ["", f"  {head} override {{", *_locals(layer, [layer.forward_activated])]
-        value = _Forward(schema, _functions(schema, layer)).print(layer.forward_activated)
+        value = Forward(schema, _functions(schema, layer)).print(layer.forward_activated)
         lines += [f"    return {value};", "  }"]
     return lines

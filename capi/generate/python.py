@@ -367,8 +367,11 @@ def _result(schema: Schema, f: Function, call: str) -> tuple[list[str], list[str
     r = f.results[0]
     match r.kind.key:
         case "tensor":
-            made = "placed(wrap(out), layout, pin_memory)" if is_factory(f) else "wrap(out)"
-            return [f"out = {call})"], [f"return {made}"]
+            placed = [
+                "if layout is not None or pin_memory:",
+                f"{INDENT}return placed(wrap(out), layout, pin_memory)",
+            ]
+            return [f"out = {call})"], [*(placed if is_factory(f) else []), "return wrap(out)"]
         case "tensor?":
             return [f"out = {call})"], [
                 "if out > 1:", f"{INDENT}return wrap(out)",

@@ -40,7 +40,7 @@ def generate(schema: Schema) -> dict[str, str]:
     return {"wrappers/python/dumbtorch/nn/modules/layers.py": "\n\n\n".join(parts)}
 
 
-class _Printer(expr.Printer):
+class Printer(expr.Printer):
     """Expressions over `self`, with ops from `_ops`."""
 
     def __init__(self, schema: Schema, variables: dict[str, str]):
@@ -66,7 +66,7 @@ class _Printer(expr.Printer):
         return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
 
 
-class _NumberPrinter(_Printer):
+class NumberPrinter(Printer):
     """The `let` of a layer is about numbers."""
 
     def call(self, function: str, arguments: list[str]) -> str:
@@ -83,29 +83,29 @@ class _Functional(expr.Printer):
 def _class(schema: Schema, layer: Layer) -> str:
     lines = [
         f"class {layer.name}(Module):",
-        *_indent(_documented(layer.doc, layer.python.args, layer.python.words)),
+        *indented(documented(layer.doc, layer.python.args, layer.python.words)),
         "",
     ]
     if layer.activation:
         lines += [f'{INDENT}_activation = "{layer.activation}"', ""]
-    lines += _indent(_constructor(schema, layer))
+    lines += indented(_constructor(schema, layer))
     if layer.state:
-        lines += ["", *_indent(_reset(schema, layer))]
-    lines += ["", *_indent(_forward(schema, layer))]
+        lines += ["", *indented(_reset(schema, layer))]
+    lines += ["", *indented(_forward(schema, layer))]
     if layer.forward_activated:
-        lines += ["", *_indent(_forward_activated(schema, layer))]
+        lines += ["", *indented(_forward_activated(schema, layer))]
     if layer.extra_repr:
-        lines += ["", *_indent(_extra_repr(schema, layer))]
+        lines += ["", *indented(_extra_repr(schema, layer))]
     for c in layer.python.constructors:
-        lines += ["", *_indent(_class_method(schema, c))]
+        lines += ["", *indented(_class_method(schema, c))]
     return "\n".join(lines)
 
 
-def _indent(lines: list[str]) -> list[str]:
+def indented(lines: list[str]) -> list[str]:
     return [INDENT + line if line else "" for line in lines]
 
 
-def _documented(doc: str, args: tuple[Argument, ...], words: dict[str, list[str]]) -> list[str]:
+def documented(doc: str, args: tuple[Argument, ...], words: dict[str, list[str]]) -> list[str]:
     lines = textwrap.wrap(doc, 88)
     lines += ["", "Args:"] if args else []
     for a in args:
@@ -124,7 +124,7 @@ def _documented(doc: str, args: tuple[Argument, ...], words: dict[str, list[str]
 # ---- the constructor
 
 
-def _signature(args: tuple[Argument, ...]) -> str:
+def signature(args: tuple[Argument, ...]) -> str:
     def show(a: Argument) -> str:
         return python.safe(a.name) + (f"={python.default(a)}" if a.has_default else "")
 
@@ -139,11 +139,11 @@ def _state_names(layer: Layer) -> set[str]:
 
 
 def _constructor(schema: Schema, layer: Layer) -> list[str]:
-    p, plain = layer.python, _Printer(schema, {})
-    lines = [f"def __init__(self{', ' if p.args else ''}{_signature(p.args)}):"]
+    p, plain = layer.python, Printer(schema, {})
+    lines = [f"def __init__(self{', ' if p.args else ''}{signature(p.args)}):"]
     body = ["super().__init__()", *_lists(layer)]
     for check in (*layer.checks, *p.checks):
-        body += _refuse(plain, check)
+        body += refuse(plain, check)
     body += python.old_reduction("reduction") if _OLD_REDUCTION & {a.name for a in p.args} else []
     body += [f"{name} = {plain.print(value)}" for name, value in p.set.items()]
     body += [_keep(a) for a in p.args if not _is_used_up(layer, a)]
@@ -151,10 +151,10 @@ def _constructor(schema: Schema, layer: Layer) -> list[str]:
         body += _new_state(layer, plain, s)
     given = "".join(f"if {name} is None: " for name in p.given.values())
     body += [f"{given}self.reset_parameters()"] if layer.state else []
-    return lines + _indent(body)
+    return lines + indented(body)
 
 
-def _refuse(printer: _Printer, c: Check) -> list[str]:
+def refuse(printer: Printer, c: Check) -> list[str]:
     named = re.sub(r"\{(\w+)", lambda m: "{" + printer.variables.get(m[1], m[1]), c.message)
     message = ("f" if "{" in named else "") + json.dumps(named)
     return [f"if not ({printer.print(c.condition)}):", f"{INDENT}raise {c.error}({message})"]
@@ -213,7 +213,7 @@ def _keep(a: Argument) -> str:
     return f"self.{python.safe(a.name)} = {python.safe(a.name)}"
 
 
-def _new_state(layer: Layer, plain: _Printer, s: Tensor) -> list[str]:
+def _new_state(layer: Layer, plain: Printer, s: Tensor) -> list[str]:
     shape = "".join(
         ("*" if entry.startswith("*") else "") + plain.print(layers.dimension(entry)) + ", "
         for entry in s.shape
@@ -248,8 +248,8 @@ def _members(layer: Layer) -> dict[str, str]:
 def _reset(schema: Schema, layer: Layer) -> list[str]:
     members = {n: v for n, v in _members(layer).items()}
     members |= {n: n for n in layer.let}
-    printer = _Printer(schema, members)
-    numbers = _NumberPrinter(schema, members)
+    printer = Printer(schema, members)
+    numbers = NumberPrinter(schema, members)
     used = {n for s in layer.state for step in s.init for n in expr.names(step)}
     for n, value in reversed(layer.let.items()):
         used |= set(expr.names(value)) if n in used else set()
@@ -262,7 +262,7 @@ def _reset(schema: Schema, layer: Layer) -> list[str]:
             body += [INDENT * 2 + step for step in steps]
         else:
             body += [INDENT + step for step in steps]
-    return ["def reset_parameters(self):", f'{INDENT}"""Draws initial values."""', *_indent(body)]
+    return ["def reset_parameters(self):", f'{INDENT}"""Draws initial values."""', *indented(body)]
 
 
 def _parameters_in(layer: Layer, text: str) -> list[str]:
@@ -292,16 +292,16 @@ def _forward(schema: Schema, layer: Layer) -> list[str]:
     variables = _members(layer) | {a.name: a.name for a in layer.python.inputs}
     variables["training"] = "self.training"
     variables |= {n: n for n in _parameters_in(layer, layer.forward)}
-    lets = _Printer(schema, variables)
+    lets = Printer(schema, variables)
     variables |= {n: lets.print(value) for n, value in layer.let.items()}
     body = _read_parameters(layer, layer.forward)
     buffers = [n for n, v in variables.items() if v.startswith("self._buffers[")]
     if len([n for n in expr.names(layer.forward) if n in buffers]) > 1:
         body.append("b = self._buffers")
         variables |= {n: f'b["{n}"]' for n in buffers}
-    printer = _Printer(schema, variables)
+    printer = Printer(schema, variables)
     for check in layer.input_checks:
-        body += _refuse(printer, check)
+        body += refuse(printer, check)
     if layer.each_training_step:
         state = [n for n in expr.names(layer.each_training_step) if n in _state_names(layer)]
         given = "".join(f" and {variables[n]} is not None" for n in state)
@@ -311,22 +311,22 @@ def _forward(schema: Schema, layer: Layer) -> list[str]:
         body.append(f"return {_Functional(variables).print(layer.python.forward)}")
     else:
         body.append(f"return {printer.print(layer.forward)}")
-    return [f"def forward(self, {_signature(layer.python.inputs)}):", *_indent(body)]
+    return [f"def forward(self, {signature(layer.python.inputs)}):", *indented(body)]
 
 
 def _forward_activated(schema: Schema, layer: Layer) -> list[str]:
     text = layer.forward_activated
     variables = _members(layer) | {"input": "input", "activation": "activation"}
     variables |= {n: n for n in _parameters_in(layer, text)}
-    result = _Printer(schema, variables).print(text)
+    result = Printer(schema, variables).print(text)
     body = [*_read_parameters(layer, text), f"return {result}"]
-    return ["def _forward_activated(self, input, activation):", *_indent(body)]
+    return ["def _forward_activated(self, input, activation):", *indented(body)]
 
 
 def _extra_repr(schema: Schema, layer: Layer) -> list[str]:
     """State shows as whether it is there; a condition compares what it is."""
     names = [*(a.name for a in layer.python.args), *_state_names(layer)]
-    printer = _Printer(schema, {n: f"self.{n}" for n in names})
+    printer = Printer(schema, {n: f"self.{n}" for n in names})
     shown = [(condition, f'f"{_shown(layer, part)}"') for condition, part in layer.extra_repr]
     body = []
     if all(condition == "true" for condition, _ in shown):
@@ -339,7 +339,7 @@ def _extra_repr(schema: Schema, layer: Layer) -> list[str]:
             body += [f"if {printer.print(condition)}:"] if indent else []
             body.append(f"{indent}parts.append({part})")
         body.append('return ", ".join(parts)')
-    return ["def extra_repr(self):", *_indent(body)]
+    return ["def extra_repr(self):", *indented(body)]
 
 
 def _shown(layer: Layer, part: str) -> str:
@@ -352,12 +352,12 @@ def _shown(layer: Layer, part: str) -> str:
 
 
 def _class_method(schema: Schema, c: PythonConstructor) -> list[str]:
-    printer = _Printer(schema, {})
-    checks = [line for check in c.checks for line in _refuse(printer, check)]
+    printer = Printer(schema, {})
+    checks = [line for check in c.checks for line in refuse(printer, check)]
     made = ast.parse(c.make, mode="eval").body
     given = ", ".join(printer.print(ast.unparse(a)) for a in made.args)
     return [
         "@classmethod",
-        f"def {c.name}(cls, {_signature(c.args)}):",
-        *_indent([*_documented(c.doc, c.args, {}), *checks, f"return cls({given})"]),
+        f"def {c.name}(cls, {signature(c.args)}):",
+        *indented([*documented(c.doc, c.args, {}), *checks, f"return cls({given})"]),
     ]

@@ -7,7 +7,7 @@ import pathlib
 import re
 import tomllib
 
-from . import autocast, dtypes, formula, layers, optimizers, schedules, signature
+from . import autocast, dtypes, formula, layers, networks, optimizers, schedules, signature
 from .core_ops import declared_in
 from .model import (
     Argument,
@@ -40,6 +40,8 @@ _TABLES = {
     "alias",
     "c",
     "layer",
+    "network",
+    "model",
     "optimizer",
     "schedule",
     "call",
@@ -64,6 +66,7 @@ def load(folder: pathlib.Path) -> Schema:
         [
             *_keys(files, "options"),
             *("nn_" + layers.snake_case(n) for n in _keys(files, "layer")),
+            *(f"models_{n}" for n in _keys(files, "model")),
             *(n.lower() for n in _keys(files, "optimizer")),
         ],
         _keys(files, "callback"),
@@ -438,6 +441,17 @@ def _parse_layer(schema, names, stem, file, name, row) -> None:
     _add(schema.functions, constructor.name, constructor)
 
 
+def _parse_network(schema, names, stem, file, name, row) -> None:
+    _add(schema.networks, name, networks.parse_network(names, file, name, row, _document))
+
+
+def _parse_model(schema, names, stem, file, name, row) -> None:
+    model, options, constructor = networks.parse_model(names, stem, file, name, row, _document)
+    _add(schema.models, name, model)
+    _add(schema.options, options.name, options)
+    _add(schema.functions, constructor.name, constructor)
+
+
 # Functions refer to everything else, so they come last.
 _PARSERS = (
     ("enum", _parse_enum),
@@ -449,6 +463,8 @@ _PARSERS = (
     ("kernel", _parse_kernel),
     ("c", _parse_c),
     ("layer", _parse_layer),
+    ("network", _parse_network),
+    ("model", _parse_model),
     ("optimizer", _parse_optimizer),
     ("schedule", _parse_schedule),
     ("fn", _parse_function),

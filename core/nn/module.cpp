@@ -74,10 +74,12 @@ Module::NamedTensors Module::state_dict() const {
   return list;
 }
 
-void Module::load_state_dict(const std::vector<std::string>& names, TensorList tensors,
+void Module::load_state_dict(const std::vector<std::string>& published, TensorList tensors,
                              bool strict) {
-  DT_CHECK(static_cast<int64_t>(names.size()) == tensors.size(), kValueError, "got ", names.size(),
-           " names and ", tensors.size(), " tensors");
+  DT_CHECK(static_cast<int64_t>(published.size()) == tensors.size(), kValueError, "got ",
+           published.size(), " names and ", tensors.size(), " tensors");
+  std::vector<std::string> names;
+  for (const std::string& name : published) names.push_back(own_name(name));
   std::string problems;
   std::vector<bool> used(names.size());
   std::vector<std::pair<Tensor, Tensor>> loads;
@@ -96,7 +98,8 @@ void Module::load_state_dict(const std::vector<std::string>& names, TensorList t
     loads.emplace_back(own, tensors[i]);
   }
   for (size_t i = 0; strict && i < names.size(); ++i) {
-    if (!used[i]) problems += text("\n\tUnexpected key(s) in state_dict: \"", names[i], "\". ");
+    if (!used[i] && !names[i].empty())
+      problems += text("\n\tUnexpected key(s) in state_dict: \"", names[i], "\". ");
   }
   DT_CHECK(problems.empty(), kRuntimeError, "Error(s) in loading state_dict for ", kind_, ":",
            problems);
@@ -187,6 +190,34 @@ Module& Module::child(const std::string& name) const {
     if (other == name) return *c;
   }
   fail(Code::kInternal, kind_, " has no child '", name, "'");
+}
+
+bool Module::has_child(const std::string& name) const {
+  return std::any_of(children_.begin(), children_.end(),
+                     [&](const auto& entry) { return entry.first == name; });
+}
+
+const Module::State* Module::find(const std::string& name) const {
+  const size_t dot = name.find('.');
+  if (dot != std::string::npos) return child(name.substr(0, dot)).find(name.substr(dot + 1));
+  for (const State& s : state_) {
+    if (s.name == name) return &s;
+  }
+  fail(Code::kInternal, kind_, " has no tensor '", name, "'");
+}
+
+const Tensor& Module::tensor(const std::string& name) const {
+  return find(name)->tensor;
+}
+
+void Module::share(const std::string& name, const std::string& source) {
+  const_cast<State*>(find(name))->tensor = tensor(source);
+}
+
+void Module::each(const std::string& kind, const std::function<void(const Module&)>& visit) const {
+  walk("", [&](const std::string&, const Module& m) {
+    if (m.kind_ == kind) visit(m);
+  });
 }
 
 Tensor Sequential::forward(TensorList inputs) {

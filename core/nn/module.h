@@ -2,6 +2,7 @@
 // Lua and other languages; Python's own classes have the same names and the same state-dict keys.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -60,6 +61,16 @@ class Module : public RefCounted {
   int64_t child_count() const { return static_cast<int64_t>(children_.size()); }
   const Ref<Module>& child(int64_t i) const;
   Module& child(const std::string& name) const;
+  bool has_child(const std::string& name) const;
+
+  // The parameter or buffer of a name as state_dict has it; and that it is another one's from now
+  // on.
+  const Tensor& tensor(const std::string& name) const;
+  void share(const std::string& name, const std::string& source);
+  // Visits this module and all below it of a class, in the order of the state dict.
+  void each(const std::string& kind, const std::function<void(const Module&)>& visit) const;
+  // The own name of what a published file calls `name`; "": it means nothing here.
+  virtual std::string own_name(const std::string& name) const { return name; }
 
  protected:
   // The state of a layer, in the order of its row; undefined where a setting leaves it out.
@@ -77,6 +88,7 @@ class Module : public RefCounted {
   NamedTensors named_state(bool buffers) const;
   void add_state(const std::string& name, const Tensor& x, bool buffer);
   bool holds(const Module* m) const;
+  const State* find(const std::string& name) const;
   template <class Visit>
   void walk(const std::string& prefix, const Visit& visit) const;
 

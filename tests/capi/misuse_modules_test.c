@@ -42,6 +42,21 @@ static void test_module_forward_outputs(void) {
   EXPECT(TYPE_ERROR, "module_forward_outputs", dt_module_forward_outputs(good.module, good.tensors, 2, NULL));
 }
 
+static void test_module_generate(void) {
+  EXPECT(HANDLE, "module_generate", dt_module_generate((dt_module *)bad.released, good.tensor, 1, 1, NULL, NULL, good.generator, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "module_generate", dt_module_generate((dt_module *)bad.garbage, good.tensor, 1, 1, NULL, NULL, good.generator, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "module_generate", dt_module_generate((dt_module *)good.tensor, good.tensor, 1, 1, NULL, NULL, good.generator, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "module_generate", dt_module_generate(NULL, good.tensor, 1, 1, NULL, NULL, good.generator, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "module_generate", dt_module_generate(good.module, (dt_tensor *)bad.released, 1, 1, NULL, NULL, good.generator, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "module_generate", dt_module_generate(good.module, (dt_tensor *)bad.garbage, 1, 1, NULL, NULL, good.generator, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "module_generate", dt_module_generate(good.module, (dt_tensor *)bad.foreign, 1, 1, NULL, NULL, good.generator, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "module_generate", dt_module_generate(good.module, NULL, 1, 1, NULL, NULL, good.generator, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "module_generate", dt_module_generate(good.module, good.tensor, 1, 1, NULL, NULL, (dt_generator *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "module_generate", dt_module_generate(good.module, good.tensor, 1, 1, NULL, NULL, (dt_generator *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "module_generate", dt_module_generate(good.module, good.tensor, 1, 1, NULL, NULL, (dt_generator *)good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "module_generate", dt_module_generate(good.module, good.tensor, 1, 1, NULL, NULL, good.generator, NULL));
+}
+
 static void test_module_kind(void) {
   EXPECT(HANDLE, "module_kind", dt_module_kind((dt_module *)bad.released, (dt_bytes **)&out.pointer[0]));
   EXPECT(HANDLE, "module_kind", dt_module_kind((dt_module *)bad.garbage, (dt_bytes **)&out.pointer[0]));
@@ -250,6 +265,7 @@ int main(void) {
   test_module_forward();
   test_module_forward_inputs();
   test_module_forward_outputs();
+  test_module_generate();
   test_module_kind();
   test_module_train();
   test_module_is_training();

@@ -74,6 +74,12 @@ static inline void try_layer(const char* folder, int row, dt_module* layer) {
   T_save_checkpoint(path, T_strings_(names, T_tensor_list_len(outputs)), T_entries(outputs));
 }
 
+/* The same of tests/model_rows.py, in evaluation. */
+static inline void try_model(const char* folder, int row, dt_module* model) {
+  T_module_train(model, .mode = 0);
+  try_layer(folder, row, model);
+}
+
 static inline int run_cases(void (*const cases[])(void), int count) {
   for (current = 0; current < count; current++) {
     T_SCOPE {

@@ -62,6 +62,12 @@ inline void try_layer(const std::string& folder, int row, const dt::Module& laye
   dt::save_checkpoint(path + ".out", names, outputs);
 }
 
+// The same of tests/model_rows.py, in evaluation.
+inline void try_model(const std::string& folder, int row, const dt::Module& model) {
+  model.train(false);
+  try_layer(folder, row, model);
+}
+
 inline int run_cases(const std::vector<void (*)()>& cases) {
   for (current = 0; current < cases.size(); ++current) {
     try {

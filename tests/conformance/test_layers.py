@@ -155,31 +155,25 @@ def folder(tmp_path_factory):
     return folder
 
 
-def run_c(folder: Path) -> None:
-    run("cc", "-O0", "tests/c/layers.c", *USER_FLAGS, "-lm", "-o", folder / "program")
+def run_c(folder: Path, rows: str) -> None:
+    run("cc", "-O0", f"tests/c/{rows}.c", *USER_FLAGS, "-lm", "-o", folder / "program")
     run(folder / "program", folder)
 
 
-def run_cpp(folder: Path) -> None:
-    run("c++", "-O0", "-std=c++20", "tests/cpp/layers.cpp", *USER_FLAGS, "-o", folder / "program")
+def run_cpp(folder: Path, rows: str) -> None:
+    source = f"tests/cpp/{rows}.cpp"
+    run("c++", "-O0", "-std=c++20", source, *USER_FLAGS, "-o", folder / "program")
     run(folder / "program", folder)
 
 
-def run_fortran(folder: Path) -> None:
+def run_fortran(folder: Path, rows: str) -> None:
     here = ROOT / "tests" / "fortran"
-    run(fortran_program(here / "check.f90", here / "layers.f90"), at=folder)
+    run(fortran_program(here / "check.f90", here / f"{rows}.f90"), at=folder)
 
 
-def run_go(folder: Path) -> None:
-    run(
-        "go",
-        "test",
-        "-run",
-        "TestLayers",
-        at=ROOT / "tests" / "go",
-        DT_LAYERS=str(folder),
-        **LINKED,
-    )
+def run_go(folder: Path, rows: str) -> None:
+    test = f"Test{rows.capitalize()}"
+    run("go", "test", "-run", test, at=ROOT / "tests" / "go", DT_LAYERS=str(folder), **LINKED)
 
 
 PROGRAMS = {"cc": run_c, "c++": run_cpp, "gfortran": run_fortran, "go": run_go}
@@ -189,7 +183,7 @@ PROGRAMS = {"cc": run_c, "c++": run_cpp, "gfortran": run_fortran, "go": run_go}
 def test_layers_of_compiled_languages(compiler, folder):
     if not shutil.which(compiler):
         pytest.skip(f"{compiler} is not installed")
-    PROGRAMS[compiler](folder)
+    PROGRAMS[compiler](folder, "layers")
     for k, row in enumerate(LAYERS):
         if None in row[2].values():
             continue  # not every language has a word for what is absent against its default

@@ -22,6 +22,7 @@ from dumbtorch.safetensors import load_file, save_file
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = ROOT / "examples" / "python"
+DEVICE = os.environ.get("DT_TEST_DEVICE", "cpu")
 C = Path(os.environ.get("DT_BUILD_DIR", ROOT / "build")) / "examples" / "c"
 
 
@@ -349,6 +350,53 @@ def test_gpt2_writes(gpt2_folder, text):
     assert in_c.decode(errors="replace") == in_python.decode()
     numbers = " ".join(map(str, tokens))
     assert in_c.startswith(f"{len(tokens)} tokens: {numbers}\n".encode())
+
+
+def test_a_ready_made_gpt2_writes_what_the_lesson_does(gpt2_folder):
+    """The tokens of `models` are the text of `gpt2`, whose network is written by hand in C."""
+    bpe = example("bpe").BPE(gpt2_folder / "vocab.json", gpt2_folder / "merges.txt")
+    text = "hello there"
+    file = gpt2_folder / "model.safetensors"
+    tokens = run_both("models", "write", file, 30, *bpe.encode(text)).split()
+    assert len(tokens) == len(bpe.encode(text)) + 30
+    command = [str(C / "gpt2"), "write", str(gpt2_folder), text, "30"]
+    lesson = subprocess.run(command, capture_output=True, check=True).stdout
+    assert lesson.split(b"\n", 1)[1] == bpe.decode(list(map(int, tokens))) + b"\n"
+
+
+def test_a_ready_made_resnet_trains():
+    losses = [float(line.split()[-1]) for line in run_both("models", "train", 8).splitlines()]
+    assert len(losses) == 8 and losses[-1] < 0.5 * losses[0]
+
+
+def test_the_tour_of_a_gpu_says_what_it_needs():
+    if dumbtorch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    printed = run_both("cuda_tour")
+    assert printed == f"cuda_tour needs an NVIDIA GPU: {dumbtorch.cuda.why_unavailable()}\n"
+
+
+@pytest.mark.skipif(DEVICE == "cpu", reason="DT_TEST_DEVICE=cuda runs this")
+def test_the_tour_of_a_gpu():
+    """Times and the table of kernels are each run's own; the rest is the same in both languages."""
+    for program in ([sys.executable, PYTHON / "cuda_tour.py"], [C / "cuda_tour"]):
+        tour, _, table = run(*program).partition("profile:")
+        times = [float(x) for x in re.findall(r"([\d.]+) ms", tour)]
+        assert len(times) == 7 and all(time > 0 for time in times)
+        assert re.sub(r"[\d.]+ ms", "- ms", tour).splitlines() == [
+            "order: calls return before the work is done",
+            "  sent after - ms, done after - ms",
+            "streams: 1000 ones times 1000 ones, and 1 = 1001",
+            "  between the two events - ms",
+            "copies: 64 MB to the GPU",
+            "  ordinary memory - ms",
+            "  page-locked memory - ms",
+            "  they arrive: True",
+            "capture: a step of training, one by one and as a graph",
+            "  - ms and - ms",
+            "  both learn the same: True",
+        ]
+        assert " the kernels of ten steps" in table and len(table.splitlines()) > 6
 
 
 def test_gpt2_trains(tmp_path):

@@ -66,6 +66,14 @@ contains
     call save_checkpoint(row // '.out', numbers(:size(outputs)), outputs)
   end subroutine
 
+  ! The same of tests/model_rows.py, in evaluation.
+  subroutine try_model(row, model)
+    character(*), intent(in) :: row
+    type(module), intent(in) :: model
+    call model%train(.false.)
+    call try_layer(row, model)
+  end subroutine
+
   subroutine finish_cases()
     if (failures > 0) error stop 'there were failures'
     print '(a)', 'passed'

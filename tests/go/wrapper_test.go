@@ -70,6 +70,12 @@ func tryLayer(t *testing.T, row int, layer *dt.Module) {
 	check(t, dt.SaveCheckpoint(path+".out", names[:len(outputs)], outputs))
 }
 
+// tryModel is the same of tests/model_rows.py, in evaluation.
+func tryModel(t *testing.T, row int, model *dt.Module) {
+	check(t, model.Train(dt.ModuleTrainOptions{Mode: dt.P(false)}))
+	tryLayer(t, row, model)
+}
+
 func numbers(x *dt.Tensor) []float64 { return dt.Must(dt.ToNumbers(x)) }
 
 func TestErrorsAreValues(t *testing.T) {

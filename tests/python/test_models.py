@@ -4,9 +4,11 @@ The formulas read weights by torchvision's names (GPT-2: the published checkpoin
 and none may be left over. The numbers of parameters are those that torchvision and OpenAI publish.
 """
 
+import inspect
+
 import dumbtorch as dt
 import pytest
-from dumbtorch import models
+from dumbtorch import _ops, models
 
 torch = pytest.importorskip("torch")
 nets = pytest.importorskip("architectures")
@@ -17,7 +19,7 @@ class Weights(dict):
 
     def __init__(self, model):
         state = model.state_dict().items()
-        super().__init__((name, torch.from_numpy(value.numpy())) for name, value in state)
+        super().__init__((name, torch.from_numpy(value.detach().numpy())) for name, value in state)
         self.read = set()
 
     def __getitem__(self, name):
@@ -29,52 +31,71 @@ class Weights(dict):
 
 
 GPT2_SIZES = dict(vocabulary=50, context=16, width=32, layers=3, heads=4)
-CASES = {
-    "lenet": (models.lenet, (2, 1, 28, 28), nets.lenet),
-    "alexnet": (lambda: models.alexnet(num_classes=7), (1, 3, 64, 64), nets.alexnet),
-    "vgg11": (lambda: models.vgg11(num_classes=7), (1, 3, 32, 32), nets.vgg11),
-    "resnet18": (
-        models.resnet18,
-        (2, 3, 64, 64),
-        lambda w, x: nets.resnet(w, x, (2, 2, 2, 2), False),
-    ),
-    "resnet34": (
-        models.resnet34,
-        (1, 3, 64, 64),
-        lambda w, x: nets.resnet(w, x, (3, 4, 6, 3), False),
-    ),
-    "resnet50": (
-        models.resnet50,
-        (1, 3, 64, 64),
-        lambda w, x: nets.resnet(w, x, (3, 4, 6, 3), True),
-    ),
-    "mobilenet_v2": (models.mobilenet_v2, (2, 3, 64, 64), nets.mobilenet_v2),
-    "vit": (
-        lambda: models.vit_b_16(image_size=64, num_layers=2),
+# Which model, with which options, what it is applied to, and what comes out.
+CASES = [
+    ("lenet", {}, (2, 1, 28, 28), nets.lenet),
+    ("alexnet", {"num_classes": 7}, (1, 3, 64, 64), nets.alexnet),
+    ("vgg11", {"num_classes": 7}, (1, 3, 32, 32), nets.vgg11),
+    ("resnet18", {}, (2, 3, 64, 64), lambda w, x: nets.resnet(w, x, (2, 2, 2, 2), False)),
+    ("resnet34", {}, (1, 3, 64, 64), lambda w, x: nets.resnet(w, x, (3, 4, 6, 3), False)),
+    ("resnet50", {}, (1, 3, 64, 64), lambda w, x: nets.resnet(w, x, (3, 4, 6, 3), True)),
+    ("mobilenet_v2", {}, (2, 3, 64, 64), nets.mobilenet_v2),
+    (
+        "vit_b_16",
+        {"image_size": 64, "num_layers": 2},
         (2, 3, 64, 64),
         lambda w, x: nets.vit(w, x, 2, 12),
     ),
-    "gpt2": (lambda: models.gpt2(**GPT2_SIZES), (2, 16), lambda w, x: nets.gpt2(w, x, 3, 4)),
-    "lstm_lm": (
-        lambda: models.lstm_lm(50, width=12, hidden=16),
+    ("gpt2", GPT2_SIZES, (2, 16), lambda w, x: nets.gpt2(w, x, 3, 4)),
+    (
+        "lstm_lm",
+        {"vocabulary": 50, "width": 12, "hidden": 16},
         (2, 9),
         lambda w, x: nets.lstm_lm(w, x, 2, 16),
     ),
-}
+]
+NAMES = [case[0] for case in CASES]
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_outputs_are_those_of_the_architecture(name):
-    make, size, formula = CASES[name]
-    dt.manual_seed(0)
-    model = make().eval()
+def signature(name):
+    return inspect.signature(getattr(models, name)).parameters
+
+
+class CoreModel:
+    """The core's module, as Python's class is used."""
+
+    def __init__(self, name, options):
+        self.module = getattr(_ops, f"models_{name}")(**options)
+        self.module.train(False)
+
+    def state_dict(self):
+        names, tensors = self.module.state_dict()
+        return dict(zip(names, tensors, strict=True))
+
+    def __call__(self, *inputs):
+        return self.module.forward_outputs(list(inputs))[0]
+
+
+def of_python(name, options):
+    return getattr(models, name)(**options).eval()
+
+
+def with_weights_of_all_kinds(model):
+    """Biases, norms and heads begin with zeros or ones, which hide much."""
     for key, value in model.state_dict().items():
         if key.endswith("num_batches_tracked"):
             continue
-        if (
-            len(value.shape) == 1 or not value.any()
-        ):  # biases, norms and heads that begin with zeros
+        value = value.detach()
+        if len(value.shape) == 1 or not value.any():
             value.uniform_(0.5, 1.0) if key.endswith("var") else value.normal_(0.5, 0.1)
+    return model
+
+
+@pytest.mark.parametrize("make", [of_python, CoreModel], ids=["python", "core"])
+@pytest.mark.parametrize(("name", "options", "size", "formula"), CASES, ids=NAMES)
+def test_outputs_are_those_of_the_architecture(make, name, options, size, formula):
+    dt.manual_seed(0)
+    model = with_weights_of_all_kinds(make(name, options))
     generator = torch.Generator().manual_seed(0)
     if len(size) == 2:
         x = torch.randint(0, 50, size, generator=generator)
@@ -90,6 +111,45 @@ def test_outputs_are_those_of_the_architecture(name):
         torch.from_numpy(found.numpy()), expected, rtol=1e-4, atol=1e-5 * expected.abs().max()
     )
     assert not weights.left()
+
+
+@pytest.mark.parametrize(("name", "options"), [case[:2] for case in CASES], ids=NAMES)
+def test_python_and_the_core_draw_the_same_weights(name, options):
+    dt.manual_seed(3)
+    ours = of_python(name, options).state_dict()
+    dt.manual_seed(3)
+    core = CoreModel(name, options).state_dict()
+    assert list(ours) == list(core)
+    for key, value in ours.items():
+        assert value.equal(core[key]), key
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [case[:2] for case in CASES if case[0] not in ("alexnet", "vgg11")],
+)
+def test_gradients_are_those_of_the_architecture(name, options):
+    """One step in training: the core's and Python's, from the same weights."""
+    _, _, size, _ = next(case for case in CASES if case[0] == name)
+    options = options | ({"dropout": 0.0} if "dropout" in signature(name) else {})
+    dt.manual_seed(0)
+    ours, core = of_python(name, options), CoreModel(name, options)
+    ours.train()
+    core.module.train()
+    core.module.load_state_dict(list(ours.state_dict()), list(ours.state_dict().values()))
+    x = dt.randint(0, 50, size) if len(size) == 2 else dt.randn(size)
+    for model in (ours, core):
+        y = model(x)
+        (y[0] if isinstance(y, tuple) else y).square().mean().backward()
+    for (key, p), (other, q) in zip(
+        ours.named_parameters(), zip(*core.module.named_parameters(), strict=True), strict=True
+    ):
+        assert key == other
+        assert (p.grad is None) == (q.grad is None), key
+        if p.grad is not None:
+            torch.testing.assert_close(
+                torch.from_numpy(p.grad.numpy()), torch.from_numpy(q.grad.numpy()), msg=key
+            )
 
 
 @pytest.mark.parametrize(
@@ -124,15 +184,20 @@ def test_resnet_names_come_in_torchvisions_order():
 def test_gpt2_takes_published_files():
     dt.manual_seed(0)
     first, second = models.gpt2(**GPT2_SIZES), models.gpt2(**GPT2_SIZES)
+    core = CoreModel("gpt2", GPT2_SIZES)
     state = {f"transformer.{name}": value for name, value in first.state_dict().items()}
     state["lm_head.weight"] = state["transformer.wte.weight"]
     state["transformer.h.0.attn.bias"] = dt.ones(1, 1, 16, 16)  # the mask
     second.load_state_dict(state)
     tokens = dt.arange(8).reshape(1, 8)
     assert second.eval()(tokens).equal(first.eval()(tokens))
+    core.module.load_state_dict(list(state), list(state.values()))
+    assert core(tokens).equal(first(tokens))
     del state["transformer.ln_f.bias"]
     with pytest.raises(RuntimeError, match='Missing key\\(s\\) in state_dict: "ln_f.bias"'):
         second.load_state_dict(state)
+    with pytest.raises(RuntimeError, match='Missing key\\(s\\) in state_dict: "ln_f.bias"'):
+        core.module.load_state_dict(list(state), list(state.values()))
 
 
 def test_gpt2_draws_tokens():
@@ -153,6 +218,68 @@ def test_bad_sizes_are_refused():
         models.gpt2(width=30, heads=4)
     with pytest.raises(ValueError, match="expected images of 32 x 32, given 32 x 48"):
         models.vit_b_16(image_size=32, num_layers=1)(dt.zeros(1, 3, 32, 48))
+
+
+@pytest.mark.parametrize("make", [of_python, CoreModel], ids=["python", "core"])
+def test_each_model_says_what_it_was_given(make):
+    for name in ("lenet", "alexnet", "vgg11", "resnet50", "mobilenet_v2", "vit_b_16"):
+        with pytest.raises(ValueError, match="num_classes must be positive, given 0"):
+            make(name, {"num_classes": 0})
+    for option in ("vocabulary", "context", "layers", "heads"):
+        with pytest.raises(ValueError, match=f"GPT2: {option} must be positive, given -1"):
+            make("gpt2", {option: -1})
+    with pytest.raises(ValueError, match="GPT2: width 30 is no multiple of heads 4"):
+        make("gpt2", {"width": 30, "heads": 4})
+    with pytest.raises(ValueError, match="tied weights need width 4 and hidden 5 to be equal"):
+        make("lstm_lm", {"vocabulary": 9, "width": 4, "hidden": 5, "tie_weights": True})
+    with pytest.raises(ValueError, match="image_size 30 is no multiple of patch_size 16"):
+        make("vit_b_16", {"image_size": 30})
+    vit = make("vit_b_16", {"image_size": 32, "num_layers": 1})
+    with pytest.raises(ValueError, match="expected images of 32 x 32, given 32 x 48"):
+        vit(dt.zeros(1, 3, 32, 48))
+    with pytest.raises(ValueError, match="17 tokens are more than the context of 16"):
+        make("gpt2", GPT2_SIZES)(dt.zeros(1, 17, dtype=dt.int64))
+
+
+@pytest.mark.parametrize("make", [of_python, CoreModel], ids=["python", "core"])
+def test_models_are_made_where_they_are_told(make):
+    for name, options in (("lenet", {}), ("gpt2", GPT2_SIZES), ("vit_b_16", {"num_layers": 1})):
+        state = make(name, options | {"dtype": dt.float64, "device": "cpu"}).state_dict()
+        assert {x.dtype for x in state.values()} == {dt.float64}
+
+
+def test_the_core_writes_as_python_does():
+    """Also beyond the context; test_generation.py compares Python's with PyTorch."""
+    dt.manual_seed(0)
+    ours = of_python("gpt2", GPT2_SIZES)
+    core = CoreModel("gpt2", GPT2_SIZES)
+    for p in ours.parameters():
+        if p.ndim > 1:
+            p.data.normal_(std=0.3)
+    core.module.load_state_dict(list(ours.state_dict()), list(ours.state_dict().values()))
+    start = dt.tensor([[3, 1, 4], [1, 5, 9]])
+    for options in ({"temperature": 0.0}, {"temperature": 0.8, "top_k": 10, "top_p": 0.9}):
+        dt.manual_seed(5)
+        expected = ours.generate(start, 30, **options)
+        dt.manual_seed(5)
+        assert core.module.generate(start, 30, **options).equal(expected)
+    for write in (ours.generate, core.module.generate):
+        with pytest.raises(ValueError, match="count must not be negative, but got -1"):
+            write(start, -1)
+        with pytest.raises(ValueError, match=r"a token to go on from, but got \[2, 0\]"):
+            write(start[:, :0], 1)
+    with pytest.raises(
+        TypeError, match="expected a module that writes, such as a GPT2, but got a LeNet"
+    ):
+        CoreModel("lenet", {}).module.generate(start, 1)
+
+
+def test_tied_weights_are_one():
+    options = {"vocabulary": 9, "width": 4, "hidden": 4, "tie_weights": True}
+    core = CoreModel("lstm_lm", options)
+    assert len(core.module.named_parameters()[0]) + 1 == len(core.state_dict())
+    ours = of_python("lstm_lm", options)
+    assert ours.decoder.weight is ours.encoder.weight
 
 
 def test_summary():

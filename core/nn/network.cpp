@@ -1,0 +1,86 @@
+#include "core/nn/network.h"
+
+#include <algorithm>
+
+#include "core/ops/attention.gen.h"
+#include "core/ops/autocast.gen.h"
+#include "core/ops/creation.gen.h"
+#include "core/ops/indexing.gen.h"
+
+namespace dt {
+
+Ref<Module> sequential(const std::vector<Ref<Module>>& children,
+                       const std::vector<std::string>& names) {
+  Ref<Module> made = make_sequential();
+  for (size_t i = 0; i < children.size(); ++i)
+    made->register_module(names.empty() ? std::to_string(i) : names[i], children[i]);
+  return made;
+}
+
+namespace {
+
+Ref<Module> fill(const Ref<Module>& made, int64_t count, const MakeModule& make,
+                 const std::string& prefix) {
+  for (int64_t i = 0; i < count; ++i) made->register_module(prefix + std::to_string(i), make(i));
+  return made;
+}
+
+}  // namespace
+
+Ref<Module> sequential(int64_t count, const MakeModule& make, const std::string& prefix) {
+  return fill(make_sequential(), count, make, prefix);
+}
+
+Ref<Module> module_list(int64_t count, const MakeModule& make) {
+  return fill(make_container("ModuleList"), count, make, "");
+}
+
+int64_t past(Caches caches) {
+  return caches.empty() ? 0 : caches[0]->length();
+}
+
+Tensor attend(const Tensor& query, const Tensor& key, const Tensor& value, double dropout,
+              Caches caches) {
+  const int64_t before = past(caches), time = query.size(-2);
+  if (caches.empty())
+    return autocast::scaled_dot_product_attention(query, key, value, {}, dropout, true);
+  const auto [keys, values] = caches[0]->update(key, value);
+  Tensor mask;  // of several tokens after others, each sees what was there before it
+  if (before > 0 && time > 1)
+    mask = tril(ones({time, before + time}, kMaskDType, query.device()), before);
+  return autocast::scaled_dot_product_attention(query, keys, values, mask, dropout, before == 0);
+}
+
+Tensor forward_with(Module& module, const Tensor& x, Caches caches) {
+  auto* cached = dynamic_cast<CachedModule*>(&module);
+  return cached ? cached->forward_cached({x}, caches) : module.forward({x});
+}
+
+Tensor chain(const Module& modules, const Tensor& x, Caches caches) {
+  Tensor y = x;
+  for (int64_t i = 0; i < modules.child_count(); ++i)
+    y = forward_with(*modules.child(i), y, caches.empty() ? caches : Caches(&caches[i], 1));
+  return y;
+}
+
+std::string without_prefix(const std::string& name, const std::string& prefix,
+                           const std::vector<std::string>& ignored) {
+  const auto ends_with = [&](const std::string& end) {
+    return name.size() >= end.size() &&
+           name.compare(name.size() - end.size(), end.size(), end) == 0;
+  };
+  if (std::any_of(ignored.begin(), ignored.end(), ends_with)) return "";
+  return name.compare(0, prefix.size(), prefix) == 0 ? name.substr(prefix.size()) : name;
+}
+
+std::pair<Tensor, std::vector<Tensor>> first_and_rest(const std::vector<Tensor>& all) {
+  return {all[0], {all.begin() + 1, all.end()}};
+}
+
+std::vector<Tensor> joined(const Tensor& first, TensorList rest) {
+  std::vector<Tensor> all = {first};
+  all.insert(all.end(), rest.begin(), rest.end());
+  return all;
+}
+
+}  // namespace dt

@@ -1,0 +1,69 @@
+"""What the generated networks call: the core has the same in core/nn/network.cpp and generate.cpp."""
+
+from __future__ import annotations
+
+from .. import bool, cat, nn, no_grad, ones
+
+
+def past(caches) -> int:
+    """How many tokens were there before."""
+    return len(caches[0]) if caches else 0
+
+
+def attend(query, key, value, dropout: float, caches):
+    """Attention of each token to itself and to those before it, in heads: [batch, heads, time, features]."""
+    before, time = past(caches), query.shape[-2]
+    if caches:
+        key, value = caches[0].update(key, value)
+    mask = None  # of several tokens after others, each sees what was there before it
+    if before and time > 1:
+        mask = ones(time, before + time, dtype=bool, device=query.device).tril(before)
+    return nn.functional.scaled_dot_product_attention(
+        query, key, value, mask, dropout, is_causal=before == 0
+    )
+
+
+def chain(modules, x, caches):
+    """Modules one after another, each with a cache of its own."""
+    for i, module in enumerate(modules):
+        x = module(x, caches[i : i + 1]) if caches else module(x)
+    return x
+
+
+def own_names(state_dict, prefix: str, ignored: tuple[str, ...]) -> dict:
+    """A published state dict without a prefix of its names, and without names that have one of these ends."""
+    own = state_dict.items()
+    return {name.removeprefix(prefix): x for name, x in own if not name.endswith(ignored)}
+
+
+class Generates:
+    """A language model of `layers` blocks that looks at `context` tokens."""
+
+    context: int
+    layers: int
+
+    @no_grad()
+    def generate(
+        self, tokens, count: int, temperature: float = 1.0, top_k: int | None = None,
+        top_p: float | None = None, *, generator=None,
+    ):  # fmt: skip
+        """`tokens` [N, time] and `count` more, drawn one by one as functional.sample_logits does."""
+        if tokens.dim() != 2 or not tokens.shape[1]:
+            given = list(tokens.shape)
+            raise ValueError(
+                f"tokens must be [batch, time] with a token to go on from, but got {given}"
+            )
+        if count < 0:
+            raise ValueError(f"count must not be negative, but got {count}")
+        caches = [nn.KVCache(self.context) for _ in range(self.layers)]
+        for _ in range(count):
+            if tokens.shape[1] > self.context:  # each token has another place than before
+                for cache in caches:
+                    cache.truncate(0)
+            new = tokens[:, -self.context :][:, len(caches[0]) :]
+            scores = self(new, caches)[:, -1]
+            following = nn.functional.sample_logits(
+                scores, temperature, top_k, top_p, generator=generator
+            )
+            tokens = cat([tokens, following.unsqueeze(1)], 1)
+        return tokens
