@@ -21,11 +21,11 @@ void AccumulateGrad::backward(BackwardCall& call) {
            "leaf variable has been moved into the graph interior");
   if (leaf == Leaf::kFrozen) return;
   call.grad();  // a seed gets its memory
-  slot_->accumulate(std::move(call.grads[0]), strides_, call.create_graph);
-  run_accumulated();
+  add(std::move(call.grads[0]), call.create_graph);
 }
 
-void AccumulateGrad::run_accumulated() {
+void AccumulateGrad::add(Tensor grad, bool create_graph) {
+  slot_->accumulate(std::move(grad), strides_, create_graph);
   if (HookList* const hooks = accumulated.get()) run_hooks(*hooks, 0, slot_->get());
 }
 

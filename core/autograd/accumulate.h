@@ -16,7 +16,9 @@ class AccumulateGrad final : public Node {
 
   // Hooks that see the gradient that .grad has once another one was added.
   Hooks accumulated;
-  void run_accumulated();
+
+  // Adds to .grad, and has them see it.
+  void add(Tensor grad, bool create_graph);
 
   // What became of the leaf since it was used.
   enum class Leaf : uint8_t {

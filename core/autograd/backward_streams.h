@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "core/runtime/stream.h"
+#include "core/autograd/node.h"
 
 namespace dt {
 
@@ -17,9 +17,12 @@ class BackwardStreams {
   BackwardStreams(const BackwardStreams&) = delete;
   ~BackwardStreams();
 
-  // The next work on `device` goes to its stream `forward`; null: the main stream.
-  void follow(Device device, const Ref<Stream>& forward) {
-    if (current_stream(device) != forward.get()) change(device, forward);
+  // The next work on a device that the node's forward ran on goes to its stream there.
+  void follow(Node& node) {
+    for (const OutputInfo& y : node.outputs) {
+      if (y.device != kCpu && current_stream(y.device) != y.stream.get())
+        change(y.device, y.stream);
+    }
   }
 
  private:

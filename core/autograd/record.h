@@ -55,7 +55,7 @@ void record_all(const char* name, TensorList outputs, TensorList inputs, Backwar
 // nothing is kept in vain.
 template <class Backward>
 Tensor record(const char* name, const Tensor& y, TensorList inputs, Backward backward) {
-  record_all(name, {y}, inputs, std::move(backward));
+  record_all(name, TensorList(&y, 1), inputs, std::move(backward));
   return y;
 }
 

@@ -30,18 +30,20 @@ std::string origin(const Node* maker, int output_index) {
 }  // namespace
 
 Saved Saved::input(const Tensor& x) {
-  if (!x.defined()) return Saved();
   Saved s;
+  if (!x.defined()) return s;
   s.packed_ = Packed::make(x);
-  if (s.packed_) return s;
-  s.tensor_ = x;
-  s.version_ = x.version();
+  if (!s.packed_) {
+    s.tensor_ = x;
+    s.version_ = x.version();
+  }
   return s;
 }
 
 Saved Saved::place(const Tensor& x) {
   Saved s;
   s.tensor_ = x;
+  s.output_index_ = kPlace;
   return s;
 }
 
@@ -65,7 +67,7 @@ Tensor Saved::unpack(Node* owner) const {
 Tensor Saved::get(Node* owner) const {
   if (packed_) return unpack(owner);
   if (!tensor_.defined()) return tensor_;
-  if (version_ != kAny && tensor_.version() != version_) fail_changed(owner);
+  if (output_index_ != kPlace && tensor_.version() != version_) fail_changed(owner);
   if (output_index_ < 0 || !grad_enabled()) return tensor_;
   Tensor y = tensor_.detach();  // a fresh alias: the kept one must not lead back to its own node
   set_history(y, Ref<Node>::share(owner), output_index_);

@@ -21,18 +21,21 @@ class Saved {
   bool defined() const { return tensor_.defined() || packed_; }
   // The tensor, attached to the graph again; `owner` is the node that saved it.
   Tensor get(Node* owner) const;
-  void reset() { *this = Saved(); }
+  void reset() {
+    tensor_ = Tensor();
+    packed_ = nullptr;
+  }
 
  private:
-  static constexpr int64_t kAny = -1;
+  enum : int32_t { kInput = -1, kPlace = -2 };  // instead of an output's number
 
   Tensor unpack(Node* owner) const;
   [[noreturn]] void fail_changed(const Node* owner) const;
 
   Tensor tensor_;       // undefined if it is packed
   Ref<Packed> packed_;  // null if it is not
-  int64_t version_ = kAny;
-  int32_t output_index_ = -1;  // -1: an input
+  uint32_t version_ = 0;
+  int32_t output_index_ = kInput;
 };
 
 }  // namespace dt

@@ -60,4 +60,21 @@ void Targets::mark_needed(TensorList outputs) {
   }
 }
 
+std::unique_ptr<PointerMap> nodes_behind(Span<const Ref<Node>> roots) {
+  auto seen = std::make_unique<PointerMap>();
+  std::vector<Node*> next;
+  const auto visit = [&](Node* node) {
+    bool fresh = false;
+    if (node) seen->find_or_insert(node, 1, &fresh);
+    if (fresh) next.push_back(node);
+  };
+  for (const Ref<Node>& root : roots) visit(root.get());
+  while (!next.empty()) {
+    Node* const node = next.back();
+    next.pop_back();
+    for (const Edge& edge : node->edges) visit(edge.node.get());
+  }
+  return seen;
+}
+
 }  // namespace dt

@@ -39,4 +39,8 @@ class Targets {
   PointerMap places_;            // node of a target -> the first such target
 };
 
+// The nodes that edges lead to from any of these, and these themselves; null ones count for
+// nothing.
+std::unique_ptr<PointerMap> nodes_behind(Span<const Ref<Node>> roots);
+
 }  // namespace dt

@@ -21,8 +21,13 @@ Tensor make_view(const char* node_name, const Tensor& x, const Dims& sizes, cons
   TensorImpl* base = view_base(x.impl());
   const ViewInfo* parent = x.impl()->autograd.view.get();
   const bool without_grad = !grad_enabled() || (parent && parent->made_without_grad);
-  y.impl()->autograd.view.reset(new ViewInfo{x.ref(), Ref<TensorImpl>::share(base), recipe,
-                                             node_name, base->autograd.rebased, without_grad,
+  y.impl()->autograd.view.reset(new ViewInfo{{},
+                                             x.ref(),
+                                             Ref<TensorImpl>::share(base),
+                                             recipe,
+                                             node_name,
+                                             base->autograd.rebased,
+                                             without_grad,
                                              x.impl()->autograd.relooked});
   if (record) record_view_of(y.impl(), x);
   return y;

@@ -29,7 +29,7 @@ struct ViewRecipe {
   int64_t source_start = 0;
 };
 
-struct ViewInfo {
+struct ViewInfo : Pooled {
   Ref<TensorImpl> parent;  // what the recipe was applied to: itself a view, or the base
   Ref<TensorImpl> base;    // what the chain of views began with
   ViewRecipe recipe;

@@ -9,6 +9,7 @@ template <class T, int kInline>
 class SmallList {
  public:
   SmallList() = default;
+  explicit SmallList(int n) { resize(n); }
   SmallList(const SmallList&) = delete;
   SmallList& operator=(const SmallList&) = delete;
 

@@ -1138,6 +1138,144 @@ struct NnUnfoldOptions {
   std::vector<int64_t> stride = {1, 1};
 };
 
+// Named arguments of dt_models_lenet.
+struct ModelsLenetOptions {
+  // How many scores an image gets.
+  int64_t num_classes = 10;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_models_alexnet.
+struct ModelsAlexnetOptions {
+  // How many scores an image gets.
+  int64_t num_classes = 1000;
+  // Probability of a 0, in training.
+  double dropout = 0.5;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_models_vgg11.
+struct ModelsVgg11Options {
+  // How many scores an image gets.
+  int64_t num_classes = 1000;
+  // Probability of a 0, in training.
+  double dropout = 0.5;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_models_resnet18.
+struct ModelsResnet18Options {
+  // How many scores an image gets.
+  int64_t num_classes = 1000;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_models_resnet34.
+struct ModelsResnet34Options {
+  // How many scores an image gets.
+  int64_t num_classes = 1000;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_models_resnet50.
+struct ModelsResnet50Options {
+  // How many scores an image gets.
+  int64_t num_classes = 1000;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_models_mobilenet_v2.
+struct ModelsMobilenetV2Options {
+  // How many scores an image gets.
+  int64_t num_classes = 1000;
+  // Probability of a 0, in training.
+  double dropout = 0.2;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_models_vit_b_16.
+struct ModelsVitB16Options {
+  // How many scores an image gets.
+  int64_t num_classes = 1000;
+  // Height and width of the images.
+  int64_t image_size = 224;
+  // Height and width of the patches that become tokens.
+  int64_t patch_size = 16;
+  // How many blocks there are.
+  int64_t num_layers = 12;
+  // Into how many parts attention splits the features.
+  int64_t num_heads = 12;
+  // Features of a token.
+  int64_t hidden_dim = 768;
+  // Features inside the two linear layers of a block.
+  int64_t mlp_dim = 3072;
+  // Probability of a 0, in training.
+  double dropout = 0.0;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_models_gpt2.
+struct ModelsGpt2Options {
+  // How many tokens there are.
+  int64_t vocabulary = 50257;
+  // How many tokens it looks at.
+  int64_t context = 1024;
+  // Features of a token.
+  int64_t width = 768;
+  // How many blocks there are.
+  int64_t layers = 12;
+  // Into how many parts attention splits the features.
+  int64_t heads = 12;
+  // Probability of a 0, in training.
+  double dropout = 0.1;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_models_lstm_lm.
+struct ModelsLstmLmOptions {
+  // Features of a token.
+  int64_t width = 200;
+  // Features of the hidden state.
+  int64_t hidden = 200;
+  // How many blocks there are.
+  int64_t layers = 2;
+  // Probability of a 0, in training.
+  double dropout = 0.2;
+  // Whether the last layer has the weight of the first.
+  bool tie_weights = false;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
 // Settings of SGD.
 struct SgdOptions {
   // Learning rate.

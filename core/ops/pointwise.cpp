@@ -11,18 +11,20 @@
 namespace dt {
 namespace {
 
-Dims output_strides(Span<const Operand> inputs, const Dims& sizes) {
+Dims output_strides(Span<const OperandRef> inputs, const Dims& sizes) {
   bool row_major = true;
-  for (const Operand& x : inputs) row_major &= x.is_number() || is_row_major(x.tensor());
+  for (const OperandRef& x : inputs) row_major &= x.is_number() || is_row_major(x.tensor());
   if (row_major) return contiguous_strides(sizes);
   Tensor tensors[kMaxPointwiseInputs];
-  for (int64_t i = 0; i < inputs.size(); ++i) tensors[i] = inputs[i].tensor();
+  for (int64_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].is_number()) tensors[i] = inputs[i].tensor();
+  }
   return elementwise_strides(sizes, {tensors, inputs.size()});
 }
 
 }  // namespace
 
-Tensor pointwise(const PointwiseRow& row, Span<const Operand> inputs,
+Tensor pointwise(const PointwiseRow& row, Span<const OperandRef> inputs,
                  PointwiseAttributes attributes) {
   check_tensor_among(inputs);
   const DType common = common_dtype(row, inputs, attributes);
@@ -30,7 +32,8 @@ Tensor pointwise(const PointwiseRow& row, Span<const Operand> inputs,
     Operand narrow[kMaxPointwiseInputs] = {0, 0, 0};
     const bool changed = is_narrow(common) ? narrow_operands(row, inputs, common, 0, narrow)
                                            : meet_in_logic(row, inputs, narrow);
-    if (changed) return pointwise(row, {narrow, row.inputs}, attributes);
+    const OperandRef refs[] = {narrow[0], narrow[1], narrow[2]};
+    if (changed) return pointwise(row, {refs, row.inputs}, attributes);
   }
   const Dims sizes = common_sizes(inputs);
   const DType dtype = row.bool_out ? kMaskDType : common;
@@ -48,14 +51,15 @@ Tensor pointwise(const PointwiseRow& row, Span<const Operand> inputs,
   return y;
 }
 
-void pointwise_(const PointwiseRow& row, Span<const Operand> inputs,
+void pointwise_(const PointwiseRow& row, Span<const OperandRef> inputs,
                 PointwiseAttributes attributes) {
   const Tensor& self = inputs[0].tensor();
   const DType common = common_dtype(row, inputs, attributes);
   if (is_narrow(common)) {
     Operand narrow[kMaxPointwiseInputs] = {0, 0, 0};
-    if (narrow_operands(row, inputs, common, 1, narrow))
-      return pointwise_(row, {narrow, row.inputs}, attributes);
+    const bool changed = narrow_operands(row, inputs, common, 1, narrow);
+    const OperandRef refs[] = {narrow[0], narrow[1], narrow[2]};
+    if (changed) return pointwise_(row, {refs, row.inputs}, attributes);
   }
   const DType dtype = row.bool_out ? kMaskDType : common;
   const Dims sizes = common_sizes(inputs);
@@ -69,8 +73,8 @@ void pointwise_(const PointwiseRow& row, Span<const Operand> inputs,
     node = new PointwiseNode(row, inputs, attributes);
     owner = Ref<Node>::adopt(node);
     for (int i = 0; i < row.inputs; ++i) {
-      const bool overwritten = inputs[i].tensor().is_same(self) && node->reads_input(i);
-      if (overwritten) node->save_input(i, history_clone(self));
+      const bool overwritten = !inputs[i].is_number() && inputs[i].tensor().is_same(self);
+      if (overwritten && node->reads_input(i)) node->save_input(i, history_clone(self));
     }
   }
   call_forward(row, inputs, self, common, attributes);

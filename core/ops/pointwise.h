@@ -73,10 +73,10 @@ const PointwiseRow& activation_row(Activation activation);
 // "LinearReluBackward0": the node of a product that ends with it; kDefault: "LinearBackward0".
 const char* linear_node_name(Activation activation);
 
-Tensor pointwise(const PointwiseRow& row, Span<const Operand> inputs,
+Tensor pointwise(const PointwiseRow& row, Span<const OperandRef> inputs,
                  PointwiseAttributes attributes = {});
 // The result is written into inputs[0].
-void pointwise_(const PointwiseRow& row, Span<const Operand> inputs,
+void pointwise_(const PointwiseRow& row, Span<const OperandRef> inputs,
                 PointwiseAttributes attributes = {});
 
 }  // namespace dt

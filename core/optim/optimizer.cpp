@@ -121,6 +121,8 @@ void Optimizer::step_unless(Tensor found_inf) {
   for (ParamGroup& g : groups_) {
     std::vector<ParamState*> active[2];  // those that have stepped, and those that have not
     std::vector<Tensor> grads[2];
+    active[0].reserve(g.params.size());
+    grads[0].reserve(g.params.size());
     for (ParamState& s : g.params) {
       const Tensor grad = s.param.grad();
       if (!grad.defined()) continue;
@@ -140,6 +142,7 @@ void Optimizer::step_part(ParamGroup& g, const std::vector<ParamState*>& active,
   const bool first = active[0]->is_new();
   std::vector<Tensor> params, given, states;
   params.reserve(active.size());
+  given.reserve(active.size());
   states.reserve(active.size() * static_cast<size_t>(row_.states.size()));
   for (size_t i = 0; i < active.size(); ++i) {
     params.push_back(computed(*active[i]));

@@ -35,10 +35,11 @@ View flat(const Tensor& x) {
 // Collects the operands of a step, list by list: parameters, gradients, state.
 class Lists {
  public:
-  Lists(TensorList params, TensorList grads) : params_(params) {
+  Lists(TensorList params, TensorList grads, int64_t states) : params_(params) {
     DT_CHECK(grads.size() == params.size(), kRuntimeError, "got ", params.size(),
              " parameters and ", grads.size(), " gradients");
-    in_.reserve(static_cast<size_t>(params.size()));
+    out_.reserve(static_cast<size_t>(params.size() * (1 + states)));
+    in_.reserve(static_cast<size_t>(params.size()) + 2);  // and two numbers
     for (int64_t i = 0; i < params.size(); ++i) {
       DT_CHECK(is_floating(params[i].dtype()), kRuntimeError, "parameter ", i, " has dtype ",
                params[i].dtype(), ", expected a floating point one");
@@ -164,7 +165,7 @@ void update_parameters(const OptimizerRow& row, TensorList params, TensorList gr
                        const Tensor& found_inf) {
   const GradMode no_grad(false);
   const int64_t n = params.size();
-  Lists lists(params, grads);
+  Lists lists(params, grads, row.states.size());
   for (const bool scalars : {false, true}) {
     for (int64_t k = 0; k < row.states.size(); ++k) {
       const OptimizerRow::State& state = row.states[k];
@@ -177,6 +178,8 @@ void update_parameters(const OptimizerRow& row, TensorList params, TensorList gr
     }
   }
   OptimizerCall call;
+  call.flags.reserve(static_cast<size_t>(row.settings.size()));
+  call.numbers.reserve(static_cast<size_t>(row.settings.size()));
   for (int64_t i = 1; i < row.settings.size(); ++i) {  // the learning rate is an operand
     if (row.settings[i].is_flag)
       call.flags.push_back(settings[i] != 0);

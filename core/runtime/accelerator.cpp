@@ -58,6 +58,12 @@ struct CheckedRegistry : dt_registry {
   }
 };
 
+const dt_tool* find_tool(void* library) {
+  auto* open = reinterpret_cast<dt_tool_open_function*>(dlsym(library, "dt_tool_open"));
+  const dt_tool* tool = open ? open() : nullptr;
+  return tool && tool->struct_size >= int64_t{sizeof(dt_tool)} ? tool : nullptr;
+}
+
 const Accelerator* load(std::string& reason) {
   void* library = open_plugin(reason);
   if (!library) return nullptr;
@@ -77,7 +83,7 @@ const Accelerator* load(std::string& reason) {
     reason = std::string(kPluginFile) + " belongs to another version of this library";
     return nullptr;
   }
-  auto* a = new Accelerator{backend, devices, KernelTable(backend->name)};
+  auto* a = new Accelerator{backend, devices, KernelTable(backend->name), find_tool(library)};
   CheckedRegistry registry{{CheckedRegistry::add_if_known}, backend, &a->kernels};
   backend->add_kernels(&registry);
   return a;

@@ -7,6 +7,7 @@
 #include "core/base/device.h"
 #include "core/base/ref.h"
 #include "core/runtime/kernel_table.h"
+#include "kernels/tool.h"
 
 namespace dt {
 
@@ -14,6 +15,7 @@ struct Accelerator {
   const dt_backend* backend;
   int32_t devices;
   KernelTable kernels;
+  const dt_tool* tool;  // null: the plugin knows of none
 };
 
 // Null when there is none; `reason` then says why.

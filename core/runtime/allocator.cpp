@@ -27,30 +27,47 @@ constexpr int64_t kThreadCacheBytes = 256 << 10;  // per class and thread
 
 // Small sizes are rounded to one of four steps per doubling (64, 128, 192, 256, 320, ...), so that
 // at most a quarter of a block of more than 256 bytes is waste.
-struct SizeClass {
-  int index;
-  int64_t bytes;
-};
-
-SizeClass size_class(int64_t bytes) {
-  if (bytes <= 4 * kAlignment) {
-    const int64_t units = bytes <= kAlignment ? 1 : (bytes + kAlignment - 1) / kAlignment;
-    return {static_cast<int>(units - 1), units * kAlignment};
-  }
+constexpr int class_for(int64_t bytes) {
+  if (bytes <= kAlignment) return 0;
+  if (bytes <= 4 * kAlignment) return static_cast<int>((bytes - 1) / kAlignment);
   const int log =
       63 - __builtin_clzll(static_cast<uint64_t>(bytes - 1));  // 2^log < bytes <= 2^(log+1)
-  const int64_t step = int64_t{1} << (log - 2);
-  const int64_t rounded = (bytes + step - 1) / step * step;
-  const int quarter = static_cast<int>((rounded - (int64_t{1} << log)) / step);  // 1 to 4
-  return {4 + (log - 8) * 4 + quarter - 1, rounded};
+  const int64_t past = bytes - 1 - (int64_t{1} << log);
+  return 4 + (log - 8) * 4 + static_cast<int>(past >> (log - 2));
+}
+
+// The same from a table for the sizes of most blocks.
+constexpr int64_t kTabled = 16 * kAlignment;
+struct SmallClasses {
+  int8_t of[kTabled / kAlignment + 1] = {};
+  constexpr SmallClasses() {
+    for (int64_t i = 0; i * kAlignment <= kTabled; ++i)
+      of[i] = static_cast<int8_t>(class_for(i * kAlignment));
+  }
+};
+constexpr SmallClasses kSmallClassOf;
+
+inline int size_class(int64_t bytes) {
+  return bytes <= kTabled ? kSmallClassOf.of[(bytes + kAlignment - 1) / kAlignment]
+                          : class_for(bytes);
 }
 
 // The bytes of the blocks of a size class.
-int64_t class_bytes(int index) {
+constexpr int64_t class_bytes(int index) {
   if (index < 4) return (index + 1) * kAlignment;
   const int log = 8 + (index - 4) / 4, quarter = 1 + (index - 4) % 4;
   return (int64_t{1} << (log - 2)) * (4 + quarter);
 }
+
+// How many blocks of each class a thread keeps.
+struct ThreadLimits {
+  int32_t of[kSmallClasses] = {};
+  constexpr ThreadLimits() {
+    for (int c = 0; c < kSmallClasses; ++c)
+      of[c] = static_cast<int32_t>(kThreadCacheBytes / class_bytes(c));
+  }
+};
+constexpr ThreadLimits kMostKept;
 
 // Few sizes, so that one block serves many requests, and little waste: whole huge pages, but where
 // one would be a large part of the block, eighths of it.
@@ -109,12 +126,17 @@ struct Shared {
                       nullptr};  // set before memory is taken
 };
 
+Shared& shared();
+
+Shared* make_shared() {
+  auto* s = new Shared;
+  pthread_atfork([] { shared().mutex.lock(); }, [] { shared().mutex.unlock(); },
+                 [] { shared().mutex.unlock(); });
+  return s;
+}
+
 Shared& shared() {
-  static Shared& s = *new Shared;
-  static const int at_fork =
-      pthread_atfork([] { shared().mutex.lock(); }, [] { shared().mutex.unlock(); },
-                     [] { shared().mutex.unlock(); });
-  (void)at_fork;
+  static Shared& s = *make_shared();
   return s;
 }
 
@@ -217,10 +239,10 @@ void unmap_large(void* block) {
 
 void* allocate_block(int64_t bytes) {
   if (bytes <= kSmallLimit) {
-    const SizeClass c = size_class(bytes);
-    if (void* block = take_cached_small(c.index)) return block;
-    void* block = take(c.bytes);
-    if (block) shared().reserved.fetch_add(c.bytes, std::memory_order_relaxed);
+    const int index = size_class(bytes);
+    if (void* block = take_cached_small(index)) return block;
+    void* block = take(class_bytes(index));
+    if (block) shared().reserved.fetch_add(class_bytes(index), std::memory_order_relaxed);
     return block;
   }
   const int64_t wanted = large_bytes(bytes);
@@ -232,15 +254,15 @@ void* allocate_block(int64_t bytes) {
 }
 
 void free_small(void* block, int64_t bytes) noexcept {
-  const SizeClass c = size_class(bytes);
+  const int index = size_class(bytes);
   BlockCache* cache = thread_blocks();
-  if (cache && (cache->small[c.index].count + 1) * c.bytes <= kThreadCacheBytes) {
-    cache->small[c.index].push(block);
+  if (cache && cache->small[index].count < kMostKept.of[index]) {
+    cache->small[index].push(block);
     return;
   }
   Shared& s = shared();
   std::lock_guard<std::mutex> lock(s.mutex);
-  s.small[c.index].push(block);
+  s.small[index].push(block);
 }
 
 // Gives back what nobody uses, then asks the host to let go of more.

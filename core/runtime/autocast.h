@@ -1,6 +1,7 @@
 // What autocast is to do in a context, and the casts of weights that it keeps.
 #pragma once
 
+#include <atomic>
 #include <vector>
 
 #include "core/tensor/tensor.h"
@@ -25,6 +26,13 @@ struct CastWeight {
 };
 
 struct Autocasting {
+  // How many contexts have one: whoever may have to cast looks here first, which costs no look for
+  // the context.
+  static inline std::atomic<int64_t> count{0};
+
+  Autocasting() { ++count; }
+  ~Autocasting() { --count; }
+
   AutocastModes modes;
   std::vector<AutocastModes> around;  // of the regions that this one is in
   std::vector<CastWeight> weights;    // each one once

@@ -104,15 +104,14 @@ void trace(const dt_call& call, double microseconds) {
 // Where tracing, profiling and checking look: a kernel begins, and has run.
 int32_t run_kernel(dt_kernel* kernel, const dt_stream& stream, const dt_call& call, Device device,
                    ActivityScope& activity) {
-  static const bool tracing = is_tracing(), checking = env_flag("DT_CHECK_NAN");
-  if (__builtin_expect(!tracing && !checking && !activity.is_open(), 1))
-    return kernel(&stream, &call);
+  static const bool checking = env_flag("DT_CHECK_NAN"), watching = checking || is_tracing();
+  if (__builtin_expect(!watching && !activity.is_open(), 1)) return kernel(&stream, &call);
   activity.starts(device);
   const auto start = std::chrono::steady_clock::now();
   const int32_t result = kernel(&stream, &call);
   const std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - start;
   activity.ends(call.op, {call.in, call.n_in}, device, result == DT_KERNEL_OK);
-  if (tracing && result != DT_KERNEL_UNSUPPORTED) trace(call, time.count());
+  if (is_tracing() && result != DT_KERNEL_UNSUPPORTED) trace(call, time.count());
   if (checking && result == DT_KERNEL_OK) check_nan(call);
   return result;
 }

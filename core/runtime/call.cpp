@@ -32,14 +32,6 @@ void set_memory(dt_view* v, const Tensor& t, void* data) {
 
 }  // namespace
 
-void View::clear() {
-  data = nullptr;
-  dtype = 0;
-  ndim = 0;
-  immediate = 0;
-  device = -1;
-}
-
 View& View::operator=(const Tensor& t) {
   if (!t.defined()) {
     clear();
@@ -60,7 +52,7 @@ View& View::operator=(const View& other) {
   return *this;
 }
 
-View::View(const Tensor& t, IntList sizes, IntList strides, int64_t offset) {
+void View::show(const Tensor& t, IntList sizes, IntList strides, int64_t offset) {
   set_memory(this, t, static_cast<char*>(t.storage()->data()) + offset * t.item_bytes());
   set_shape(this, sizes.data(), strides.data(), static_cast<int>(sizes.size()));
 }

@@ -17,7 +17,9 @@ struct View : dt_view {
   View() { clear(); }  // absent
   View(const Tensor& t) { *this = t; }
   // The tensor's memory under other sizes and strides.
-  View(const Tensor& t, IntList sizes, IntList strides, int64_t offset);
+  View(const Tensor& t, IntList sizes, IntList strides, int64_t offset) {
+    show(t, sizes, strides, offset);
+  }
   // A number, broadcast over `ndim` dimensions of the given sizes.
   View(const Scalar& number, DType dtype, IntList sizes);
   View(const View& other) { *this = other; }
@@ -26,9 +28,16 @@ struct View : dt_view {
   View& operator=(const Tensor& t);  // absent if it is undefined
   View& operator=(Tensor&&) = delete;
   View& operator=(const View& other);
+  void show(const Tensor& t, IntList sizes, IntList strides, int64_t offset);
 
  private:
-  void clear();
+  void clear() {
+    data = nullptr;
+    dtype = 0;
+    ndim = 0;
+    immediate = 0;
+    device = -1;
+  }
 };
 static_assert(sizeof(View) == sizeof(dt_view), "spans of View are spans of dt_view");
 

@@ -87,7 +87,7 @@ void IterationSpace::finish() {
 void IterationSpace::make_views() {
   for (int k = 0; k < n_; ++k) {
     if (tensors_[k]) {
-      views_[k] = View(*tensors_[k], sizes_, strides_[k], tensors_[k]->offset());
+      views_[k].show(*tensors_[k], sizes_, strides_[k], tensors_[k]->offset());
       continue;
     }
     View& v = views_[k];

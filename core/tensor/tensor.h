@@ -157,6 +157,27 @@ class Operand {
   bool is_number_;
 };
 
+// An operand that somebody else holds: the parameter type for lists of them, as Span is for other
+// lists. It owns nothing: never store one.
+class OperandRef {
+ public:
+  OperandRef(const Tensor& tensor) : tensor_(&tensor), number_(0) {}
+  OperandRef(const Operand& x)
+      : tensor_(x.is_number() ? nullptr : &x.tensor()), number_(x.number()) {}
+  OperandRef(const Scalar& number) : number_(number) {}
+  template <class T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0>
+  OperandRef(T number) : number_(number) {}
+  operator Operand() const { return tensor_ ? Operand(*tensor_) : Operand(number_); }
+
+  bool is_number() const { return !tensor_; }
+  const Tensor& tensor() const { return *tensor_; }  // there is none for a number
+  const Scalar& number() const { return number_; }
+
+ private:
+  const Tensor* tensor_ = nullptr;
+  Scalar number_;
+};
+
 // ---- making tensors without recording (tensor.cpp)
 
 // The bytes of so many elements, which a tensor of these sizes needs; refuses more than an int64

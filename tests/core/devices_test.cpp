@@ -19,6 +19,7 @@
 #include "core/optim/steps.h"
 #include "core/runtime/context.h"
 #include "core/runtime/graph.h"
+#include "core/runtime/profiler.h"
 
 namespace {
 thread_local bool no_memory = false;  // for the next object
@@ -283,9 +284,18 @@ void check_backward_follows() {
 // The way back to the stream of before needs an event; without one it is taken all the same.
 void check_backward_without_memory() {
   const Ref<Stream> side = Stream::create(kFirst, 0);
+  const Tensor x = filled(3, kFirst, 10);
+  x.set_requires_grad(true);
+  synchronize_device(kFirst);
+  Tensor y;
+  {
+    const OnStream block(kFirst, side);
+    y = exp(x);
+  }
   {
     BackwardStreams streams;
-    streams.follow(kFirst, side);
+    streams.follow(*y.grad_fn());
+    check(current_stream(kFirst) == side.get(), "the forward's stream is current");
     no_memory = true;
   }
   check(!no_memory, "memory was asked for");
@@ -435,6 +445,29 @@ void check_memory_hook() {
   limit(1, int64_t{1} << 30);
 }
 
+// Kernels and nodes of a backward are ranges around what they call, also where one fails.
+void check_what_a_tool_is_told() {
+  void* plugin = dlopen(DT_FAKE_DEVICES, RTLD_NOW);
+  auto* told = static_cast<char*>(dlsym(plugin, "fake_tool_told"));
+  const Tensor x = filled(2, kFirst), y = filled(3, kFirst);
+  x.set_requires_grad(true);
+  mul(x, y);
+  check(std::string(told).empty(), "nobody is told before it is asked for");
+  profiler_emit_nvtx(true);
+  check(profiler_nvtx_push("step") == 0, "the first range is not inside another");
+  const Tensor z = mul(x, y);
+  run_backward({z}, {ones_like(z)}, {}, {});
+  check(profiler_nvtx_pop() == 0, "the range was the first");
+  profiler_emit_nvtx(false);
+  mul(x, y);
+  profiler_nvtx_end(profiler_nvtx_start("load"));
+  profiler_nvtx_mark("end");
+  const std::string all = told;
+  check(all.rfind("(step(mul)", 0) == 0, "a kernel is a range");
+  check(all.find("(MulBackward0(") != std::string::npos, "kernels lie within a node");
+  check(all.size() > 11 && all.substr(all.size() - 11) == ")<load>!end", "others follow");
+}
+
 }  // namespace
 }  // namespace dt::test
 
@@ -460,7 +493,8 @@ int main() {
                           check_draws_beside_a_capture,
                           check_dropped_graph,
                           check_streams_of_replays,
-                          check_memory_hook}) {
+                          check_memory_hook,
+                          check_what_a_tool_is_told}) {
     try {
       test();
     } catch (const dt::Error& e) {

@@ -155,7 +155,6 @@ struct Casts::Held {
 
 void Casts::start(CastPolicies policies, const Tensor** operands, size_t n, TensorList* lists,
                   size_t m) {
-  if (!is_autocasting()) return;
   Context& c = context();
   Autocasting& a = *c.autocasting;
   std::unique_ptr<Held> held(new Held{c});
@@ -200,6 +199,7 @@ Operand cast_operand(const Operand& x, const Tensor& cast) {
 }
 
 Tensor cast_on_cpu(const Tensor& x) {
+  if (!is_autocasting()) return x;
   const Tensor* operands[] = {&x};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, operands);
   return *operands[0];

@@ -26,6 +26,7 @@ namespace dt::autocast {
 Tensor scaled_dot_product_attention(
     const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& attn_mask,
     double dropout_p, bool is_causal, std::optional<double> scale, bool enable_gqa) {
+  if (!is_autocasting()) return dt::scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa);
   const Tensor* cast[] = {&query, &key, &value, &attn_mask};
   const Casts casts({CastPolicy::kLowerPrecisionFp, CastPolicy::kLowerPrecisionFp}, cast);
   return dt::scaled_dot_product_attention(*cast[0], *cast[1], *cast[2], *cast[3], dropout_p, is_causal, scale, enable_gqa);
@@ -34,6 +35,7 @@ Tensor scaled_dot_product_attention(
 Tensor conv1d(
     const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding,
     IntList dilation, int64_t groups) {
+  if (!is_autocasting()) return dt::conv1d(input, weight, bias, stride, padding, dilation, groups);
   const Tensor* cast[] = {&input, &weight, &bias};
   const Casts casts({CastPolicy::kLowerPrecisionFp, CastPolicy::kLowerPrecisionFp}, cast);
   return dt::conv1d(*cast[0], *cast[1], *cast[2], stride, padding, dilation, groups);
@@ -42,6 +44,7 @@ Tensor conv1d(
 Tensor conv1d_padding(
     const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride,
     const std::string& padding, IntList dilation, int64_t groups) {
+  if (!is_autocasting()) return dt::conv1d_padding(input, weight, bias, stride, padding, dilation, groups);
   const Tensor* cast[] = {&input, &weight, &bias};
   const Casts casts({CastPolicy::kLowerPrecisionFp, CastPolicy::kLowerPrecisionFp}, cast);
   return dt::conv1d_padding(*cast[0], *cast[1], *cast[2], stride, padding, dilation, groups);
@@ -50,6 +53,7 @@ Tensor conv1d_padding(
 Tensor conv_transpose1d(
     const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding,
     IntList output_padding, int64_t groups, IntList dilation) {
+  if (!is_autocasting()) return dt::conv_transpose1d(input, weight, bias, stride, padding, output_padding, groups, dilation);
   const Tensor* cast[] = {&input, &weight, &bias};
   const Casts casts({CastPolicy::kLowerPrecisionFp, CastPolicy::kLowerPrecisionFp}, cast);
   return dt::conv_transpose1d(*cast[0], *cast[1], *cast[2], stride, padding, output_padding, groups, dilation);
@@ -58,6 +62,7 @@ Tensor conv_transpose1d(
 Tensor conv2d(
     const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding,
     IntList dilation, int64_t groups) {
+  if (!is_autocasting()) return dt::conv2d(input, weight, bias, stride, padding, dilation, groups);
   const Tensor* cast[] = {&input, &weight, &bias};
   const Casts casts({CastPolicy::kLowerPrecisionFp, CastPolicy::kLowerPrecisionFp}, cast);
   return dt::conv2d(*cast[0], *cast[1], *cast[2], stride, padding, dilation, groups);
@@ -66,6 +71,7 @@ Tensor conv2d(
 Tensor conv2d_padding(
     const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride,
     const std::string& padding, IntList dilation, int64_t groups) {
+  if (!is_autocasting()) return dt::conv2d_padding(input, weight, bias, stride, padding, dilation, groups);
   const Tensor* cast[] = {&input, &weight, &bias};
   const Casts casts({CastPolicy::kLowerPrecisionFp, CastPolicy::kLowerPrecisionFp}, cast);
   return dt::conv2d_padding(*cast[0], *cast[1], *cast[2], stride, padding, dilation, groups);
@@ -74,6 +80,7 @@ Tensor conv2d_padding(
 Tensor conv_transpose2d(
     const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding,
     IntList output_padding, int64_t groups, IntList dilation) {
+  if (!is_autocasting()) return dt::conv_transpose2d(input, weight, bias, stride, padding, output_padding, groups, dilation);
   const Tensor* cast[] = {&input, &weight, &bias};
   const Casts casts({CastPolicy::kLowerPrecisionFp, CastPolicy::kLowerPrecisionFp}, cast);
   return dt::conv_transpose2d(*cast[0], *cast[1], *cast[2], stride, padding, output_padding, groups, dilation);
@@ -82,6 +89,7 @@ Tensor conv_transpose2d(
 Tensor conv3d(
     const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding,
     IntList dilation, int64_t groups) {
+  if (!is_autocasting()) return dt::conv3d(input, weight, bias, stride, padding, dilation, groups);
   const Tensor* cast[] = {&input, &weight, &bias};
   const Casts casts({CastPolicy::kLowerPrecisionFp, CastPolicy::kLowerPrecisionFp}, cast);
   return dt::conv3d(*cast[0], *cast[1], *cast[2], stride, padding, dilation, groups);
@@ -90,6 +98,7 @@ Tensor conv3d(
 Tensor conv3d_padding(
     const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride,
     const std::string& padding, IntList dilation, int64_t groups) {
+  if (!is_autocasting()) return dt::conv3d_padding(input, weight, bias, stride, padding, dilation, groups);
   const Tensor* cast[] = {&input, &weight, &bias};
   const Casts casts({CastPolicy::kLowerPrecisionFp, CastPolicy::kLowerPrecisionFp}, cast);
   return dt::conv3d_padding(*cast[0], *cast[1], *cast[2], stride, padding, dilation, groups);
@@ -98,42 +107,49 @@ Tensor conv3d_padding(
 Tensor conv_transpose3d(
     const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding,
     IntList output_padding, int64_t groups, IntList dilation) {
+  if (!is_autocasting()) return dt::conv_transpose3d(input, weight, bias, stride, padding, output_padding, groups, dilation);
   const Tensor* cast[] = {&input, &weight, &bias};
   const Casts casts({CastPolicy::kLowerPrecisionFp, CastPolicy::kLowerPrecisionFp}, cast);
   return dt::conv_transpose3d(*cast[0], *cast[1], *cast[2], stride, padding, output_padding, groups, dilation);
 }
 
 Tensor linalg_cholesky(const Tensor& A, bool upper) {
+  if (!is_autocasting()) return dt::linalg_cholesky(A, upper);
   const Tensor* cast[] = {&A};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::linalg_cholesky(*cast[0], upper);
 }
 
 std::tuple<Tensor, Tensor> linalg_cholesky_ex(const Tensor& A, bool upper, bool check_errors) {
+  if (!is_autocasting()) return dt::linalg_cholesky_ex(A, upper, check_errors);
   const Tensor* cast[] = {&A};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::linalg_cholesky_ex(*cast[0], upper, check_errors);
 }
 
 Tensor cholesky_solve(const Tensor& input, const Tensor& input2, bool upper) {
+  if (!is_autocasting()) return dt::cholesky_solve(input, input2, upper);
   const Tensor* cast[] = {&input, &input2};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::cholesky_solve(*cast[0], *cast[1], upper);
 }
 
 Tensor cholesky_inverse(const Tensor& input, bool upper) {
+  if (!is_autocasting()) return dt::cholesky_inverse(input, upper);
   const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::cholesky_inverse(*cast[0], upper);
 }
 
 Tensor lu_solve(const Tensor& input, const Tensor& LU_data, const Tensor& LU_pivots) {
+  if (!is_autocasting()) return dt::lu_solve(input, LU_data, LU_pivots);
   const Tensor* cast[] = {&input, &LU_data, &LU_pivots};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::lu_solve(*cast[0], *cast[1], *cast[2]);
 }
 
 Tensor linalg_solve(const Tensor& A, const Tensor& B, bool left) {
+  if (!is_autocasting()) return dt::linalg_solve(A, B, left);
   const Tensor* cast[] = {&A, &B};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::linalg_solve(*cast[0], *cast[1], left);
@@ -141,36 +157,42 @@ Tensor linalg_solve(const Tensor& A, const Tensor& B, bool left) {
 
 std::tuple<Tensor, Tensor> triangular_solve(
     const Tensor& input, const Tensor& A, bool upper, bool transpose, bool unitriangular) {
+  if (!is_autocasting()) return dt::triangular_solve(input, A, upper, transpose, unitriangular);
   const Tensor* cast[] = {&input, &A};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::triangular_solve(*cast[0], *cast[1], upper, transpose, unitriangular);
 }
 
 Tensor linalg_inv(const Tensor& A) {
+  if (!is_autocasting()) return dt::linalg_inv(A);
   const Tensor* cast[] = {&A};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::linalg_inv(*cast[0]);
 }
 
 std::tuple<Tensor, Tensor> linalg_inv_ex(const Tensor& A, bool check_errors) {
+  if (!is_autocasting()) return dt::linalg_inv_ex(A, check_errors);
   const Tensor* cast[] = {&A};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::linalg_inv_ex(*cast[0], check_errors);
 }
 
 std::tuple<Tensor, Tensor> linalg_qr(const Tensor& A, const std::string& mode) {
+  if (!is_autocasting()) return dt::linalg_qr(A, mode);
   const Tensor* cast[] = {&A};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::linalg_qr(*cast[0], mode);
 }
 
 std::tuple<Tensor, Tensor> geqrf(const Tensor& input) {
+  if (!is_autocasting()) return dt::geqrf(input);
   const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::geqrf(*cast[0]);
 }
 
 Tensor linalg_householder_product(const Tensor& A, const Tensor& tau) {
+  if (!is_autocasting()) return dt::linalg_householder_product(A, tau);
   const Tensor* cast[] = {&A, &tau};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::linalg_householder_product(*cast[0], *cast[1]);
@@ -178,18 +200,21 @@ Tensor linalg_householder_product(const Tensor& A, const Tensor& tau) {
 
 Tensor ormqr(
     const Tensor& input, const Tensor& input2, const Tensor& input3, bool left, bool transpose) {
+  if (!is_autocasting()) return dt::ormqr(input, input2, input3, left, transpose);
   const Tensor* cast[] = {&input, &input2, &input3};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::ormqr(*cast[0], *cast[1], *cast[2], left, transpose);
 }
 
 std::tuple<Tensor, Tensor> linalg_eigh(const Tensor& A, const std::string& UPLO) {
+  if (!is_autocasting()) return dt::linalg_eigh(A, UPLO);
   const Tensor* cast[] = {&A};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::linalg_eigh(*cast[0], UPLO);
 }
 
 Tensor linalg_eigvalsh(const Tensor& A, const std::string& UPLO) {
+  if (!is_autocasting()) return dt::linalg_eigvalsh(A, UPLO);
   const Tensor* cast[] = {&A};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::linalg_eigvalsh(*cast[0], UPLO);
@@ -197,18 +222,21 @@ Tensor linalg_eigvalsh(const Tensor& A, const std::string& UPLO) {
 
 std::tuple<Tensor, Tensor, Tensor> linalg_svd(
     const Tensor& A, bool full_matrices, const std::optional<std::string>& driver) {
+  if (!is_autocasting()) return dt::linalg_svd(A, full_matrices, driver);
   const Tensor* cast[] = {&A};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::linalg_svd(*cast[0], full_matrices, driver);
 }
 
 Tensor linalg_svdvals(const Tensor& A, const std::optional<std::string>& driver) {
+  if (!is_autocasting()) return dt::linalg_svdvals(A, driver);
   const Tensor* cast[] = {&A};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::linalg_svdvals(*cast[0], driver);
 }
 
 std::tuple<Tensor, Tensor, Tensor> svd(const Tensor& input, bool some, bool compute_uv) {
+  if (!is_autocasting()) return dt::svd(input, some, compute_uv);
   const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::svd(*cast[0], some, compute_uv);
@@ -217,6 +245,7 @@ std::tuple<Tensor, Tensor, Tensor> svd(const Tensor& input, bool some, bool comp
 Tensor linalg_matrix_rank(
     const Tensor& A, const std::optional<Operand>& atol, const std::optional<Operand>& rtol,
     bool hermitian) {
+  if (!is_autocasting()) return dt::linalg_matrix_rank(A, atol, rtol, hermitian);
   const Tensor* cast[] = {&A};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::linalg_matrix_rank(*cast[0], atol, rtol, hermitian);
@@ -225,60 +254,70 @@ Tensor linalg_matrix_rank(
 std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq(
     const Tensor& A, const Tensor& B, std::optional<double> rcond,
     const std::optional<std::string>& driver) {
+  if (!is_autocasting()) return dt::linalg_lstsq(A, B, rcond, driver);
   const Tensor* cast[] = {&A, &B};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::linalg_lstsq(*cast[0], *cast[1], rcond, driver);
 }
 
 Tensor linalg_cond(const Tensor& A, const std::optional<Scalar>& p) {
+  if (!is_autocasting()) return dt::linalg_cond(A, p);
   const Tensor* cast[] = {&A};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::linalg_cond(*cast[0], p);
 }
 
 Tensor linalg_tensorinv(const Tensor& A, int64_t ind) {
+  if (!is_autocasting()) return dt::linalg_tensorinv(A, ind);
   const Tensor* cast[] = {&A};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::linalg_tensorinv(*cast[0], ind);
 }
 
 Tensor linalg_tensorsolve(const Tensor& A, const Tensor& B, std::optional<IntList> dims) {
+  if (!is_autocasting()) return dt::linalg_tensorsolve(A, B, dims);
   const Tensor* cast[] = {&A, &B};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::linalg_tensorsolve(*cast[0], *cast[1], dims);
 }
 
 Tensor index_put(const Tensor& input, TensorList indices, const Tensor& values, bool accumulate) {
+  if (!is_autocasting()) return dt::index_put(input, indices, values, accumulate);
   const Tensor* cast[] = {&input, &values};
   const Casts casts({CastPolicy::kNone, CastPolicy::kPromote}, cast);
   return dt::index_put(*cast[0], indices, *cast[1], accumulate);
 }
 
 Tensor scatter_add(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src) {
+  if (!is_autocasting()) return dt::scatter_add(input, dim, index, src);
   const Tensor* cast[] = {&input, &index, &src};
   const Casts casts({CastPolicy::kNone, CastPolicy::kPromote}, cast);
   return dt::scatter_add(*cast[0], dim, *cast[1], *cast[2]);
 }
 
 Tensor index_copy(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source) {
+  if (!is_autocasting()) return dt::index_copy(input, dim, index, source);
   const Tensor* cast[] = {&input, &index, &source};
   const Casts casts({CastPolicy::kPromote, CastPolicy::kNone}, cast);
   return dt::index_copy(*cast[0], dim, *cast[1], *cast[2]);
 }
 
 Tensor matmul(const Tensor& input, const Tensor& other) {
+  if (!is_autocasting()) return dt::matmul(input, other);
   const Tensor* cast[] = {&input, &other};
   const Casts casts({CastPolicy::kLowerPrecisionFp, CastPolicy::kLowerPrecisionFp}, cast);
   return dt::matmul(*cast[0], *cast[1]);
 }
 
 Tensor mm(const Tensor& input, const Tensor& mat2) {
+  if (!is_autocasting()) return dt::mm(input, mat2);
   const Tensor* cast[] = {&input, &mat2};
   const Casts casts({CastPolicy::kLowerPrecisionFp, CastPolicy::kLowerPrecisionFp}, cast);
   return dt::mm(*cast[0], *cast[1]);
 }
 
 Tensor bmm(const Tensor& input, const Tensor& mat2) {
+  if (!is_autocasting()) return dt::bmm(input, mat2);
   const Tensor* cast[] = {&input, &mat2};
   const Casts casts({CastPolicy::kLowerPrecisionFp, CastPolicy::kLowerPrecisionFp}, cast);
   return dt::bmm(*cast[0], *cast[1]);
@@ -287,6 +326,7 @@ Tensor bmm(const Tensor& input, const Tensor& mat2) {
 Tensor baddbmm(
     const Tensor& input, const Tensor& batch1, const Tensor& batch2, const Scalar& beta,
     const Scalar& alpha) {
+  if (!is_autocasting()) return dt::baddbmm(input, batch1, batch2, beta, alpha);
   const Tensor* cast[] = {&input, &batch1, &batch2};
   const Casts casts({CastPolicy::kLowerPrecisionFp, CastPolicy::kLowerPrecisionFp}, cast);
   return dt::baddbmm(*cast[0], *cast[1], *cast[2], beta, alpha);
@@ -295,12 +335,14 @@ Tensor baddbmm(
 Tensor addbmm(
     const Tensor& input, const Tensor& batch1, const Tensor& batch2, const Scalar& beta,
     const Scalar& alpha) {
+  if (!is_autocasting()) return dt::addbmm(input, batch1, batch2, beta, alpha);
   const Tensor* cast[] = {&input, &batch1, &batch2};
   const Casts casts({CastPolicy::kLowerPrecisionFp, CastPolicy::kLowerPrecisionFp}, cast);
   return dt::addbmm(*cast[0], *cast[1], *cast[2], beta, alpha);
 }
 
 Tensor mv(const Tensor& input, const Tensor& vec) {
+  if (!is_autocasting()) return dt::mv(input, vec);
   const Tensor* cast[] = {&input, &vec};
   const Casts casts({CastPolicy::kNone, CastPolicy::kLowerPrecisionFp}, cast);
   return dt::mv(*cast[0], *cast[1]);
@@ -309,12 +351,14 @@ Tensor mv(const Tensor& input, const Tensor& vec) {
 Tensor addmv(
     const Tensor& input, const Tensor& mat, const Tensor& vec, const Scalar& beta,
     const Scalar& alpha) {
+  if (!is_autocasting()) return dt::addmv(input, mat, vec, beta, alpha);
   const Tensor* cast[] = {&input, &mat, &vec};
   const Casts casts({CastPolicy::kNone, CastPolicy::kLowerPrecisionFp}, cast);
   return dt::addmv(*cast[0], *cast[1], *cast[2], beta, alpha);
 }
 
 Tensor dot(const Tensor& input, const Tensor& tensor) {
+  if (!is_autocasting()) return dt::dot(input, tensor);
   const Tensor* cast[] = {&input, &tensor};
   const Casts casts({CastPolicy::kNone, CastPolicy::kPromote}, cast);
   return dt::dot(*cast[0], *cast[1]);
@@ -323,6 +367,7 @@ Tensor dot(const Tensor& input, const Tensor& tensor) {
 Tensor addmm(
     const Tensor& input, const Tensor& mat1, const Tensor& mat2, const Scalar& beta,
     const Scalar& alpha) {
+  if (!is_autocasting()) return dt::addmm(input, mat1, mat2, beta, alpha);
   const Tensor* cast[] = {&input, &mat1, &mat2};
   const Casts casts({CastPolicy::kLowerPrecisionFp, CastPolicy::kLowerPrecisionFp}, cast);
   return dt::addmm(*cast[0], *cast[1], *cast[2], beta, alpha);
@@ -331,30 +376,35 @@ Tensor addmm(
 Tensor addr(
     const Tensor& input, const Tensor& vec1, const Tensor& vec2, const Scalar& beta,
     const Scalar& alpha) {
+  if (!is_autocasting()) return dt::addr(input, vec1, vec2, beta, alpha);
   const Tensor* cast[] = {&input, &vec1, &vec2};
   const Casts casts({CastPolicy::kNone, CastPolicy::kLowerPrecisionFp}, cast);
   return dt::addr(*cast[0], *cast[1], *cast[2], beta, alpha);
 }
 
 Tensor cross(const Tensor& input, const Tensor& other, std::optional<int64_t> dim) {
+  if (!is_autocasting()) return dt::cross(input, other, dim);
   const Tensor* cast[] = {&input, &other};
   const Casts casts({CastPolicy::kNone, CastPolicy::kPromote}, cast);
   return dt::cross(*cast[0], *cast[1], dim);
 }
 
 Tensor einsum(const std::string& equation, TensorList operands) {
+  if (!is_autocasting()) return dt::einsum(equation, operands);
   TensorList lists[] = {operands};
   const Casts casts({CastPolicy::kNone, CastPolicy::kLowerPrecisionFp}, lists);
   return dt::einsum(equation, lists[0]);
 }
 
 Tensor tensordot(const Tensor& a, const Tensor& b, int64_t dims) {
+  if (!is_autocasting()) return dt::tensordot(a, b, dims);
   const Tensor* cast[] = {&a, &b};
   const Casts casts({CastPolicy::kNone, CastPolicy::kPromote}, cast);
   return dt::tensordot(*cast[0], *cast[1], dims);
 }
 
 Tensor tensordot_dims(const Tensor& a, const Tensor& b, IntList dims_a, IntList dims_b) {
+  if (!is_autocasting()) return dt::tensordot_dims(a, b, dims_a, dims_b);
   const Tensor* cast[] = {&a, &b};
   const Casts casts({CastPolicy::kNone, CastPolicy::kPromote}, cast);
   return dt::tensordot_dims(*cast[0], *cast[1], dims_a, dims_b);
@@ -362,30 +412,35 @@ Tensor tensordot_dims(const Tensor& a, const Tensor& b, IntList dims_a, IntList 
 
 Tensor bilinear(
     const Tensor& input1, const Tensor& input2, const Tensor& weight, const Tensor& bias) {
+  if (!is_autocasting()) return dt::bilinear(input1, input2, weight, bias);
   const Tensor* cast[] = {&input1, &input2, &weight, &bias};
   const Casts casts({CastPolicy::kNone, CastPolicy::kPromote}, cast);
   return dt::bilinear(*cast[0], *cast[1], *cast[2], *cast[3]);
 }
 
 Tensor linalg_multi_dot(TensorList tensors) {
+  if (!is_autocasting()) return dt::linalg_multi_dot(tensors);
   TensorList lists[] = {tensors};
   const Casts casts({CastPolicy::kNone, CastPolicy::kLowerPrecisionFp}, lists);
   return dt::linalg_multi_dot(lists[0]);
 }
 
 Tensor chain_matmul(TensorList matrices) {
+  if (!is_autocasting()) return dt::chain_matmul(matrices);
   TensorList lists[] = {matrices};
   const Casts casts({CastPolicy::kNone, CastPolicy::kLowerPrecisionFp}, lists);
   return dt::chain_matmul(lists[0]);
 }
 
 Tensor trace(const Tensor& input) {
+  if (!is_autocasting()) return dt::trace(input);
   const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::trace(*cast[0]);
 }
 
 Tensor linalg_vecdot(const Tensor& x, const Tensor& y, int64_t dim) {
+  if (!is_autocasting()) return dt::linalg_vecdot(x, y, dim);
   const Tensor* cast[] = {&x, &y};
   const Casts casts({CastPolicy::kLowerPrecisionFp, CastPolicy::kLowerPrecisionFp}, cast);
   return dt::linalg_vecdot(*cast[0], *cast[1], dim);
@@ -393,6 +448,7 @@ Tensor linalg_vecdot(const Tensor& x, const Tensor& y, int64_t dim) {
 
 Tensor linalg_matrix_norm(
     const Tensor& input, const std::optional<Scalar>& ord, IntList dim, bool keepdim, DType dtype) {
+  if (!is_autocasting()) return dt::linalg_matrix_norm(input, ord, dim, keepdim, dtype);
   const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kNone, CastPolicy::kFp32SetOptDtype}, cast);
   return dt::linalg_matrix_norm(*cast[0], ord, dim, keepdim, casts.dtype(dtype));
@@ -401,42 +457,49 @@ Tensor linalg_matrix_norm(
 Tensor linalg_norm(
     const Tensor& input, const std::optional<Scalar>& ord, std::optional<IntList> dim, bool keepdim,
     DType dtype) {
+  if (!is_autocasting()) return dt::linalg_norm(input, ord, dim, keepdim, dtype);
   const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kNone, CastPolicy::kFp32}, cast);
   return dt::linalg_norm(*cast[0], ord, dim, keepdim, dtype);
 }
 
 Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double eps) {
+  if (!is_autocasting()) return dt::cosine_similarity(x1, x2, dim, eps);
   const Tensor* cast[] = {&x1, &x2};
   const Casts casts({CastPolicy::kNone, CastPolicy::kFp32}, cast);
   return dt::cosine_similarity(*cast[0], *cast[1], dim, eps);
 }
 
 Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, double p, double eps, bool keepdim) {
+  if (!is_autocasting()) return dt::pairwise_distance(x1, x2, p, eps, keepdim);
   const Tensor* cast[] = {&x1, &x2};
   const Casts casts({CastPolicy::kNone, CastPolicy::kFp32}, cast);
   return dt::pairwise_distance(*cast[0], *cast[1], p, eps, keepdim);
 }
 
 Tensor dist(const Tensor& input, const Tensor& other, const Scalar& p) {
+  if (!is_autocasting()) return dt::dist(input, other, p);
   const Tensor* cast[] = {&input, &other};
   const Casts casts({CastPolicy::kNone, CastPolicy::kFp32}, cast);
   return dt::dist(*cast[0], *cast[1], p);
 }
 
 Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t> compute_mode) {
+  if (!is_autocasting()) return dt::cdist(x1, x2, p, compute_mode);
   const Tensor* cast[] = {&x1, &x2};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kFp32}, cast);
   return dt::cdist(*cast[0], *cast[1], p, compute_mode);
 }
 
 Tensor pdist(const Tensor& input, double p) {
+  if (!is_autocasting()) return dt::pdist(input, p);
   const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kNone, CastPolicy::kFp32}, cast);
   return dt::pdist(*cast[0], p);
 }
 
 Tensor renorm(const Tensor& input, const Scalar& p, int64_t dim, const Scalar& maxnorm) {
+  if (!is_autocasting()) return dt::renorm(input, p, dim, maxnorm);
   const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kNone, CastPolicy::kFp32}, cast);
   return dt::renorm(*cast[0], p, dim, maxnorm);
@@ -444,6 +507,7 @@ Tensor renorm(const Tensor& input, const Scalar& p, int64_t dim, const Scalar& m
 
 Tensor mse_loss(
     const Tensor& input, const Tensor& target, Reduction reduction, const Tensor& weight) {
+  if (!is_autocasting()) return dt::mse_loss(input, target, reduction, weight);
   const Tensor* cast[] = {&input, &target, &weight};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kFp32}, cast);
   return dt::mse_loss(*cast[0], *cast[1], reduction, *cast[2]);
@@ -451,12 +515,14 @@ Tensor mse_loss(
 
 Tensor l1_loss(
     const Tensor& input, const Tensor& target, Reduction reduction, const Tensor& weight) {
+  if (!is_autocasting()) return dt::l1_loss(input, target, reduction, weight);
   const Tensor* cast[] = {&input, &target, &weight};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kFp32}, cast);
   return dt::l1_loss(*cast[0], *cast[1], reduction, *cast[2]);
 }
 
 Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, Reduction reduction, double beta) {
+  if (!is_autocasting()) return dt::smooth_l1_loss(input, target, reduction, beta);
   const Tensor* cast[] = {&input, &target};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kFp32}, cast);
   return dt::smooth_l1_loss(*cast[0], *cast[1], reduction, beta);
@@ -465,6 +531,7 @@ Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, Reduction reduc
 Tensor huber_loss(
     const Tensor& input, const Tensor& target, Reduction reduction, double delta,
     const Tensor& weight) {
+  if (!is_autocasting()) return dt::huber_loss(input, target, reduction, delta, weight);
   const Tensor* cast[] = {&input, &target, &weight};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kFp32}, cast);
   return dt::huber_loss(*cast[0], *cast[1], reduction, delta, *cast[2]);
@@ -472,6 +539,7 @@ Tensor huber_loss(
 
 Tensor kl_div(
     const Tensor& input, const Tensor& target, DivergenceReduction reduction, bool log_target) {
+  if (!is_autocasting()) return dt::kl_div(input, target, reduction, log_target);
   const Tensor* cast[] = {&input, &target};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kFp32}, cast);
   return dt::kl_div(*cast[0], *cast[1], reduction, log_target);
@@ -480,6 +548,7 @@ Tensor kl_div(
 Tensor poisson_nll_loss(
     const Tensor& input, const Tensor& target, bool log_input, bool full, double eps,
     Reduction reduction) {
+  if (!is_autocasting()) return dt::poisson_nll_loss(input, target, log_input, full, eps, reduction);
   const Tensor* cast[] = {&input, &target};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kFp32}, cast);
   return dt::poisson_nll_loss(*cast[0], *cast[1], log_input, full, eps, reduction);
@@ -488,12 +557,14 @@ Tensor poisson_nll_loss(
 Tensor gaussian_nll_loss(
     const Tensor& input, const Tensor& target, const Operand& var, bool full, double eps,
     Reduction reduction) {
+  if (!is_autocasting()) return dt::gaussian_nll_loss(input, target, var, full, eps, reduction);
   const Tensor* cast[] = {&input, &target, &var.tensor()};
   const Casts casts({CastPolicy::kNone, CastPolicy::kFp32}, cast);
   return dt::gaussian_nll_loss(*cast[0], *cast[1], cast_operand(var, *cast[2]), full, eps, reduction);
 }
 
 Tensor soft_margin_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
+  if (!is_autocasting()) return dt::soft_margin_loss(input, target, reduction);
   const Tensor* cast[] = {&input, &target};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kFp32}, cast);
   return dt::soft_margin_loss(*cast[0], *cast[1], reduction);
@@ -501,6 +572,7 @@ Tensor soft_margin_loss(const Tensor& input, const Tensor& target, Reduction red
 
 Tensor hinge_embedding_loss(
     const Tensor& input, const Tensor& target, double margin, Reduction reduction) {
+  if (!is_autocasting()) return dt::hinge_embedding_loss(input, target, margin, reduction);
   const Tensor* cast[] = {&input, &target};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kFp32}, cast);
   return dt::hinge_embedding_loss(*cast[0], *cast[1], margin, reduction);
@@ -509,6 +581,7 @@ Tensor hinge_embedding_loss(
 Tensor margin_ranking_loss(
     const Tensor& input1, const Tensor& input2, const Tensor& target, double margin,
     Reduction reduction) {
+  if (!is_autocasting()) return dt::margin_ranking_loss(input1, input2, target, margin, reduction);
   const Tensor* cast[] = {&input1, &input2, &target};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kFp32}, cast);
   return dt::margin_ranking_loss(*cast[0], *cast[1], *cast[2], margin, reduction);
@@ -517,6 +590,7 @@ Tensor margin_ranking_loss(
 Tensor cosine_embedding_loss(
     const Tensor& input1, const Tensor& input2, const Tensor& target, double margin,
     Reduction reduction) {
+  if (!is_autocasting()) return dt::cosine_embedding_loss(input1, input2, target, margin, reduction);
   const Tensor* cast[] = {&input1, &input2, &target};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kFp32}, cast);
   return dt::cosine_embedding_loss(*cast[0], *cast[1], *cast[2], margin, reduction);
@@ -525,6 +599,7 @@ Tensor cosine_embedding_loss(
 Tensor triplet_margin_loss(
     const Tensor& anchor, const Tensor& positive, const Tensor& negative, double margin, double p,
     double eps, bool swap, Reduction reduction) {
+  if (!is_autocasting()) return dt::triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction);
   const Tensor* cast[] = {&anchor, &positive, &negative};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kFp32}, cast);
   return dt::triplet_margin_loss(*cast[0], *cast[1], *cast[2], margin, p, eps, swap, reduction);
@@ -533,12 +608,14 @@ Tensor triplet_margin_loss(
 Tensor multi_margin_loss(
     const Tensor& input, const Tensor& target, int64_t p, double margin, const Tensor& weight,
     Reduction reduction) {
+  if (!is_autocasting()) return dt::multi_margin_loss(input, target, p, margin, weight, reduction);
   const Tensor* cast[] = {&input, &target, &weight};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kFp32}, cast);
   return dt::multi_margin_loss(*cast[0], *cast[1], p, margin, *cast[2], reduction);
 }
 
 Tensor multilabel_margin_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
+  if (!is_autocasting()) return dt::multilabel_margin_loss(input, target, reduction);
   const Tensor* cast[] = {&input, &target};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kFp32}, cast);
   return dt::multilabel_margin_loss(*cast[0], *cast[1], reduction);
@@ -547,6 +624,7 @@ Tensor multilabel_margin_loss(const Tensor& input, const Tensor& target, Reducti
 Tensor nll_loss(
     const Tensor& input, const Tensor& target, const Tensor& weight, int64_t ignore_index,
     Reduction reduction) {
+  if (!is_autocasting()) return dt::nll_loss(input, target, weight, ignore_index, reduction);
   const Tensor* cast[] = {&input, &target, &weight};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kFp32}, cast);
   return dt::nll_loss(*cast[0], *cast[1], *cast[2], ignore_index, reduction);
@@ -555,6 +633,7 @@ Tensor nll_loss(
 Tensor ctc_loss(
     const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
     const Tensor& target_lengths, int64_t blank, Reduction reduction, bool zero_infinity) {
+  if (!is_autocasting()) return dt::ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity);
   const Tensor* cast[] = {&log_probs, &targets, &input_lengths, &target_lengths};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::ctc_loss(*cast[0], *cast[1], *cast[2], *cast[3], blank, reduction, zero_infinity);
@@ -563,6 +642,7 @@ Tensor ctc_loss(
 Tensor cross_entropy(
     const Tensor& input, const Tensor& target, const Tensor& weight, int64_t ignore_index,
     Reduction reduction, double label_smoothing) {
+  if (!is_autocasting()) return dt::cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing);
   const Tensor* cast[] = {&input, &target, &weight};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kFp32}, cast);
   return dt::cross_entropy(*cast[0], *cast[1], *cast[2], ignore_index, reduction, label_smoothing);
@@ -570,6 +650,7 @@ Tensor cross_entropy(
 
 Tensor binary_cross_entropy(
     const Tensor& input, const Tensor& target, const Tensor& weight, Reduction reduction) {
+  if (!is_autocasting()) return dt::binary_cross_entropy(input, target, weight, reduction);
   const Tensor* cast[] = {&input, &target, &weight};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kBanned}, cast);
   return dt::binary_cross_entropy(*cast[0], *cast[1], *cast[2], reduction);
@@ -578,12 +659,14 @@ Tensor binary_cross_entropy(
 Tensor binary_cross_entropy_with_logits(
     const Tensor& input, const Tensor& target, const Tensor& weight, Reduction reduction,
     const Tensor& pos_weight) {
+  if (!is_autocasting()) return dt::binary_cross_entropy_with_logits(input, target, weight, reduction, pos_weight);
   const Tensor* cast[] = {&input, &target, &weight, &pos_weight};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kFp32}, cast);
   return dt::binary_cross_entropy_with_logits(*cast[0], *cast[1], *cast[2], reduction, *cast[3]);
 }
 
 Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
+  if (!is_autocasting()) return dt::linear(input, weight, bias);
   const Tensor* cast[] = {&input, &weight, &bias};
   const Casts casts({CastPolicy::kLowerPrecisionFp, CastPolicy::kLowerPrecisionFp}, cast);
   return dt::linear(*cast[0], *cast[1], *cast[2]);
@@ -591,6 +674,7 @@ Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
 
 Tensor linear_activation(
     const Tensor& input, const Tensor& weight, const Tensor& bias, Activation activation) {
+  if (!is_autocasting()) return dt::linear_activation(input, weight, bias, activation);
   const Tensor* cast[] = {&input, &weight, &bias};
   const Casts casts({CastPolicy::kLowerPrecisionFp, CastPolicy::kLowerPrecisionFp}, cast);
   return dt::linear_activation(*cast[0], *cast[1], *cast[2], activation);
@@ -599,6 +683,7 @@ Tensor linear_activation(
 Tensor layer_norm(
     const Tensor& input, IntList normalized_shape, const Tensor& weight, const Tensor& bias,
     double eps) {
+  if (!is_autocasting()) return dt::layer_norm(input, normalized_shape, weight, bias, eps);
   const Tensor* cast[] = {&input, &weight, &bias};
   const Casts casts({CastPolicy::kNone, CastPolicy::kFp32}, cast);
   return dt::layer_norm(*cast[0], normalized_shape, *cast[1], *cast[2], eps);
@@ -607,6 +692,7 @@ Tensor layer_norm(
 Tensor rms_norm(
     const Tensor& input, IntList normalized_shape, const Tensor& weight,
     std::optional<double> eps) {
+  if (!is_autocasting()) return dt::rms_norm(input, normalized_shape, weight, eps);
   const Tensor* cast[] = {&input, &weight};
   const Casts casts({CastPolicy::kNone, CastPolicy::kFp32}, cast);
   return dt::rms_norm(*cast[0], normalized_shape, *cast[1], eps);
@@ -614,138 +700,161 @@ Tensor rms_norm(
 
 Tensor group_norm(
     const Tensor& input, int64_t num_groups, const Tensor& weight, const Tensor& bias, double eps) {
+  if (!is_autocasting()) return dt::group_norm(input, num_groups, weight, bias, eps);
   const Tensor* cast[] = {&input, &weight, &bias};
   const Casts casts({CastPolicy::kNone, CastPolicy::kFp32}, cast);
   return dt::group_norm(*cast[0], num_groups, *cast[1], *cast[2], eps);
 }
 
 Tensor local_response_norm(const Tensor& input, int64_t size, double alpha, double beta, double k) {
+  if (!is_autocasting()) return dt::local_response_norm(input, size, alpha, beta, k);
   const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kNone, CastPolicy::kFp32}, cast);
   return dt::local_response_norm(*cast[0], size, alpha, beta, k);
 }
 
 Tensor softmax(const Tensor& input, int64_t dim, DType dtype) {
+  if (!is_autocasting()) return dt::softmax(input, dim, dtype);
   const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kNone, CastPolicy::kFp32SetOptDtype}, cast);
   return dt::softmax(*cast[0], dim, casts.dtype(dtype));
 }
 
 Tensor log_softmax(const Tensor& input, int64_t dim, DType dtype) {
+  if (!is_autocasting()) return dt::log_softmax(input, dim, dtype);
   const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kNone, CastPolicy::kFp32SetOptDtype}, cast);
   return dt::log_softmax(*cast[0], dim, casts.dtype(dtype));
 }
 
 Tensor gumbel_softmax(const Tensor& logits, double tau, bool hard, double eps, int64_t dim) {
+  if (!is_autocasting()) return dt::gumbel_softmax(logits, tau, hard, eps, dim);
   const Tensor* cast[] = {&logits};
   const Casts casts({CastPolicy::kNone, CastPolicy::kFp32}, cast);
   return dt::gumbel_softmax(*cast[0], tau, hard, eps, dim);
 }
 
 Tensor exp(const Tensor& input) {
+  if (!is_autocasting()) return dt::exp(input);
   const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kNone, CastPolicy::kFp32}, cast);
   return dt::exp(*cast[0]);
 }
 
 Tensor log(const Tensor& input) {
+  if (!is_autocasting()) return dt::log(input);
   const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kNone, CastPolicy::kFp32}, cast);
   return dt::log(*cast[0]);
 }
 
 Tensor log1p(const Tensor& input) {
+  if (!is_autocasting()) return dt::log1p(input);
   const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kNone, CastPolicy::kFp32}, cast);
   return dt::log1p(*cast[0]);
 }
 
 Tensor rsqrt(const Tensor& input) {
+  if (!is_autocasting()) return dt::rsqrt(input);
   const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kNone, CastPolicy::kFp32}, cast);
   return dt::rsqrt(*cast[0]);
 }
 
 Tensor reciprocal(const Tensor& input) {
+  if (!is_autocasting()) return dt::reciprocal(input);
   const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kNone, CastPolicy::kFp32}, cast);
   return dt::reciprocal(*cast[0]);
 }
 
 Tensor softplus(const Tensor& input, const Scalar& beta, const Scalar& threshold) {
+  if (!is_autocasting()) return dt::softplus(input, beta, threshold);
   const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kNone, CastPolicy::kFp32}, cast);
   return dt::softplus(*cast[0], beta, threshold);
 }
 
 Tensor pow(const Operand& input, const Operand& exponent) {
+  if (!is_autocasting()) return dt::pow(input, exponent);
   const Tensor* cast[] = {&input.tensor(), &exponent.tensor()};
   const Casts casts({CastPolicy::kNone, CastPolicy::kFp32}, cast);
   return dt::pow(cast_operand(input, *cast[0]), cast_operand(exponent, *cast[1]));
 }
 
 Tensor prelu(const Tensor& input, const Tensor& weight) {
+  if (!is_autocasting()) return dt::prelu(input, weight);
   const Tensor* cast[] = {&input, &weight};
   const Casts casts({CastPolicy::kLowerPrecisionFp, CastPolicy::kLowerPrecisionFp}, cast);
   return dt::prelu(*cast[0], *cast[1]);
 }
 
 Tensor softmin(const Tensor& input, int64_t dim, DType dtype) {
+  if (!is_autocasting()) return dt::softmin(input, dim, dtype);
   const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kNone, CastPolicy::kFp32SetOptDtype}, cast);
   return dt::softmin(*cast[0], dim, casts.dtype(dtype));
 }
 
 Tensor tan(const Tensor& input) {
+  if (!is_autocasting()) return dt::tan(input);
   const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kNone, CastPolicy::kFp32}, cast);
   return dt::tan(*cast[0]);
 }
 
 Tensor asin(const Tensor& input) {
+  if (!is_autocasting()) return dt::asin(input);
   const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kNone, CastPolicy::kFp32}, cast);
   return dt::asin(*cast[0]);
 }
 
 Tensor acos(const Tensor& input) {
+  if (!is_autocasting()) return dt::acos(input);
   const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kNone, CastPolicy::kFp32}, cast);
   return dt::acos(*cast[0]);
 }
 
 Tensor sinh(const Tensor& input) {
+  if (!is_autocasting()) return dt::sinh(input);
   const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kNone, CastPolicy::kFp32}, cast);
   return dt::sinh(*cast[0]);
 }
 
 Tensor cosh(const Tensor& input) {
+  if (!is_autocasting()) return dt::cosh(input);
   const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kNone, CastPolicy::kFp32}, cast);
   return dt::cosh(*cast[0]);
 }
 
 Tensor atan2(const Tensor& input, const Tensor& other) {
+  if (!is_autocasting()) return dt::atan2(input, other);
   const Tensor* cast[] = {&input, &other};
   const Casts casts({CastPolicy::kNone, CastPolicy::kPromote}, cast);
   return dt::atan2(*cast[0], *cast[1]);
 }
 
 Tensor expm1(const Tensor& input) {
+  if (!is_autocasting()) return dt::expm1(input);
   const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kNone, CastPolicy::kFp32}, cast);
   return dt::expm1(*cast[0]);
 }
 
 Tensor log2(const Tensor& input) {
+  if (!is_autocasting()) return dt::log2(input);
   const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kNone, CastPolicy::kFp32}, cast);
   return dt::log2(*cast[0]);
 }
 
 Tensor log10(const Tensor& input) {
+  if (!is_autocasting()) return dt::log10(input);
   const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kNone, CastPolicy::kFp32}, cast);
   return dt::log10(*cast[0]);
@@ -753,6 +862,7 @@ Tensor log10(const Tensor& input) {
 
 Tensor addcmul(
     const Tensor& input, const Tensor& tensor1, const Tensor& tensor2, const Scalar& value) {
+  if (!is_autocasting()) return dt::addcmul(input, tensor1, tensor2, value);
   const Tensor* cast[] = {&input, &tensor1, &tensor2};
   const Casts casts({CastPolicy::kNone, CastPolicy::kPromote}, cast);
   return dt::addcmul(*cast[0], *cast[1], *cast[2], value);
@@ -760,6 +870,7 @@ Tensor addcmul(
 
 Tensor addcdiv(
     const Tensor& input, const Tensor& tensor1, const Tensor& tensor2, const Scalar& value) {
+  if (!is_autocasting()) return dt::addcdiv(input, tensor1, tensor2, value);
   const Tensor* cast[] = {&input, &tensor1, &tensor2};
   const Casts casts({CastPolicy::kNone, CastPolicy::kPromote}, cast);
   return dt::addcdiv(*cast[0], *cast[1], *cast[2], value);
@@ -768,6 +879,7 @@ Tensor addcdiv(
 Tensor max_pool3d(
     const Tensor& input, IntList kernel_size, std::optional<IntList> stride, IntList padding,
     IntList dilation, bool ceil_mode) {
+  if (!is_autocasting()) return dt::max_pool3d(input, kernel_size, stride, padding, dilation, ceil_mode);
   const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::max_pool3d(*cast[0], kernel_size, stride, padding, dilation, ceil_mode);
@@ -776,6 +888,7 @@ Tensor max_pool3d(
 Tensor avg_pool3d(
     const Tensor& input, IntList kernel_size, std::optional<IntList> stride, IntList padding,
     bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override) {
+  if (!is_autocasting()) return dt::avg_pool3d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
   const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::avg_pool3d(*cast[0], kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
@@ -784,6 +897,7 @@ Tensor avg_pool3d(
 Tensor lp_pool1d(
     const Tensor& input, double norm_type, IntList kernel_size, std::optional<IntList> stride,
     bool ceil_mode) {
+  if (!is_autocasting()) return dt::lp_pool1d(input, norm_type, kernel_size, stride, ceil_mode);
   const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kNone, CastPolicy::kFp32}, cast);
   return dt::lp_pool1d(*cast[0], norm_type, kernel_size, stride, ceil_mode);
@@ -792,6 +906,7 @@ Tensor lp_pool1d(
 Tensor max_unpool1d(
     const Tensor& input, const Tensor& indices, IntList kernel_size, std::optional<IntList> stride,
     IntList padding, std::optional<IntList> output_size) {
+  if (!is_autocasting()) return dt::max_unpool1d(input, indices, kernel_size, stride, padding, output_size);
   const Tensor* cast[] = {&input, &indices};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::max_unpool1d(*cast[0], *cast[1], kernel_size, stride, padding, output_size);
@@ -800,6 +915,7 @@ Tensor max_unpool1d(
 Tensor lp_pool2d(
     const Tensor& input, double norm_type, IntList kernel_size, std::optional<IntList> stride,
     bool ceil_mode) {
+  if (!is_autocasting()) return dt::lp_pool2d(input, norm_type, kernel_size, stride, ceil_mode);
   const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kNone, CastPolicy::kFp32}, cast);
   return dt::lp_pool2d(*cast[0], norm_type, kernel_size, stride, ceil_mode);
@@ -808,18 +924,21 @@ Tensor lp_pool2d(
 Tensor max_unpool2d(
     const Tensor& input, const Tensor& indices, IntList kernel_size, std::optional<IntList> stride,
     IntList padding, std::optional<IntList> output_size) {
+  if (!is_autocasting()) return dt::max_unpool2d(input, indices, kernel_size, stride, padding, output_size);
   const Tensor* cast[] = {&input, &indices};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::max_unpool2d(*cast[0], *cast[1], kernel_size, stride, padding, output_size);
 }
 
 Tensor adaptive_avg_pool3d(const Tensor& input, IntList output_size) {
+  if (!is_autocasting()) return dt::adaptive_avg_pool3d(input, output_size);
   const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::adaptive_avg_pool3d(*cast[0], output_size);
 }
 
 Tensor adaptive_max_pool3d(const Tensor& input, IntList output_size) {
+  if (!is_autocasting()) return dt::adaptive_max_pool3d(input, output_size);
   const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::adaptive_max_pool3d(*cast[0], output_size);
@@ -827,6 +946,7 @@ Tensor adaptive_max_pool3d(const Tensor& input, IntList output_size) {
 
 std::tuple<Tensor, Tensor> adaptive_max_pool3d_with_indices(
     const Tensor& input, IntList output_size) {
+  if (!is_autocasting()) return dt::adaptive_max_pool3d_with_indices(input, output_size);
   const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::adaptive_max_pool3d_with_indices(*cast[0], output_size);
@@ -835,6 +955,7 @@ std::tuple<Tensor, Tensor> adaptive_max_pool3d_with_indices(
 Tensor lp_pool3d(
     const Tensor& input, double norm_type, IntList kernel_size, std::optional<IntList> stride,
     bool ceil_mode) {
+  if (!is_autocasting()) return dt::lp_pool3d(input, norm_type, kernel_size, stride, ceil_mode);
   const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kFp32}, cast);
   return dt::lp_pool3d(*cast[0], norm_type, kernel_size, stride, ceil_mode);
@@ -843,6 +964,7 @@ Tensor lp_pool3d(
 Tensor max_unpool3d(
     const Tensor& input, const Tensor& indices, IntList kernel_size, std::optional<IntList> stride,
     IntList padding, std::optional<IntList> output_size) {
+  if (!is_autocasting()) return dt::max_unpool3d(input, indices, kernel_size, stride, padding, output_size);
   const Tensor* cast[] = {&input, &indices};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::max_unpool3d(*cast[0], *cast[1], kernel_size, stride, padding, output_size);
@@ -851,6 +973,7 @@ Tensor max_unpool3d(
 Tensor fractional_max_pool2d(
     const Tensor& input, IntList kernel_size, std::optional<IntList> output_size,
     std::optional<Span<const double>> output_ratio, const Tensor& random_samples) {
+  if (!is_autocasting()) return dt::fractional_max_pool2d(input, kernel_size, output_size, output_ratio, random_samples);
   const Tensor* cast[] = {&input, &random_samples};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::fractional_max_pool2d(*cast[0], kernel_size, output_size, output_ratio, *cast[1]);
@@ -859,6 +982,7 @@ Tensor fractional_max_pool2d(
 std::tuple<Tensor, Tensor> fractional_max_pool2d_with_indices(
     const Tensor& input, IntList kernel_size, std::optional<IntList> output_size,
     std::optional<Span<const double>> output_ratio, const Tensor& random_samples) {
+  if (!is_autocasting()) return dt::fractional_max_pool2d_with_indices(input, kernel_size, output_size, output_ratio, random_samples);
   const Tensor* cast[] = {&input, &random_samples};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::fractional_max_pool2d_with_indices(*cast[0], kernel_size, output_size, output_ratio, *cast[1]);
@@ -867,6 +991,7 @@ std::tuple<Tensor, Tensor> fractional_max_pool2d_with_indices(
 Tensor fractional_max_pool3d(
     const Tensor& input, IntList kernel_size, std::optional<IntList> output_size,
     std::optional<Span<const double>> output_ratio, const Tensor& random_samples) {
+  if (!is_autocasting()) return dt::fractional_max_pool3d(input, kernel_size, output_size, output_ratio, random_samples);
   const Tensor* cast[] = {&input, &random_samples};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::fractional_max_pool3d(*cast[0], kernel_size, output_size, output_ratio, *cast[1]);
@@ -875,6 +1000,7 @@ Tensor fractional_max_pool3d(
 std::tuple<Tensor, Tensor> fractional_max_pool3d_with_indices(
     const Tensor& input, IntList kernel_size, std::optional<IntList> output_size,
     std::optional<Span<const double>> output_ratio, const Tensor& random_samples) {
+  if (!is_autocasting()) return dt::fractional_max_pool3d_with_indices(input, kernel_size, output_size, output_ratio, random_samples);
   const Tensor* cast[] = {&input, &random_samples};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::fractional_max_pool3d_with_indices(*cast[0], kernel_size, output_size, output_ratio, *cast[1]);
@@ -883,6 +1009,7 @@ std::tuple<Tensor, Tensor> fractional_max_pool3d_with_indices(
 std::tuple<Tensor, Tensor, Tensor> lstm(
     const Tensor& input, std::optional<TensorList> hx, TensorList params, bool has_biases,
     int64_t num_layers, double dropout, bool train, bool bidirectional, bool batch_first) {
+  if (!is_autocasting()) return dt::lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first);
   const Tensor* cast[] = {&input};
   TensorList lists[] = {hx.value_or(TensorList()), params};
   const Casts casts({CastPolicy::kLowerPrecisionFp, CastPolicy::kLowerPrecisionFp}, cast, lists);
@@ -892,6 +1019,7 @@ std::tuple<Tensor, Tensor, Tensor> lstm(
 std::tuple<Tensor, Tensor, Tensor> lstm_packed(
     const Tensor& data, const Tensor& batch_sizes, std::optional<TensorList> hx, TensorList params,
     bool has_biases, int64_t num_layers, double dropout, bool train, bool bidirectional) {
+  if (!is_autocasting()) return dt::lstm_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional);
   const Tensor* cast[] = {&data, &batch_sizes};
   TensorList lists[] = {hx.value_or(TensorList()), params};
   const Casts casts({CastPolicy::kNone, CastPolicy::kLowerPrecisionFp}, cast, lists);
@@ -901,6 +1029,7 @@ std::tuple<Tensor, Tensor, Tensor> lstm_packed(
 std::tuple<Tensor, Tensor> gru(
     const Tensor& input, const Tensor& hx, TensorList params, bool has_biases, int64_t num_layers,
     double dropout, bool train, bool bidirectional, bool batch_first) {
+  if (!is_autocasting()) return dt::gru(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first);
   const Tensor* cast[] = {&input, &hx};
   TensorList lists[] = {params};
   const Casts casts({CastPolicy::kNone, CastPolicy::kLowerPrecisionFp}, cast, lists);
@@ -910,6 +1039,7 @@ std::tuple<Tensor, Tensor> gru(
 std::tuple<Tensor, Tensor> gru_packed(
     const Tensor& data, const Tensor& batch_sizes, const Tensor& hx, TensorList params,
     bool has_biases, int64_t num_layers, double dropout, bool train, bool bidirectional) {
+  if (!is_autocasting()) return dt::gru_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional);
   const Tensor* cast[] = {&data, &batch_sizes, &hx};
   TensorList lists[] = {params};
   const Casts casts({CastPolicy::kNone, CastPolicy::kLowerPrecisionFp}, cast, lists);
@@ -919,6 +1049,7 @@ std::tuple<Tensor, Tensor> gru_packed(
 std::tuple<Tensor, Tensor> rnn_tanh(
     const Tensor& input, const Tensor& hx, TensorList params, bool has_biases, int64_t num_layers,
     double dropout, bool train, bool bidirectional, bool batch_first) {
+  if (!is_autocasting()) return dt::rnn_tanh(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first);
   const Tensor* cast[] = {&input, &hx};
   TensorList lists[] = {params};
   const Casts casts({CastPolicy::kLowerPrecisionFp, CastPolicy::kLowerPrecisionFp}, cast, lists);
@@ -928,6 +1059,7 @@ std::tuple<Tensor, Tensor> rnn_tanh(
 std::tuple<Tensor, Tensor> rnn_tanh_packed(
     const Tensor& data, const Tensor& batch_sizes, const Tensor& hx, TensorList params,
     bool has_biases, int64_t num_layers, double dropout, bool train, bool bidirectional) {
+  if (!is_autocasting()) return dt::rnn_tanh_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional);
   const Tensor* cast[] = {&data, &batch_sizes, &hx};
   TensorList lists[] = {params};
   const Casts casts({CastPolicy::kLowerPrecisionFp, CastPolicy::kLowerPrecisionFp}, cast, lists);
@@ -937,6 +1069,7 @@ std::tuple<Tensor, Tensor> rnn_tanh_packed(
 std::tuple<Tensor, Tensor> rnn_relu(
     const Tensor& input, const Tensor& hx, TensorList params, bool has_biases, int64_t num_layers,
     double dropout, bool train, bool bidirectional, bool batch_first) {
+  if (!is_autocasting()) return dt::rnn_relu(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first);
   const Tensor* cast[] = {&input, &hx};
   TensorList lists[] = {params};
   const Casts casts({CastPolicy::kLowerPrecisionFp, CastPolicy::kLowerPrecisionFp}, cast, lists);
@@ -946,6 +1079,7 @@ std::tuple<Tensor, Tensor> rnn_relu(
 std::tuple<Tensor, Tensor> rnn_relu_packed(
     const Tensor& data, const Tensor& batch_sizes, const Tensor& hx, TensorList params,
     bool has_biases, int64_t num_layers, double dropout, bool train, bool bidirectional) {
+  if (!is_autocasting()) return dt::rnn_relu_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional);
   const Tensor* cast[] = {&data, &batch_sizes, &hx};
   TensorList lists[] = {params};
   const Casts casts({CastPolicy::kLowerPrecisionFp, CastPolicy::kLowerPrecisionFp}, cast, lists);
@@ -955,6 +1089,7 @@ std::tuple<Tensor, Tensor> rnn_relu_packed(
 std::tuple<Tensor, Tensor> lstm_cell(
     const Tensor& input, std::optional<TensorList> hx, const Tensor& w_ih, const Tensor& w_hh,
     const Tensor& b_ih, const Tensor& b_hh) {
+  if (!is_autocasting()) return dt::lstm_cell(input, hx, w_ih, w_hh, b_ih, b_hh);
   const Tensor* cast[] = {&input, &w_ih, &w_hh, &b_ih, &b_hh};
   TensorList lists[] = {hx.value_or(TensorList())};
   const Casts casts({CastPolicy::kNone, CastPolicy::kLowerPrecisionFp}, cast, lists);
@@ -964,6 +1099,7 @@ std::tuple<Tensor, Tensor> lstm_cell(
 Tensor gru_cell(
     const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh,
     const Tensor& b_ih, const Tensor& b_hh) {
+  if (!is_autocasting()) return dt::gru_cell(input, hx, w_ih, w_hh, b_ih, b_hh);
   const Tensor* cast[] = {&input, &hx, &w_ih, &w_hh, &b_ih, &b_hh};
   const Casts casts({CastPolicy::kNone, CastPolicy::kLowerPrecisionFp}, cast);
   return dt::gru_cell(*cast[0], *cast[1], *cast[2], *cast[3], *cast[4], *cast[5]);
@@ -972,6 +1108,7 @@ Tensor gru_cell(
 Tensor rnn_tanh_cell(
     const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh,
     const Tensor& b_ih, const Tensor& b_hh) {
+  if (!is_autocasting()) return dt::rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih, b_hh);
   const Tensor* cast[] = {&input, &hx, &w_ih, &w_hh, &b_ih, &b_hh};
   const Casts casts({CastPolicy::kLowerPrecisionFp, CastPolicy::kLowerPrecisionFp}, cast);
   return dt::rnn_tanh_cell(*cast[0], *cast[1], *cast[2], *cast[3], *cast[4], *cast[5]);
@@ -980,18 +1117,21 @@ Tensor rnn_tanh_cell(
 Tensor rnn_relu_cell(
     const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh,
     const Tensor& b_ih, const Tensor& b_hh) {
+  if (!is_autocasting()) return dt::rnn_relu_cell(input, hx, w_ih, w_hh, b_ih, b_hh);
   const Tensor* cast[] = {&input, &hx, &w_ih, &w_hh, &b_ih, &b_hh};
   const Casts casts({CastPolicy::kLowerPrecisionFp, CastPolicy::kLowerPrecisionFp}, cast);
   return dt::rnn_relu_cell(*cast[0], *cast[1], *cast[2], *cast[3], *cast[4], *cast[5]);
 }
 
 Tensor sum(const Tensor& input, std::optional<IntList> dim, bool keepdim, DType dtype) {
+  if (!is_autocasting()) return dt::sum(input, dim, keepdim, dtype);
   const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kNone, CastPolicy::kFp32SetOptDtype}, cast);
   return dt::sum(*cast[0], dim, keepdim, casts.dtype(dtype));
 }
 
 Tensor prod(const Tensor& input, std::optional<int64_t> dim, bool keepdim, DType dtype) {
+  if (!is_autocasting()) return dt::prod(input, dim, keepdim, dtype);
   const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kFp32SetOptDtype}, cast);
   return dt::prod(*cast[0], dim, keepdim, casts.dtype(dtype));
@@ -999,24 +1139,28 @@ Tensor prod(const Tensor& input, std::optional<int64_t> dim, bool keepdim, DType
 
 Tensor norm(
     const Tensor& input, const Scalar& p, std::optional<IntList> dim, bool keepdim, DType dtype) {
+  if (!is_autocasting()) return dt::norm(input, p, dim, keepdim, dtype);
   const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kNone, CastPolicy::kFp32SetOptDtype}, cast);
   return dt::norm(*cast[0], p, dim, keepdim, casts.dtype(dtype));
 }
 
 Tensor logsumexp(const Tensor& input, IntList dim, bool keepdim) {
+  if (!is_autocasting()) return dt::logsumexp(input, dim, keepdim);
   const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kNone, CastPolicy::kFp32}, cast);
   return dt::logsumexp(*cast[0], dim, keepdim);
 }
 
 Tensor cumsum(const Tensor& input, int64_t dim, DType dtype) {
+  if (!is_autocasting()) return dt::cumsum(input, dim, dtype);
   const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kNone, CastPolicy::kFp32SetOptDtype}, cast);
   return dt::cumsum(*cast[0], dim, casts.dtype(dtype));
 }
 
 Tensor cumprod(const Tensor& input, int64_t dim, DType dtype) {
+  if (!is_autocasting()) return dt::cumprod(input, dim, dtype);
   const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kNone, CastPolicy::kFp32SetOptDtype}, cast);
   return dt::cumprod(*cast[0], dim, casts.dtype(dtype));
@@ -1025,6 +1169,7 @@ Tensor cumprod(const Tensor& input, int64_t dim, DType dtype) {
 Tensor quantile(
     const Tensor& input, const Operand& q, std::optional<int64_t> dim, bool keepdim,
     const std::string& interpolation) {
+  if (!is_autocasting()) return dt::quantile(input, q, dim, keepdim, interpolation);
   const Tensor* cast[] = {&input, &q.tensor()};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::quantile(*cast[0], cast_operand(q, *cast[1]), dim, keepdim, interpolation);
@@ -1033,24 +1178,28 @@ Tensor quantile(
 Tensor nanquantile(
     const Tensor& input, const Operand& q, std::optional<int64_t> dim, bool keepdim,
     const std::string& interpolation) {
+  if (!is_autocasting()) return dt::nanquantile(input, q, dim, keepdim, interpolation);
   const Tensor* cast[] = {&input, &q.tensor()};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
   return dt::nanquantile(*cast[0], cast_operand(q, *cast[1]), dim, keepdim, interpolation);
 }
 
 Tensor erfinv(const Tensor& input) {
+  if (!is_autocasting()) return dt::erfinv(input);
   const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kNone, CastPolicy::kFp32}, cast);
   return dt::erfinv(*cast[0]);
 }
 
 Tensor cat(TensorList tensors, int64_t dim) {
+  if (!is_autocasting()) return dt::cat(tensors, dim);
   TensorList lists[] = {tensors};
   const Casts casts({CastPolicy::kPromote, CastPolicy::kNone}, lists);
   return dt::cat(lists[0], dim);
 }
 
 Tensor stack(TensorList tensors, int64_t dim) {
+  if (!is_autocasting()) return dt::stack(tensors, dim);
   TensorList lists[] = {tensors};
   const Casts casts({CastPolicy::kPromote, CastPolicy::kNone}, lists);
   return dt::stack(lists[0], dim);
@@ -1059,6 +1208,7 @@ Tensor stack(TensorList tensors, int64_t dim) {
 Tensor interpolate(
     const Tensor& input, std::optional<IntList> size,
     std::optional<Span<const double>> scale_factor, Interpolation mode) {
+  if (!is_autocasting()) return dt::interpolate(input, size, scale_factor, mode);
   const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kNone, CastPolicy::kFp32}, cast);
   return dt::interpolate(*cast[0], size, scale_factor, mode);
@@ -1068,6 +1218,7 @@ Tensor interpolate_aligned(
     const Tensor& input, std::optional<IntList> size,
     std::optional<Span<const double>> scale_factor, Interpolation mode,
     std::optional<bool> align_corners, std::optional<bool> recompute_scale_factor, bool antialias) {
+  if (!is_autocasting()) return dt::interpolate_aligned(input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias);
   const Tensor* cast[] = {&input};
   const Casts casts({CastPolicy::kNone, CastPolicy::kFp32}, cast);
   return dt::interpolate_aligned(*cast[0], size, scale_factor, mode, align_corners, recompute_scale_factor, antialias);
@@ -1076,12 +1227,14 @@ Tensor interpolate_aligned(
 Tensor grid_sample(
     const Tensor& input, const Tensor& grid, const std::string& mode,
     const std::string& padding_mode, std::optional<bool> align_corners) {
+  if (!is_autocasting()) return dt::grid_sample(input, grid, mode, padding_mode, align_corners);
   const Tensor* cast[] = {&input, &grid};
   const Casts casts({CastPolicy::kFp32, CastPolicy::kPromote}, cast);
   return dt::grid_sample(*cast[0], *cast[1], mode, padding_mode, align_corners);
 }
 
 Tensor affine_grid(const Tensor& theta, IntList size, std::optional<bool> align_corners) {
+  if (!is_autocasting()) return dt::affine_grid(theta, size, align_corners);
   const Tensor* cast[] = {&theta};
   const Casts casts({CastPolicy::kLowerPrecisionFp, CastPolicy::kLowerPrecisionFp}, cast);
   return dt::affine_grid(*cast[0], size, align_corners);

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <optional>
 
+#include "core/runtime/autocast.h"
 #include "core/runtime/context.h"
 #include "core/tensor/tensor.h"
 
@@ -27,7 +28,7 @@ void set_autocast_cache_enabled(bool enabled);
 void clear_autocast_cache();
 
 inline bool is_autocasting() {
-  return context().is_autocasting;
+  return Autocasting::count.load(std::memory_order_relaxed) && context().is_autocasting;
 }
 
 // PyTorch's words for what becomes of operands; see docs/schema.md.
@@ -44,8 +45,8 @@ struct CastPolicies {
   CastPolicy cpu, cuda;
 };
 
-// What the operands of one call become: it makes the pointers and lists point to their casts, which
-// live as long as it does. Meanwhile the context does not cast.
+// What the operands of one call become where ops are cast: it makes the pointers and lists point to
+// their casts, which live as long as it does. Meanwhile the context does not cast.
 class Casts {
  public:
   template <size_t n>

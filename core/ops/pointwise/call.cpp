@@ -29,12 +29,12 @@ bool is_host_number(const Tensor& x, const Tensor& out) {
 
 }  // namespace
 
-void call_forward(const PointwiseRow& row, Span<const Operand> inputs, const Tensor& out,
+void call_forward(const PointwiseRow& row, Span<const OperandRef> inputs, const Tensor& out,
                   DType common, PointwiseAttributes attributes) {
   IterationSpace space(out.sizes());
   space.add(out);
   for (int i = 0; i < row.inputs; ++i) {
-    const Operand& x = inputs[i];
+    const OperandRef& x = inputs[i];
     if (x.is_number())
       space.add(x.number(), row.bool_inputs >> i & 1 ? kMaskDType : common);
     else if (is_host_number(x.tensor(), out))

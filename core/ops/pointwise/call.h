@@ -9,7 +9,7 @@ namespace dt {
 constexpr int kMaxGradientOperands = kMaxPointwiseInputs + 2;
 
 // out = the row's formula, computed in `common`.
-void call_forward(const PointwiseRow& row, Span<const Operand> inputs, const Tensor& out,
+void call_forward(const PointwiseRow& row, Span<const OperandRef> inputs, const Tensor& out,
                   DType common, PointwiseAttributes attributes);
 
 // An operand of a gradient kernel: a tensor, or the number that stands for it where it is

@@ -18,8 +18,8 @@ bool has_zero(const Operand& x) {
 
 }  // namespace
 
-void check_tensor_among(Span<const Operand> inputs) {
-  for (const Operand& x : inputs) {
+void check_tensor_among(Span<const OperandRef> inputs) {
+  for (const OperandRef& x : inputs) {
     if (!x.is_number()) return;
   }
   fail(Code::kTypeError, "one of the operands must be a tensor");
@@ -33,8 +33,7 @@ void check_divisor(const Tensor& input, const Operand& other) {
 }
 
 void check_power(const Operand& input, const Operand& exponent) {
-  const Operand inputs[] = {input, exponent};
-  check_tensor_among({inputs, 2});
+  check_tensor_among({input, exponent});
   if (!exponent.is_number() || is_floating(result_type({input, exponent}))) return;
   DT_CHECK(exponent.number().to_int64() >= 0, kRuntimeError,
            "Integers to negative integer powers are not allowed.");

@@ -8,7 +8,7 @@
 namespace dt {
 
 // An op of numbers alone would have no device, and no dtype but the default.
-void check_tensor_among(Span<const Operand> inputs);
+void check_tensor_among(Span<const OperandRef> inputs);
 // Integers have no infinity to divide to: a zero divisor is an error.
 void check_divisor(const Tensor& input, const Operand& other);
 void check_power(const Operand& input, const Operand& exponent);

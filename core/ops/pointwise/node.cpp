@@ -8,7 +8,7 @@ namespace dt {
 namespace {
 
 // What the gradients that will be asked for need. The rest is not kept, and may be overwritten.
-uint8_t reads_for(const PointwiseRow& row, Span<const Operand> inputs) {
+uint8_t reads_for(const PointwiseRow& row, Span<const OperandRef> inputs) {
   uint8_t reads = 0;
   for (int i = 0; i < row.inputs; ++i) {
     if (!inputs[i].is_number() && inputs[i].tensor().requires_grad()) reads |= row.reads[i];
@@ -24,7 +24,7 @@ Tensor flat_if(bool flat, uint8_t reads, const BackwardCall& call, const Tensor&
 
 }  // namespace
 
-PointwiseNode::PointwiseNode(const PointwiseRow& row, Span<const Operand> inputs,
+PointwiseNode::PointwiseNode(const PointwiseRow& row, Span<const OperandRef> inputs,
                              PointwiseAttributes attributes)
     : Node(row.node_name),
       row_(row),
@@ -39,7 +39,8 @@ PointwiseNode::PointwiseNode(const PointwiseRow& row, Span<const Operand> inputs
   }
   for (int i = 0; i < attribute_count_; ++i) attributes_[i] = attributes[i];
   connect(row.inputs, [&](int i) {
-    return row.differentiable >> i & 1 ? gradient_edge(inputs[i].tensor()) : Edge();
+    const bool has_gradient = row.differentiable >> i & 1 && !inputs[i].is_number();
+    return has_gradient ? gradient_edge(inputs[i].tensor()) : Edge();
   });
 }
 
@@ -127,7 +128,7 @@ void PointwiseNode::by_kernel(BackwardCall& call) {
   call_backward(row_, {outs, n_out}, {operands, n}, {attributes_, attribute_count_});
 }
 
-bool must_record(const PointwiseRow& row, Span<const Operand> inputs, DType out) {
+bool must_record(const PointwiseRow& row, Span<const OperandRef> inputs, DType out) {
   if (row.backward_op < 0 || !is_floating(out)) return false;
   for (int i = 0; i < row.inputs; ++i) {
     if (row.differentiable >> i & 1 && !inputs[i].is_number() && inputs[i].tensor().requires_grad())

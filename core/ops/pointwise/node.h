@@ -9,7 +9,7 @@ namespace dt {
 class PointwiseNode final : public Node {
  public:
   // Keeps those inputs that the gradients which can be asked for read.
-  PointwiseNode(const PointwiseRow& row, Span<const Operand> inputs,
+  PointwiseNode(const PointwiseRow& row, Span<const OperandRef> inputs,
                 PointwiseAttributes attributes);
 
   // Keeps the result, if a gradient reads it.
@@ -38,7 +38,7 @@ class PointwiseNode final : public Node {
 };
 
 // Whether an op of the row on these inputs becomes part of a graph; `out` is its result's dtype.
-bool must_record(const PointwiseRow& row, Span<const Operand> inputs, DType out);
+bool must_record(const PointwiseRow& row, Span<const OperandRef> inputs, DType out);
 
 // The gradient of the one input of a row whose formula reads nothing but the result y, for an op
 // that ends with it: `grad` is that of y.

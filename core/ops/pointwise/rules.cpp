@@ -10,16 +10,16 @@
 namespace dt {
 namespace {
 
-bool has_bool(Span<const Operand> inputs) {
-  for (const Operand& x : inputs) {
+bool has_bool(Span<const OperandRef> inputs) {
+  for (const OperandRef& x : inputs) {
     if (x.is_number() ? x.number().category() == Category::BOOL : is_bool(x.tensor().dtype()))
       return true;
   }
   return false;
 }
 
-bool has_number(Span<const Operand> inputs) {
-  for (const Operand& x : inputs) {
+bool has_number(Span<const OperandRef> inputs) {
+  for (const OperandRef& x : inputs) {
     if (x.is_number()) return true;
   }
   return false;
@@ -45,7 +45,7 @@ void check_condition(const Operand& x) {
 
 // A condition that chooses among the other inputs is bool; truth values of logic may be anything.
 // Numbers wrap around like the elements that they meet, but some ops want them whole.
-void check_operands(const PointwiseRow& row, Span<const Operand> inputs, DType common) {
+void check_operands(const PointwiseRow& row, Span<const OperandRef> inputs, DType common) {
   const bool chooses = row.bool_inputs != (1 << row.inputs) - 1;
   for (int i = 0; i < row.inputs; ++i) {
     if (row.bool_inputs >> i & 1 && chooses)
@@ -70,13 +70,13 @@ bool fits_into(const Operand& x, DType common) {
 
 }  // namespace
 
-DType common_dtype(const PointwiseRow& row, Span<const Operand> inputs,
+DType common_dtype(const PointwiseRow& row, Span<const OperandRef> inputs,
                    PointwiseAttributes attributes) {
   DType common;
   if (!row.bool_inputs) {
     common = result_type(inputs);
   } else {
-    Operand rest[kMaxPointwiseInputs] = {0, 0, 0};
+    OperandRef rest[kMaxPointwiseInputs] = {0, 0, 0};
     int n = 0;
     for (int i = 0; i < row.inputs; ++i) {
       if (!(row.bool_inputs >> i & 1)) rest[n++] = inputs[i];
@@ -100,8 +100,8 @@ DType common_dtype(const PointwiseRow& row, Span<const Operand> inputs,
   return common;
 }
 
-bool narrow_operands(const PointwiseRow& row, Span<const Operand> inputs, DType common, int first,
-                     Operand* out) {
+bool narrow_operands(const PointwiseRow& row, Span<const OperandRef> inputs, DType common,
+                     int first, Operand* out) {
   bool any = false;
   for (int i = 0; i < row.inputs; ++i) {
     const Operand& x = out[i] = inputs[i];
@@ -113,7 +113,7 @@ bool narrow_operands(const PointwiseRow& row, Span<const Operand> inputs, DType 
   return any;
 }
 
-bool meet_in_logic(const PointwiseRow& row, Span<const Operand> inputs, Operand* out) {
+bool meet_in_logic(const PointwiseRow& row, Span<const OperandRef> inputs, Operand* out) {
   if (row.inputs < 2 || row.bool_inputs != (1 << row.inputs) - 1) return false;
   const DType common = result_type(inputs);
   bool any = false;
@@ -126,10 +126,10 @@ bool meet_in_logic(const PointwiseRow& row, Span<const Operand> inputs, Operand*
   return any;
 }
 
-Dims common_sizes(Span<const Operand> inputs) {
+Dims common_sizes(Span<const OperandRef> inputs) {
   const Tensor* first = nullptr;
   Dims sizes;
-  for (const Operand& x : inputs) {
+  for (const OperandRef& x : inputs) {
     if (x.is_number()) continue;
     if (!first) {
       first = &x.tensor();
@@ -142,9 +142,9 @@ Dims common_sizes(Span<const Operand> inputs) {
 }
 
 // 0-dim tensors of the CPU follow the others; kernels refuse whatever else lies elsewhere.
-Device common_device(Span<const Operand> inputs) {
+Device common_device(Span<const OperandRef> inputs) {
   const Tensor* first = nullptr;
-  for (const Operand& x : inputs) {
+  for (const OperandRef& x : inputs) {
     if (x.is_number()) continue;
     if (x.tensor().device() != kCpu) return x.tensor().device();
     if (!first) first = &x.tensor();
@@ -158,7 +158,7 @@ void check_written(const Tensor& self, const Dims& sizes, DType dtype) {
            " can't be cast to the desired output type ", type_word(self.dtype()));
 }
 
-void check_operand_overlap(const Tensor& self, Span<const Operand> inputs) {
+void check_operand_overlap(const Tensor& self, Span<const OperandRef> inputs) {
   for (int64_t i = 1; i < inputs.size(); ++i) {
     if (!inputs[i].is_number())
       check_overlap(overlap_of(inputs[i].tensor(), self) == Overlap::kSome);

@@ -133,19 +133,23 @@ struct ScatterCall : Operands<1, 2> {
   std::array<double, 0> floats() const { return {}; }
 };
 
-// How many elements of x are nonzero; count is a 0-d int64.
-struct NonzeroCountCall : Operands<1, 1> {
+// How many elements of x are nonzero, and how many of them lie before each chunk of NonzeroChunks
+// (kernels/nonzero.h): 0-d int64 count, contiguous int64 places [chunks].
+struct NonzeroCountCall : Operands<2, 1> {
   View& count = outputs[0];
+  View& places = outputs[1];
   View& x = inputs[0];
 
   std::array<int64_t, 0> ints() const { return {}; }
   std::array<double, 0> floats() const { return {}; }
 };
 
-// Coordinates of the nonzero elements in row-major order: contiguous int64 y [count, ndim].
-struct NonzeroCall : Operands<1, 1> {
+// Coordinates of the nonzero elements in row-major order, from nonzero_count's places: contiguous
+// int64 y [count, ndim].
+struct NonzeroCall : Operands<1, 2> {
   View& y = outputs[0];
   View& x = inputs[0];
+  View& places = inputs[1];
 
   std::array<int64_t, 0> ints() const { return {}; }
   std::array<double, 0> floats() const { return {}; }

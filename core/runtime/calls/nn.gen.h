@@ -113,6 +113,36 @@ struct LayerNormBackwardCall : Operands<3, 5> {
   std::array<double, 0> floats() const { return {}; }
 };
 
+// A shortcut, see run_shortcut: x [N,C,L], normalised in groups of channels; mean, rstd [N *
+// groups] are what was used. All are contiguous.
+struct GroupNormCall : Operands<3, 3> {
+  View& y = outputs[0];
+  View& mean = outputs[1];
+  View& rstd = outputs[2];
+  View& x = inputs[0];
+  View& weight = inputs[1];  // may be absent
+  View& bias = inputs[2];  // may be absent
+  double eps = 0;
+
+  std::array<int64_t, 0> ints() const { return {}; }
+  std::array<double, 1> floats() const { return {{eps}}; }
+};
+
+// A shortcut, see run_shortcut: gradients of group_norm. All are contiguous.
+struct GroupNormBackwardCall : Operands<3, 5> {
+  View& gx = outputs[0];  // may be absent
+  View& gweight = outputs[1];  // may be absent
+  View& gbias = outputs[2];  // may be absent
+  View& g = inputs[0];
+  View& x = inputs[1];
+  View& mean = inputs[2];
+  View& rstd = inputs[3];
+  View& weight = inputs[4];  // may be absent
+
+  std::array<int64_t, 0> ints() const { return {}; }
+  std::array<double, 0> floats() const { return {}; }
+};
+
 // y = x / (1 - p) where u >= p, else 0, with the random numbers of random.toml; x and y contiguous,
 // y may alias x. The gradient is the same kernel on the gradient: no mask is kept.
 struct DropoutCall : Operands<1, 2> {
@@ -167,6 +197,8 @@ extern const Op<BatchNormCall> batch_norm;
 extern const Op<BatchNormBackwardCall> batch_norm_backward;
 extern const Op<LayerNormCall> layer_norm;
 extern const Op<LayerNormBackwardCall> layer_norm_backward;
+extern const Op<GroupNormCall> group_norm;
+extern const Op<GroupNormBackwardCall> group_norm_backward;
 extern const Op<SoftmaxCall> softmax;
 extern const Op<SoftmaxBackwardCall> softmax_backward;
 extern const Op<SoftmaxCall> log_softmax;
