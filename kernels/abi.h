@@ -81,7 +81,8 @@ typedef struct dt_fault {
 enum {
   DT_FLAG_TF32_MATMUL = 1, /* torch.backends.cuda.matmul.allow_tf32, off by default */
   DT_FLAG_TF32_CONV = 2,   /* torch.backends.cudnn.allow_tf32, on by default */
-  DT_FLAG_AVX512_BF16 = 4  /* the processor has these instructions besides those of its table */
+  DT_FLAG_AVX512_BF16 = 4, /* the processor has these instructions besides those of its table */
+  DT_FLAG_MAY_VARY = 8     /* dt_set_deterministic(false): sums may have no fixed order */
 };
 
 /* What a product does to each element of its result before it is stored. */
@@ -124,7 +125,8 @@ void dt_cpu_v3(dt_registry* registry);
 void dt_cpu_v4(dt_registry* registry);
 
 /* ---- backends of devices: plugins ---------------------------------------------------------------
- * A plugin is a shared library that exports one function, `dt_backend_open`, and is never unloaded.
+ * A plugin is a shared library that exports `dt_backend_open`, and perhaps what tool.h says, and is
+ * never unloaded.
  * Its functions may be called from any thread. Those that return int32_t give a DT_KERNEL_ code and
  * fill `fault` where it is not DT_KERNEL_OK. `stream` is a native stream; NULL is the device's main
  * stream, on which everything runs that nobody sent elsewhere. */

@@ -12,15 +12,15 @@
 namespace dt::factor {
 
 // A batch of matrices as a kernel was handed it: floats, or the integers of pivots and codes.
-struct Operand {
+struct Matrices {
   void* data = nullptr;  // null: absent
   int32_t dtype = 0;
   int64_t matrices = 0, rows = 0, cols = 0;
   int64_t batch = 0, row = 0, col = 0;  // strides
 
-  Operand() = default;
+  Matrices() = default;
   // [batch, rows, cols]; fewer dimensions are a batch of rows or of numbers.
-  explicit Operand(const dt_view& x)
+  explicit Matrices(const dt_view& x)
       : data(x.data),
         dtype(x.dtype),
         matrices(x.sizes[0]),
@@ -29,11 +29,11 @@ struct Operand {
         batch(x.strides[0]),
         row(x.ndim > 2 ? x.strides[1] : 0),
         col(x.ndim > 1 ? x.strides[x.ndim - 1] : 0) {}
-  explicit Operand(const dt_view* x) : Operand(x ? Operand(*x) : Operand()) {}
+  explicit Matrices(const dt_view* x) : Matrices(x ? Matrices(*x) : Matrices()) {}
 
   // The matrices' transposes.
-  DT_MATH Operand turned() const {
-    Operand y = *this;
+  DT_MATH Matrices turned() const {
+    Matrices y = *this;
     y.rows = cols, y.cols = rows, y.row = col, y.col = row;
     return y;
   }

@@ -5,10 +5,10 @@
 
 namespace dt {
 
-DType result_type(Span<const Operand> operands) {
+DType result_type(Span<const OperandRef> operands) {
   // The three ranks: a lower one matters only if its category is higher.
   DType dimensioned = DType::kDefault, zero_dim = DType::kDefault, number = DType::kDefault;
-  for (const Operand& x : operands) {
+  for (const OperandRef& x : operands) {
     if (x.is_number()) {
       const Category c = x.number().category();
       const DType t = c == Category::FLOATING  ? context().default_dtype

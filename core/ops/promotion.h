@@ -7,7 +7,7 @@ namespace dt {
 
 // torch.result_type: dimensioned tensors, then 0-d tensors, then plain numbers, by category and
 // width.
-DType result_type(Span<const Operand> operands);
+DType result_type(Span<const OperandRef> operands);
 
 // An operand in the dtype that it meets others in: what is wider wraps around, as in C, or is
 // rounded.

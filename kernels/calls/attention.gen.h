@@ -82,6 +82,7 @@ int64_t attention_backward_workspace(const dt_stream* stream, const calls::Atten
 namespace dt::cuda::kernels {
 
 int32_t attention(const dt_stream* stream, const calls::Attention& call);
+int64_t attention_workspace(const dt_stream* stream, const calls::Attention& call);
 int32_t attention_backward(const dt_stream* stream, const calls::AttentionBackward& call);
 int64_t attention_backward_workspace(const dt_stream* stream, const calls::AttentionBackward& call);
 

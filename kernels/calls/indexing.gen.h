@@ -148,26 +148,32 @@ struct Scatter : Call {
         accumulate(call->ints[1] != 0) {}
 };
 
-// How many elements of x are nonzero; count is a 0-d int64.
+// How many elements of x are nonzero, and how many of them lie before each chunk of NonzeroChunks
+// (kernels/nonzero.h): 0-d int64 count, contiguous int64 places [chunks].
 struct NonzeroCount : Call {
   const dt_view& count;
+  const dt_view& places;
   const dt_view& x;
 
   explicit NonzeroCount(const dt_call* call)
       : Call(call),
         count(call->out[0]),
+        places(call->out[1]),
         x(call->in[0]) {}
 };
 
-// Coordinates of the nonzero elements in row-major order: contiguous int64 y [count, ndim].
+// Coordinates of the nonzero elements in row-major order, from nonzero_count's places: contiguous
+// int64 y [count, ndim].
 struct Nonzero : Call {
   const dt_view& y;
   const dt_view& x;
+  const dt_view& places;
 
   explicit Nonzero(const dt_call* call)
       : Call(call),
         y(call->out[0]),
-        x(call->in[0]) {}
+        x(call->in[0]),
+        places(call->in[1]) {}
 };
 
 // The last two dimensions keep elements with j - i >= diagonal if upper, else those with j - i <=
@@ -204,9 +210,7 @@ int32_t scatter_amax(const dt_stream* stream, const calls::ScatterFold& call);
 // scatter_prod with the smaller one of the two; NaN is the smallest.
 int32_t scatter_amin(const dt_stream* stream, const calls::ScatterFold& call);
 int32_t nonzero_count(const dt_stream* stream, const calls::NonzeroCount& call);
-int64_t nonzero_count_workspace(const dt_stream* stream, const calls::NonzeroCount& call);
 int32_t nonzero(const dt_stream* stream, const calls::Nonzero& call);
-int64_t nonzero_workspace(const dt_stream* stream, const calls::Nonzero& call);
 int32_t triangle(const dt_stream* stream, const calls::Triangle& call);
 
 }  // namespace dt::cpu::kernels
@@ -231,9 +235,7 @@ int32_t scatter_amax(const dt_stream* stream, const calls::ScatterFold& call);
 // scatter_prod with the smaller one of the two; NaN is the smallest.
 int32_t scatter_amin(const dt_stream* stream, const calls::ScatterFold& call);
 int32_t nonzero_count(const dt_stream* stream, const calls::NonzeroCount& call);
-int64_t nonzero_count_workspace(const dt_stream* stream, const calls::NonzeroCount& call);
 int32_t nonzero(const dt_stream* stream, const calls::Nonzero& call);
-int64_t nonzero_workspace(const dt_stream* stream, const calls::Nonzero& call);
 int32_t triangle(const dt_stream* stream, const calls::Triangle& call);
 
 }  // namespace dt::cuda::kernels

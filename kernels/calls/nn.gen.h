@@ -162,6 +162,51 @@ struct LayerNormBackward : Call {
         weight(present(call->in[4])) {}
 };
 
+// A shortcut, see run_shortcut: x [N,C,L], normalised in groups of channels; mean, rstd [N *
+// groups] are what was used. All are contiguous.
+struct GroupNorm : Call {
+  const dt_view& y;
+  const dt_view& mean;
+  const dt_view& rstd;
+  const dt_view& x;
+  const dt_view* weight;
+  const dt_view* bias;
+  double eps;
+
+  explicit GroupNorm(const dt_call* call)
+      : Call(call),
+        y(call->out[0]),
+        mean(call->out[1]),
+        rstd(call->out[2]),
+        x(call->in[0]),
+        weight(present(call->in[1])),
+        bias(present(call->in[2])),
+        eps(call->floats[0]) {}
+};
+
+// A shortcut, see run_shortcut: gradients of group_norm. All are contiguous.
+struct GroupNormBackward : Call {
+  const dt_view* gx;
+  const dt_view* gweight;
+  const dt_view* gbias;
+  const dt_view& g;
+  const dt_view& x;
+  const dt_view& mean;
+  const dt_view& rstd;
+  const dt_view* weight;
+
+  explicit GroupNormBackward(const dt_call* call)
+      : Call(call),
+        gx(present(call->out[0])),
+        gweight(present(call->out[1])),
+        gbias(present(call->out[2])),
+        g(call->in[0]),
+        x(call->in[1]),
+        mean(call->in[2]),
+        rstd(call->in[3]),
+        weight(present(call->in[4])) {}
+};
+
 // y = x / (1 - p) where u >= p, else 0, with the random numbers of random.toml; x and y contiguous,
 // y may alias x. The gradient is the same kernel on the gradient: no mask is kept.
 struct Dropout : Call {
@@ -241,6 +286,10 @@ int64_t batch_norm_backward_workspace(const dt_stream* stream, const calls::Batc
 int32_t layer_norm(const dt_stream* stream, const calls::LayerNorm& call);
 int32_t layer_norm_backward(const dt_stream* stream, const calls::LayerNormBackward& call);
 int64_t layer_norm_backward_workspace(const dt_stream* stream, const calls::LayerNormBackward& call);
+int32_t group_norm(const dt_stream* stream, const calls::GroupNorm& call);
+int64_t group_norm_workspace(const dt_stream* stream, const calls::GroupNorm& call);
+int32_t group_norm_backward(const dt_stream* stream, const calls::GroupNormBackward& call);
+int64_t group_norm_backward_workspace(const dt_stream* stream, const calls::GroupNormBackward& call);
 int32_t softmax(const dt_stream* stream, const calls::Softmax& call);
 int32_t softmax_backward(const dt_stream* stream, const calls::SoftmaxBackward& call);
 // x - max - log(sum(exp(x - max))) along dim.
@@ -250,6 +299,7 @@ int32_t log_softmax_backward(const dt_stream* stream, const calls::SoftmaxBackwa
 int32_t dropout(const dt_stream* stream, const calls::Dropout& call);
 int32_t embedding_bag(const dt_stream* stream, const calls::EmbeddingBag& call);
 int32_t embedding_bag_backward(const dt_stream* stream, const calls::EmbeddingBagBackward& call);
+int64_t embedding_bag_backward_workspace(const dt_stream* stream, const calls::EmbeddingBagBackward& call);
 
 }  // namespace dt::cpu::kernels
 
@@ -263,6 +313,8 @@ int64_t batch_norm_backward_workspace(const dt_stream* stream, const calls::Batc
 int32_t layer_norm(const dt_stream* stream, const calls::LayerNorm& call);
 int32_t layer_norm_backward(const dt_stream* stream, const calls::LayerNormBackward& call);
 int64_t layer_norm_backward_workspace(const dt_stream* stream, const calls::LayerNormBackward& call);
+int32_t group_norm(const dt_stream* stream, const calls::GroupNorm& call);
+int32_t group_norm_backward(const dt_stream* stream, const calls::GroupNormBackward& call);
 int32_t softmax(const dt_stream* stream, const calls::Softmax& call);
 int32_t softmax_backward(const dt_stream* stream, const calls::SoftmaxBackward& call);
 // x - max - log(sum(exp(x - max))) along dim.

@@ -119,7 +119,9 @@ struct Resample : Call {
 namespace dt::cpu::kernels {
 
 int32_t grid_sample(const dt_stream* stream, const calls::GridSample& call);
+int64_t grid_sample_workspace(const dt_stream* stream, const calls::GridSample& call);
 int32_t grid_sample_backward(const dt_stream* stream, const calls::GridSampleBackward& call);
+int64_t grid_sample_backward_workspace(const dt_stream* stream, const calls::GridSampleBackward& call);
 int32_t resample_taps(const dt_stream* stream, const calls::ResampleTaps& call);
 int32_t transpose_taps(const dt_stream* stream, const calls::TransposeTaps& call);
 int32_t resample(const dt_stream* stream, const calls::Resample& call);

@@ -64,12 +64,13 @@ void check_bias(const Tensor& bias, const Tensor& weight, int64_t outputs, const
 
 void check_window_fits(const Tensor& x, const Tensor& weight, const ConvSettings& c) {
   Dims padded, window;
+  const bool has_images = x.size(0) > 0 && x.size(1) > 0;
   bool fits = true, empty = false;
   for (int d = 0; d < c.dims(); ++d) {
     padded.push_back(x.size(d + 2) + 2 * c.padding[d]);
     window.push_back(c.extent(d, weight.size(d + 2)));
     fits &= padded[d] >= window[d];
-    empty |= x.size(d + 2) == 0;
+    empty |= has_images && x.size(d + 2) == 0;
   }
   DT_CHECK(fits, kRuntimeError, "Calculated padded input size per channel: (", product_of(padded),
            "). Kernel size: (", product_of(window),

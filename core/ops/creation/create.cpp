@@ -179,6 +179,15 @@ Tensor new_ones(const Tensor& self, IntList size, DType dtype, Device device, bo
   return new_full(self, size, 1, dtype, device, requires_grad);
 }
 
+namespace {
+
+// Ranges of integers go from what the dtype makes of their ends: -1 may be 255.
+double end_of_range(const Scalar& x, DType dtype) {
+  return is_floating(dtype) ? x.to_double() : narrowed(x, dtype).number().to_double();
+}
+
+}  // namespace
+
 Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step, DType dtype,
               Device device, bool requires_grad) {
   const bool floating = start.is_floating() || end.is_floating() || step.is_floating();
@@ -208,14 +217,10 @@ Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, DType dty
   const Tensor y = make_empty({steps}, dtype, device_or_default(device));
   if (steps > 1) {
     check_linspace(start, end, dtype);
-    // Of integers from the numbers that the dtype makes of the ends: -1 may be 255.
-    const auto held = [&](const Scalar& x) {
-      return is_floating(dtype) ? x.to_double() : narrowed(x, dtype).number().to_double();
-    };
     LinspaceCall call;
     call.y = y;
-    call.start = held(start);
-    call.end = held(end);
+    call.start = end_of_range(start, dtype);
+    call.end = end_of_range(end, dtype);
     run(op::linspace, call);
   }
   return finish(y, requires_grad);
@@ -225,11 +230,10 @@ Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double ba
                 Device device, bool requires_grad) {
   dtype = dtype_or_default(dtype);
   check_logspace(start, end, steps, base, dtype);
-  // Of integers the ends lose their fractions first, except where the start alone is there.
-  const auto held = [&](const Scalar& x) {
-    return is_floating(dtype) || steps == 1 ? x.to_double() : static_cast<double>(x.to_int64());
-  };
-  const Tensor exponents = linspace(held(start), held(end), steps, kRealDType, device);
+  // The start alone keeps its fraction, also of integers.
+  const DType ends = steps == 1 ? kRealDType : dtype;
+  const Tensor exponents =
+      linspace(end_of_range(start, ends), end_of_range(end, ends), steps, kRealDType, device);
   return finish(to_dtype(pow(base, exponents), dtype), requires_grad);
 }
 

@@ -43,7 +43,7 @@ bool are_vectors(const Tensor& A, const Tensor& B) {
 }
 
 // a @ x = b, of equal batches; gives the codes, too.
-std::tuple<Tensor, Tensor> solve_square(const Tensor& a, const Tensor& b, const char* node) {
+std::tuple<Tensor, Tensor> solve_square(const Tensor& a, const Tensor& b) {
   Tensor lu, pivots, info, x;
   {
     const GradMode no_grad(false);
@@ -51,7 +51,7 @@ std::tuple<Tensor, Tensor> solve_square(const Tensor& a, const Tensor& b, const 
     x = linalg_lu_solve(lu, pivots, b.detach());
   }
   if (!needs_graph(a) && !needs_graph(b)) return {x, info};
-  record(node, x, {a, b},
+  record("LinalgSolveExBackward0", x, {a, b},
          [a = Saved::input(a), x = Saved::output(x), lu, pivots](BackwardCall& call) {
            const Tensor& g = call.grad();
            const Tensor g_b = call.create_graph ? linalg_solve(turned(a.get(call.node)), g)
@@ -98,8 +98,7 @@ std::tuple<Tensor, Tensor> linalg_solve_ex(const Tensor& A, const Tensor& B, boo
            "left=False. In this case linalg.solve is equivalent to B / A.squeeze(-1)");
   const Dims batch = broadcast_sizes(batch_of(b), batch_of(A));
   const Tensor all = broadcast_matrices(b, batch), a = broadcast_matrices(A, batch);
-  const auto [x, info] = left ? solve_square(a, all, "LinalgSolveExBackward0")
-                              : solve_square(turned(a), turned(all), "LinalgSolveExBackward0");
+  const auto [x, info] = left ? solve_square(a, all) : solve_square(turned(a), turned(all));
   if (check_errors) check_codes(info, Failed::kSolve, "torch.linalg.solve");
   return {is_vector ? no_view(squeeze(x, {{-1}})) : left ? x : no_view(turned(x)), info};
 }
@@ -113,9 +112,14 @@ std::tuple<Tensor, Tensor> linalg_inv_ex(const Tensor& A, bool check_errors) {
   check_precision(A, "linalg.inv");
   check_real(A, "linalg.inv", "inv");
   const Tensor one = identities(A, batch_of(A), A.size(-1));
-  const auto result = solve_square(A, one, "LinalgInvExBackward0");
-  if (check_errors) check_codes(std::get<1>(result), Failed::kInverse, "linalg.inv");
-  return result;
+  const auto [x, info] = solve_square(A.detach(), one);
+  if (check_errors) check_codes(info, Failed::kInverse, "linalg.inv");
+  if (!needs_graph(A)) return {x, info};
+  record("LinalgInvExBackward0", x, {A}, [x = Saved::output(x)](BackwardCall& call) {
+    const Tensor t = turned(x.get(call.node));
+    call.results[0] = neg(matmul(t, matmul(call.grad(), t)));
+  });
+  return {x, info};
 }
 
 Tensor linalg_inv(const Tensor& A) {

@@ -7,6 +7,7 @@
 #include "core/ops/views.gen.h"
 #include "core/runtime/backend.h"
 #include "core/runtime/calls/indexing.gen.h"
+#include "kernels/nonzero.h"
 
 namespace dt {
 
@@ -19,14 +20,18 @@ Tensor masked_select(const Tensor& input, const Tensor& mask) {
 
 Tensor nonzero(const Tensor& input) {
   const Tensor count = make_empty({}, kIndexDType, input.device());
+  const Tensor places =
+      make_empty({NonzeroChunks(input.numel()).chunks}, kIndexDType, input.device());
   NonzeroCountCall counting;
   counting.count = count;
+  counting.places = places;
   counting.x = input;
   run(op::nonzero_count, counting);
   const Tensor y = make_empty({item(count).to_int64(), input.ndim()}, kIndexDType, input.device());
   NonzeroCall call;
   call.y = y;
   call.x = input;
+  call.places = places;
   run(op::nonzero, call);
   return y;
 }

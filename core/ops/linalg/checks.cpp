@@ -155,6 +155,10 @@ void check_tensordot(const Tensor& a, const Tensor& b, const Dims& dims_a, const
              "contracted dimensions need to match, but first has size ", n, " in dim ", dims_a[i],
              " and second has size ", m, " in dim ", dims_b[i]);
   }
+  // Without a dimension to sum over it is a product of elements, which bools have; of matrices not.
+  const bool has_pairs = dims_a.empty() && a.numel() > 0 && b.numel() > 0;
+  DT_CHECK(!is_bool(a.dtype()) || !has_pairs, kNotImplemented,
+           "\"addmm_impl_cpu_\" not implemented for 'Bool'");
 }
 
 namespace {

@@ -10,8 +10,22 @@
 #include "core/ops/pointwise_math.gen.h"
 #include "core/ops/promotion.h"
 #include "core/ops/reduce.gen.h"
+#include "core/runtime/transfer.h"
+#include "core/tensor/layout.h"
 
 namespace dt {
+namespace {
+
+// y as it would lie in memory if the addend, whose factor is 0, were added.
+Tensor in_order_of(const Tensor& addend, const Tensor& y) {
+  const Dims strides = elementwise_strides(y.sizes(), {addend, y});
+  if (same_walk(y.sizes(), strides, y.strides())) return y;
+  const Tensor moved = make_empty_strided(y.sizes(), strides, y.dtype(), y.device());
+  copy_elements(moved, y);
+  return moved;
+}
+
+}  // namespace
 
 Tensor outer(const Tensor& input, const Tensor& vec2) {
   check_vector(input, "outer", "self");
@@ -31,10 +45,11 @@ Tensor addr(const Tensor& input, const Tensor& vec1, const Tensor& vec2, const S
   const bool adds = beta.to_double() != 0;
   if (is_bool(dtype)) {
     const Tensor y = alpha.to_bool() ? product : zeros_like(product);
-    return adds ? logical_or(addend, y) : y;
+    return adds ? logical_or(addend, y) : in_order_of(addend, y);
   }
   const Tensor y = to_dtype(mul(product, alpha), dtype);
-  const Tensor total = adds ? add(mul(addend.detach(), beta), y.detach()) : y.detach();
+  const Tensor total =
+      adds ? add(mul(addend.detach(), beta), y.detach()) : in_order_of(addend, y.detach());
   return record("AddrBackward0", total, {addend, y}, [beta](BackwardCall& b) {
     if (b.wants(0)) b.results[0] = beta.to_double() == 1 ? b.grad() : mul(b.grad(), beta);
     if (b.wants(1)) b.results[1] = b.grad();

@@ -25,11 +25,23 @@ View as_channels(const Tensor& x, int64_t channels) {
   return View(x, {1, channels, length}, {x.numel(), length, 1}, x.offset());
 }
 
+// A contiguous x [batch, channels, ...] as group_norm's kernels see it.
+View as_images(const Tensor& x) {
+  const int64_t image = x.numel() / x.size(0), length = image / x.size(1);
+  return View(x, {x.size(0), x.size(1), length}, {image, length, 1}, x.offset());
+}
+
 // Of [batch, channels, ...] in groups, with their statistics [batch * groups].
 struct GroupNorm {
   int64_t groups;
   double eps;
   Tensor mean, rstd;
+
+  GroupNorm(const Tensor& x, int64_t groups, double eps)
+      : groups(groups),
+        eps(eps),
+        mean(make_empty({x.size(0) * groups}, x.dtype(), x.device())),
+        rstd(make_empty({x.size(0) * groups}, x.dtype(), x.device())) {}
 
   // A number of each group as one of each image's channels: [batch, channels, 1, ...].
   Tensor spread(const Tensor& numbers, const Tensor& x) const {
@@ -50,6 +62,10 @@ struct GroupNorm {
   }
 };
 
+Tensor dense_parameter(const Tensor& parameter) {
+  return parameter.defined() ? contiguous(parameter) : parameter;
+}
+
 Tensor group_norm_composition(const std::vector<Tensor>& in, int64_t groups, double eps) {
   const Tensor& x = in[0];
   int64_t elements = x.size(1) / groups;  // of a group; there may be no images
@@ -61,19 +77,17 @@ Tensor group_norm_composition(const std::vector<Tensor>& in, int64_t groups, dou
   return scale_and_shift(y, in[1], in[2], GroupNorm::shape_of(x, 1));
 }
 
-GroupNorm statistics(const Tensor& x, int64_t groups, double eps) {
-  const Dims count{x.size(0) * groups};
-  const GroupNorm of{groups, eps, make_empty(count, x.dtype(), x.device()),
-                     make_empty(count, x.dtype(), x.device())};
+// ---- where a backend has no kernel, and of channels-last images
+
+void find_statistics(const Tensor& x, const GroupNorm& of) {
   const Tensor dense = contiguous(x);
   BatchNormCall call;
   call.mean = of.mean;
   call.rstd = of.rstd;
-  call.x = as_channels(dense, count[0]);
+  call.x = as_channels(dense, of.mean.numel());
   call.training = true;
-  call.eps = eps;
+  call.eps = of.eps;
   run(op::batch_norm, call);
-  return of;
 }
 
 // Sums over each image's channels: of g, and of g times the normalised x; [batch, channels].
@@ -100,8 +114,20 @@ ChannelSums channel_sums(const Tensor& g, const Tensor& x, const GroupNorm& of) 
   return sums;
 }
 
-void group_norm_backward(BackwardCall& b, const std::vector<Tensor>& in, const GroupNorm& of) {
+// x * scale + shift, with a scale and a shift for each image's channels.
+Tensor normalise(const Tensor& x, const Tensor& weight, const Tensor& bias, const GroupNorm& of) {
   const GradMode no_grad(false);
+  const Dims shape = GroupNorm::shape_of(x, 1);
+  Tensor scale = of.spread(of.rstd, x), shift = of.spread(neg(of.mean * of.rstd), x);
+  if (weight.defined()) {
+    scale = scale * reshape(weight, shape);
+    shift = shift * reshape(weight, shape);
+  }
+  if (bias.defined()) shift = shift + reshape(bias, shape);
+  return multiply_add(shift, x, scale);
+}
+
+void backward_by_channels(BackwardCall& b, const std::vector<Tensor>& in, const GroupNorm& of) {
   const Tensor& x = in[0];
   const ChannelSums sums = channel_sums(b.grad(), x, of);
   if (b.wants(1)) b.results[1] = sum(sums.gx, {{0}});
@@ -118,6 +144,49 @@ void group_norm_backward(BackwardCall& b, const std::vector<Tensor>& in, const G
   b.results[0] = multiply_add_(statistical, b.grad(), scale);
 }
 
+// ---- the kernels
+
+// Undefined where a backend has none.
+Tensor normalise_at_once(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                         const GroupNorm& of) {
+  const Tensor dense = contiguous(x), y = make_empty(x.sizes(), x.dtype(), x.device());
+  const Tensor factors = dense_parameter(weight), terms = dense_parameter(bias);
+  GroupNormCall call;
+  call.y = as_images(y);
+  call.mean = of.mean;
+  call.rstd = of.rstd;
+  call.x = as_images(dense);
+  call.weight = factors;
+  call.bias = terms;
+  call.eps = of.eps;
+  return run_shortcut(op::group_norm, call) ? y : Tensor();
+}
+
+bool backward_at_once(BackwardCall& b, const std::vector<Tensor>& in, const GroupNorm& of) {
+  const Tensor x = contiguous(in[0]), g = contiguous(b.grad()), weight = dense_parameter(in[1]);
+  const auto wanted = [&](int i, const Dims& sizes) {
+    return b.wants(i) ? make_empty(sizes, x.dtype(), x.device()) : Tensor();
+  };
+  const Tensor results[] = {wanted(0, x.sizes()), wanted(1, {x.size(1)}), wanted(2, {x.size(1)})};
+  GroupNormBackwardCall call;
+  if (results[0].defined()) call.gx = as_images(results[0]);
+  call.gweight = results[1];
+  call.gbias = results[2];
+  call.g = as_images(g);
+  call.x = as_images(x);
+  call.mean = of.mean;
+  call.rstd = of.rstd;
+  call.weight = weight;
+  if (!run_shortcut(op::group_norm_backward, call)) return false;
+  for (int i = 0; i < 3; ++i) b.results[i] = results[i];
+  return true;
+}
+
+void group_norm_backward(BackwardCall& b, const std::vector<Tensor>& in, const GroupNorm& of) {
+  const GradMode no_grad(false);
+  if (is_channels_last(in[0]) || !backward_at_once(b, in, of)) backward_by_channels(b, in, of);
+}
+
 // A narrow input's statistics are not: all of it is computed in what its kernels compute in.
 template <class Normalise>
 Tensor widened(const Tensor& x, const Normalise& normalise) {
@@ -129,24 +198,16 @@ Tensor to_compute(const Tensor& parameter, const Tensor& x) {
   return parameter.defined() ? to_dtype(parameter, x.dtype()) : parameter;
 }
 
-// x * scale + shift, with a scale and a shift for each image's channels.
-Tensor normalise(const Tensor& x, const Tensor& weight, const Tensor& bias, const GroupNorm& of) {
-  const GradMode no_grad(false);
-  const Dims shape = GroupNorm::shape_of(x, 1);
-  Tensor scale = of.spread(of.rstd, x), shift = of.spread(neg(of.mean * of.rstd), x);
-  if (weight.defined()) {
-    scale = scale * reshape(weight, shape);
-    shift = shift * reshape(weight, shape);
-  }
-  if (bias.defined()) shift = shift + reshape(bias, shape);
-  return multiply_add(shift, x, scale);
-}
-
 Tensor group_norm_of(const Tensor& x, int64_t groups, const Tensor& weight, const Tensor& bias,
                      double eps) {
   if (x.numel() == 0) return group_norm_composition({x, weight, bias}, groups, eps);
-  const GroupNorm of = statistics(x, groups, eps);
-  const Tensor y = normalise(is_channels_last(x) ? x : contiguous(x), weight, bias, of);
+  const GroupNorm of(x, groups, eps);
+  Tensor y;
+  if (!is_channels_last(x)) y = normalise_at_once(x, weight, bias, of);
+  if (!y.defined()) {
+    find_statistics(x, of);
+    y = normalise(is_channels_last(x) ? x : contiguous(x), weight, bias, of);
+  }
   if (!needs_graph({x, weight, bias})) return y;
   return fused(
       "NativeGroupNormBackward0", y, {x, weight, bias},

@@ -83,7 +83,8 @@ Tensor adaptive_avg(const char* op, const char* kernel, const Tensor& input, int
     for (int d = 0; d < dims; ++d) sizes[first + d] = windows[d];
     return zeros(sizes, input.dtype(), input.device());
   }
-  const Tensor x = is_mean_of_all(dims, windows) ? input : constant_slope(input);
+  // Of one window PyTorch takes the mean, whose gradient has no part of the graph.
+  const Tensor x = is_mean_of_all(windows) ? input : constant_slope(input);
   Tensor y = to_dtype(x, info(input.dtype()).compute);
   Dims sizes, reduced;  // of y with each equal window as a dimension of its own
   for (int d = 0; d < input.ndim(); ++d) {
@@ -115,6 +116,15 @@ Tensor places_in_input(const Tensor& places, const Tensor& input,
   return unsafe_view(result, places.sizes());
 }
 
+// Elements of x's planes, which its last dimensions are, by their places there.
+Tensor elements_at(const Tensor& x, const Tensor& places, int dims) {
+  const int first = x.ndim() - dims;
+  Dims planes(IntList(x.sizes().data(), first)), points = planes;
+  planes.push_back(count_elements(IntList(x.sizes().data() + first, dims)));
+  points.push_back(count_elements(IntList(places.sizes().data() + first, dims)));
+  return unsafe_view(gather(reshape(x, planes), first, reshape(places, points)), places.sizes());
+}
+
 using MaxPool = std::tuple<Tensor, Tensor> (*)(const Tensor&, IntList, std::optional<IntList>,
                                                IntList, IntList, bool);
 
@@ -134,7 +144,7 @@ std::tuple<Tensor, Tensor> adaptive_max(const char* op, const char* kernel, cons
     if (cover.is_even() || cover.windows == 0) continue;
     is_copied = true;
     sources[d] = Places(cover, x.device()).source;
-    x = index_select(x, first + d, sources[d]);
+    x = index_select(x.detach(), first + d, sources[d]);
   }
   const bool has_no_channels = input.ndim() == dims + 1 && input.size(0) == 0;
   if (count_elements(windows) == 0 || has_no_channels) {
@@ -144,9 +154,11 @@ std::tuple<Tensor, Tensor> adaptive_max(const char* op, const char* kernel, cons
   }
   const auto [values, places] = pool(x, size, {}, {0}, {1}, false);
   if (!is_copied) return {as_pooled(values, input, dims), as_pooled(places, input, dims)};
+  // A gradient goes to the input's places at once: the graph knows nothing of the copies.
   const Dims copied(IntList(x.sizes().data() + first, dims));
-  return {as_pooled(values, input, dims),
-          as_pooled(places_in_input(places, input, sources, copied), input, dims)};
+  const Tensor taken = places_in_input(places, input, sources, copied);
+  return {as_pooled(elements_at(constant_slope(input), taken, dims), input, dims),
+          as_pooled(taken, input, dims)};
 }
 
 }  // namespace

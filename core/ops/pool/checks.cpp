@@ -76,16 +76,16 @@ void check_avg_pool(const Tensor& x, const Dims& sizes) {
   check_floating(x, x.ndim() == 5 ? "avg_pool3d_out_frame" : "avg_pool2d");
 }
 
-bool is_mean_of_all(int dims, const Dims& output_size) {
-  return dims > 1 && output_size == Dims(dims, 1);
+bool is_mean_of_all(const Dims& output_size) {
+  return output_size == Dims(output_size.size(), 1);
 }
 
 void check_adaptive_pool(const char* op, const char* kernel, int dims, bool is_max,
                          const Tensor& input, const Dims& output_size) {
-  const bool is_mean = !is_max && is_mean_of_all(dims, output_size);  // NaN of nothing at all
+  const bool is_mean = !is_max && is_mean_of_all(output_size);  // NaN of nothing at all
   const bool has_rank = input.ndim() == dims + 1 || input.ndim() == dims + 2;
-  DT_CHECK(has_rank || (is_mean && input.ndim() >= dims), kRuntimeError, op, "(): Expected ",
-           dims + 1, "D or ", dims + 2, "D tensor, but got ", input.sizes());
+  DT_CHECK(has_rank || (is_mean && dims > 1 && input.ndim() >= dims), kRuntimeError, op,
+           "(): Expected ", dims + 1, "D or ", dims + 2, "D tensor, but got ", input.sizes());
   const bool wants_channels = dims == 3 || is_max;
   for (int d = wants_channels ? 1 : input.ndim() - dims; d < input.ndim(); ++d) {
     DT_CHECK(input.size(d) > 0 || is_mean, kRuntimeError, op,

@@ -22,8 +22,8 @@ void check_pool_window(const PoolSettings& p);
 // Of an input that has a batch; `sizes` are those of the result.
 void check_max_pool(const Tensor& x, const Dims& sizes);
 void check_avg_pool(const Tensor& x, const Dims& sizes);
-// Whether images or volumes become one number each, which adaptive means take for a plain mean.
-bool is_mean_of_all(int dims, const Dims& output_size);
+// Whether lines, images or volumes become one number each: adaptive means are plain ones then.
+bool is_mean_of_all(const Dims& output_size);
 void check_adaptive_pool(const char* op, const char* kernel, int dims, bool is_max,
                          const Tensor& input, const Dims& output_size);
 void check_unpool(int dims, const Tensor& input, const Tensor& indices);

@@ -61,9 +61,9 @@ std::tuple<Tensor, Tensor> max_pool_images(const Tensor& x, const Pooling& p) {
   set_window(call, p.window);
   run(op::max_pool2d, call);
   record("MaxPool2DWithIndicesBackward0", y, {x},
-         [saved = Saved::input(indices), sizes = x.sizes(), window = p.window](BackwardCall& b) {
-           b.results[0] =
-               b.flat_in_inputs(max_pool_gradient(b.grad(), saved.get(b.node), sizes, window));
+         [saved = Saved::input(indices), sizes = x.sizes(), p](BackwardCall& b) {
+           const Tensor gx = max_pool_gradient(b.grad(), saved.get(b.node), sizes, p.window);
+           b.results[0] = p.links_gradient ? b.flat_in_inputs(gx) : gx;
          });
   return {y, indices};
 }
@@ -94,7 +94,8 @@ Tensor avg_pool_images(const Tensor& x, const Pooling& p) {
   set_window(call, p);
   run(op::avg_pool2d, call);
   return record("AvgPool2DBackward0", y, {x}, [sizes = x.sizes(), p](BackwardCall& b) {
-    b.results[0] = b.flat_in_inputs(avg_pool_gradient(b.grad(), sizes, p));
+    const Tensor gx = avg_pool_gradient(b.grad(), sizes, p);
+    b.results[0] = p.links_gradient ? b.flat_in_inputs(gx) : gx;
   });
 }
 

@@ -13,6 +13,8 @@ struct Pooling {
   bool ceil_mode = false;
   bool count_include_pad = true;  // of means, as the next
   int64_t divisor = 0;            // 0: the size of the window
+  // Whether the gradient is part of the graph, as PyTorch's is: one step of several leaves it out.
+  bool links_gradient = true;
 
   Dims output_sizes(const Dims& x) const {
     return {x[0], x[1], window.output_size(0, x[2], ceil_mode),

@@ -34,6 +34,7 @@ Pooling pooling_of_images(const PoolSettings& p) {
 
 Pooling pooling_of_depth(const PoolSettings& p) {
   Pooling q{Window(p.size[0], 1), p.ceil_mode};
+  q.links_gradient = false;  // the frames' pooling does, which comes before
   q.window.stride = {p.stride[0], 1};
   q.window.padding = {p.padding[0], 0};
   q.window.dilation = {p.dilation[0], 1};

@@ -65,7 +65,11 @@ Tensor extremum_index(Op<ReductionAlongCall> op, const Tensor& x, std::optional<
                       bool keepdim) {
   const GradMode no_grad(false);
   if (dim) {
-    return std::get<1>(extremum_along(op, "", x, *dim, keepdim));
+    const int d = wrap_dim(*dim, x.ndim());
+    if (x.ndim() == 0 || x.size(d) != 1)
+      return std::get<1>(extremum_along(op, "", x, *dim, keepdim));
+    // One element is the first, whatever it is: none is read.
+    return zeros(ReducedDims(x, IntList{d}, keepdim).result_sizes, kIndexDType, x.device());
   }
   check_has_extremum(x, Code::kIndexError);
   const Tensor at = std::get<1>(extremum_along(op, "", reshape(x, {-1}), 0, false));

@@ -62,18 +62,20 @@ void check_padded_size(const Tensor& input, int d, int64_t before, int64_t after
 
 void check_pad_reach(const Tensor& input, int d, int64_t before, int64_t after, PaddingMode mode) {
   const int64_t n = input.sizes()[d];
-  if (mode == PaddingMode::kCircular) {
-    DT_CHECK(before <= n && after <= n, kRuntimeError,
-             "Padding value causes wrapping around more than once.");
-  } else {
-    DT_CHECK(n + before + after >= 1, kRuntimeError, "input (size ", n,
-             ") is too small. Calculated output size: ", n + before + after);
-  }
+  DT_CHECK(mode != PaddingMode::kCircular || (before <= n && after <= n), kRuntimeError,
+           "Padding value causes wrapping around more than once.");
   DT_CHECK(mode != PaddingMode::kReflect || (before < n && after < n), kRuntimeError, "Argument #",
            2 + 2 * (input.ndim() - d),
            ": Padding size should be less than the corresponding input dimension, but got: "
            "padding (",
            before, ", ", after, ") at dimension ", d, " of input ", input.sizes());
+}
+
+void check_padded_dims(const Tensor& input, const Dims& padded, int64_t count) {
+  const IntList before(input.sizes().end() - count, count), after(padded.end() - count, count);
+  const bool has_size = std::any_of(after.begin(), after.end(), [](int64_t n) { return n > 0; });
+  DT_CHECK(has_size, kRuntimeError, "input (sizes ", before,
+           ") is too small. Calculated output sizes: ", after);
 }
 
 // ---- arrangements

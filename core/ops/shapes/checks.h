@@ -15,6 +15,8 @@ void check_pad(const Tensor& input, IntList pad, PaddingMode mode,
 void check_padded_size(const Tensor& input, int d, int64_t before, int64_t after);
 // Whether a mode other than constant finds what it needs in dimension d.
 void check_pad_reach(const Tensor& input, int d, int64_t before, int64_t after, PaddingMode mode);
+// One of the last `count` dimensions, which are padded, must keep elements; PyTorch asks no more.
+void check_padded_dims(const Tensor& input, const Dims& padded, int64_t count);
 
 // ---- arrangements
 

@@ -192,6 +192,7 @@ Tensor pad(const Tensor& given, IntList pad, PaddingMode mode, const std::option
   // A mirror shows also what is taken away beside it; what goes round does not.
   const Margins taken = m.taken();
   if (mode != PaddingMode::kCircular) {
+    check_padded_dims(input, m.padded(input.sizes()), pad.size() / 2);
     const Tensor y = pad_elements(input, m.added(), mode);
     return taken.none() ? y : clone(inside(y, taken));
   }

@@ -59,7 +59,9 @@ struct Axis {
   Tensor padded(const Tensor& place) const {
     if (how.padding == kZeros) return place;
     const Tensor inside = how.padding == kReflection ? reflected(place) : place;
-    return clamp_max(clamp_min(inside, 0), size - 1);
+    // What lies at an edge counts as outside: it has no slope.
+    const Tensor between = logical_and(gt(inside, 0), lt(inside, size - 1));
+    return where(between, inside, clamp_max(clamp_min(inside.detach(), 0), size - 1));
   }
   std::vector<Tap> cubic_taps(const Tensor& place) const {
     const Tensor first = floor(place), t = place - first;

@@ -73,6 +73,12 @@ class Case:
         """Whether the graph that it goes back through has one of these nodes."""
         return any(has_node(x, names) for x in self.derived)
 
+    def passes(self, call: str) -> bool:
+        """Whether that graph has a node of what such a call gave."""
+        made = self.named(" ".join(re.findall(rf"^(.*?) = .*\b{call}\(", self.history, re.M)))
+        nodes = {n for x in self.derived for n in graph_of(x)}
+        return any(x.grad_fn in nodes for x in made)
+
     @property
     def wanted(self) -> list[torch.Tensor]:
         """The tensors whose gradients are asked for; none of them: all leaves'."""

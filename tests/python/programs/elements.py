@@ -17,12 +17,19 @@ def numbers_of(text: str) -> torch.Tensor:
     return torch.tensor([float(n) for n in numbers], dtype=torch.float64)
 
 
-def where_different(c: Case) -> tuple[torch.Tensor, torch.Tensor]:
-    """The elements that differ, ours and theirs, by more than rounding."""
+def differing(c: Case) -> torch.Tensor:
+    """Which elements differ by more than rounding."""
     ours, theirs = (numbers_of(s) for s in (c.difference.ours, c.difference.theirs))
     rounding = 1e-4 * max(1.0, largest(ours), largest(theirs))
-    same = (ours == theirs) | (ours.isnan() & theirs.isnan()) | ((ours - theirs).abs() < rounding)
-    return ours[~same], theirs[~same]
+    return ~(
+        (ours == theirs) | (ours.isnan() & theirs.isnan()) | ((ours - theirs).abs() < rounding)
+    )
+
+
+def where_different(c: Case) -> tuple[torch.Tensor, torch.Tensor]:
+    """The elements that differ, ours and theirs."""
+    ours, theirs = (numbers_of(s) for s in (c.difference.ours, c.difference.theirs))
+    return ours[differing(c)], theirs[differing(c)]
 
 
 def all_that_differ(c: Case, are: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> bool:

@@ -14,6 +14,7 @@ from . import (  # noqa: F401 - they fill DIFFERENCES
     known_gradients,
     known_numbers,
     known_saved,
+    known_versions,
 )
 from .case import DIFFERENCES, Case, Known
 

@@ -8,6 +8,7 @@ import torch
 
 from .case import Case, documented
 from .elements import all_that_differ
+from .tensors import strides
 
 
 @documented("**More is taken**")
@@ -54,16 +55,21 @@ def _(c: Case) -> bool:
     return c.only_theirs_raises("_embedding_bag_backward|_scaled_dot_product_flash_attention")
 
 
-# The states of a cell.
+# The states of a cell, of which the one before does not lie row by row.
 @documented("**Memory order**")
 def _(c: Case) -> bool:
-    return c.aspect == "strides" and "_cell(" in c.statement
+    apart = any(x.dim() == 2 and not x.is_contiguous() for x in c.used if x is not c.theirs)
+    return c.aspect == "strides" and apart and "lstm_cell(" in c.statement
 
 
-# What comes out of fused attention, of one head or several.
+# What comes out of attention of several heads: ours has those of a position beside each other.
 @documented("**Memory order**")
 def _(c: Case) -> bool:
-    return c.aspect == "strides" and "scaled_dot_product_attention(" in c.statement
+    attends = c.aspect == "strides" and "scaled_dot_product_attention(" in c.statement
+    if not attends or c.theirs.dim() != 4:
+        return False
+    beside = c.theirs.detach().transpose(1, 2).contiguous().transpose(1, 2)
+    return c.difference.ours == str(strides(beside))
 
 
 @documented("**More is taken**")
@@ -121,6 +127,11 @@ def _(c: Case) -> bool:
     return c.only_ours_raises(
         "a parameter group with duplicate parameters|is not dense: its elements"
     )
+
+
+@documented("**Dimensions**: at most 16")
+def _(c: Case) -> bool:
+    return c.only_ours_raises("a tensor has at most 16 dimensions")
 
 
 # Beyond its elements PyTorch's tensor has memory that held what it was made from.

@@ -10,6 +10,8 @@ from .case import (
     Case,
     documented,
     graph_of,
+    has_node,
+    is_derivative,
 )
 from .elements import (
     numbers_of,
@@ -72,27 +74,44 @@ def _(c: Case) -> bool:
 # Of the least and the largest, of which what takes no part counts as one.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
-    nodes = [n for x in c.derived for n in graph_of(x)]
-    reduces = [n for n in nodes if n.name() in ("IndexReduceBackward0", "ScatterReduceBackward0")]
-    return c.aspect == "values" and any(
-        not n._saved_include_self and n._saved_reduce in ("amax", "amin") for n in reduces
-    )
+    alone = r"'am(?:ax|in)', (?:include_self=)?False"
+    calls = extremes_behind(c, r"(?:index|scatter)_reduce")
+    return c.aspect == "values" and any(re.search(alone, call) for call in calls)
 
 
 # By a source that is longer than the index: PyTorch gives what nobody read the gradient of what was.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
-    nodes = [n for x in c.derived for n in graph_of(x) if n.name() == "ScatterReduceBackward0"]
-    extremes = any(n._saved_reduce in ("amax", "amin") for n in nodes)
-    indices = [x for x in c.tensors.values() if x.dtype is torch.int64]
-    longer = any(x.dim() == i.dim() and x.shape != i.shape for x in c.floats for i in indices)
-    return c.aspect == "values" and ".grad" in c.difference.place and extremes and longer
+    pairs = [c.named(call)[-2:] for call in extremes_behind(c, "scatter_reduce")]
+    return c.aspect == "values" and any(len(p) == 2 and p[0].shape != p[1].shape for p in pairs)
+
+
+def extremes_behind(c: Case, names: str) -> list[str]:
+    """The calls that reduce to an extreme, if the statement goes back through one."""
+    if not c.derives("IndexReduce", "ScatterReduce", "torch::autograd::CopySlices", "AsStrided"):
+        return []
+    return re.findall(rf".*{names}_?\(.*'am(?:ax|in)'.*", c.history)
+
+
+# By the weight of integers: their difference, which wraps around.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    given = c.named(" ".join(re.findall(r".*\blerp_?\(.*", c.history)))
+    unsigned = any(x.dtype is torch.uint8 for x in given)
+    return c.aspect == "values" and c.derives("Lerp") and unsigned and is_derivative(c)
 
 
 # Where the gradient of what was scattered into comes from the wrong memory.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
     return c.aspect == "values" and c.derives("AsStridedScatter")
+
+
+# It reaches beyond the gradient's memory, which is as large as the input.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    beyond = c.only_theirs_raises("setStorage: .* are out of bounds for storage")
+    return beyond and c.derives("AsStridedScatter")
 
 
 # Of a matrix that lies in another order.
@@ -126,13 +145,15 @@ def _(c: Case) -> bool:
 # A flag by position, which PyTorch takes for another one.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
-    return re.search(r"t\.unique_consecutive\(x\d+, (True|False)", c.statement) is not None
+    call = re.search(r"t\.unique_consecutive\(x\d+, (True|False)(?:, (True))?", c.statement)
+    return call is not None and call[1] != (call[2] or "False")
 
 
 @documented("**`searchsorted`** takes NaN")
 def _(c: Case) -> bool:
-    searches = re.search(r"\b(searchsorted|bucketize)\(", c.statement) is not None
-    return searches and c.aspect == "values" and any(bool(x.isnan().any()) for x in c.used)
+    call = r"searchsorted\((x\d+)|t\.bucketize\([^,]*, (x\d+)|\d\.bucketize\((x\d+)"
+    searched = [n for match in re.findall(call, c.statement) for n in match]
+    return c.aspect == "values" and any(bool(x.isnan().any()) for x in c.named(" ".join(searched)))
 
 
 # The edges of bins, as those of linspace.
@@ -165,8 +186,13 @@ def _(c: Case) -> bool:
 
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
-    unique = re.search(r"\bisin\(.*(assume_unique=)?True", c.statement) is not None
-    return unique and c.aspect == "values" and any(bool(x.isnan().any()) for x in c.used)
+    call = re.search(r"\bisin\((x\d+|\S+), (x\d+|\S+), assume_unique=True", c.statement)
+    return call is not None and c.aspect == "values" and any(map(is_repeating, c.named(call[0])))
+
+
+def is_repeating(x: torch.Tensor) -> bool:
+    """Whether it has elements twice, or NaN, which an order does not tell apart."""
+    return x.unique().numel() < x.numel() or bool(x.isnan().any())
 
 
 @documented("**Where PyTorch is wrong**")

@@ -31,7 +31,8 @@ def _(c: Case) -> bool:
 
 
 def is_leaf_by_view(x: object) -> bool:
-    return isinstance(x, torch.Tensor) and x._is_view() and x.is_leaf
+    """Whether it is a view that leads to no node, of what requires a gradient."""
+    return isinstance(x, torch.Tensor) and x._is_view() and x.is_leaf and x._base.requires_grad
 
 
 def is_view_without_history(c: Case) -> bool:
@@ -197,15 +198,21 @@ def _(c: Case) -> bool:
     none = c.aspect == "type" and c.difference.theirs == "None"
     none = none or c.only_theirs_raises(f"{UNUSED}|does not require grad")
     none = none or (c.aspect == "requires_grad" and c.difference.ours == "True")
-    attention = "scaled_dot_product_attention(" in c.history
-    return none and is_derivative(c) and (attention or c.derives("GridSampler"))
+    return none and (c.passes("scaled_dot_product_attention") or c.derives("GridSampler"))
+
+
+# A GPU composes the attention of float64.
+@documented("**Constant derivatives**")
+def _(c: Case) -> bool:
+    less = c.aspect == "requires_grad" and c.difference.ours == "False" and c.device != "cpu"
+    return less and c.derives("ScaledDotProductFlashAttentionForCpu")
 
 
 # By the weight of a constant that is normalised.
 @documented("**Constant derivatives**")
 def _(c: Case) -> bool:
-    more = c.aspect == "requires_grad" and c.difference.ours == "True" and is_derivative(c)
-    return more and re.search(r"rms_norm\(|RMSNorm\(", c.history) is not None
+    more = c.aspect == "requires_grad" and c.difference.ours == "True"
+    return more and c.passes("rms_norm")
 
 
 # Of a matrix of one element.
@@ -374,10 +381,19 @@ def _(c: Case) -> bool:
     )
 
 
+def leads_through_nothing(x: torch.Tensor) -> bool:
+    """Whether its graph has a result of no elements, or a write of which PyTorch does not show what was written."""
+    nodes = graph_of(x)
+    sizes = (m.shape for n in nodes for m in getattr(n, "_input_metadata", ()))
+    return any(0 in s for s in sizes) or any("CopySlices" in n.name() for n in nodes)
+
+
 # Through what was written: of no elements.
 @documented("**Nothing to compute**")
 def _(c: Case) -> bool:
     none = any(x.numel() == 0 for x in c.tensors.values())
+    none = none or re.search(r"\[.*(0:0|\[False\]).*\] \S?= ", c.history) is not None
+    none = none and any(map(leads_through_nothing, c.derived))
     zeros = not re.search("[1-9]", re.sub(r"\S+ ", "", c.difference.ours, count=1))
     less = c.aspect == "requires_grad"
     less = less or (c.aspect == "type" and c.difference.theirs == "None" and zeros)

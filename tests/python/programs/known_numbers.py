@@ -18,6 +18,7 @@ from .case import (
 )
 from .elements import (
     all_that_differ,
+    differing,
     numbers_of,
     only_the_infinite_differs,
     only_theirs_is_nan,
@@ -118,6 +119,13 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     lengths = re.search(r"(norm|dist|distance|triplet_margin_loss)_?\(", c.statement) is not None
     return lengths and only_the_infinite_differs(c)
+
+
+# What is divided by a norm that overflows, to keep it within a limit, becomes 0 in PyTorch.
+@documented("**`norm`** adds squares")
+def _(c: Case) -> bool:
+    limited = re.search(r"\b(clip_grad_norm_|renorm_?)\(", c.statement) is not None
+    return limited and all_that_differ(c, lambda ours, theirs: ours.isfinite() & (theirs == 0))
 
 
 # Of a cube, or of what is divided by one.
@@ -290,8 +298,12 @@ def _(c: Case) -> bool:
 # Of rows whose elements are all equal, but for the rounding of their mean.
 @documented("**Rounding**")
 def _(c: Case) -> bool:
-    correlates = c.aspect == "values" and "corrcoef(" in c.statement
-    return correlates and any(has_constant_row(x) for x in c.used if x is not c.theirs)
+    if c.aspect != "values" or "corrcoef(" not in c.statement:
+        return False
+    rows = torch.atleast_2d(next(x for x in c.used if x is not c.theirs))
+    equal = (rows == rows[:, :1]).all(1)
+    touched = (equal[:, None] | equal).flatten()
+    return bool(touched[differing(c)].all())
 
 
 # A sum of a window that is 0, or nearly, has another sign.
@@ -369,7 +381,7 @@ def _(c: Case) -> bool:
 @documented("**Infinities** in a backward")
 def _(c: Case) -> bool:
     at_once = any("BackwardBackward" in n.name() for x in c.derived for n in graph_of(x))
-    steps = at_once or c.derives("Convolution", "NativeLayerNorm", "Gelu")
+    steps = at_once or c.derives("Convolution", "NativeLayerNorm", "Gelu", "LinalgLuBackward")
     return steps and only_the_infinite_differs(c)
 
 

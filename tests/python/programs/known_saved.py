@@ -17,6 +17,7 @@ from .case import (
     graph_of,
     has_node,
     is_derivative,
+    names_changed,
 )
 
 KEEPS = "**What an op keeps**"
@@ -49,7 +50,6 @@ KEPT_BY_PYTORCH_ALONE = {
     "MinBackward0": "indices",
     "MaxPool3DWithIndicesBackward0": "self|result1",
     "LeakyReluBackward1": "result",
-    "LinalgInvExBackward0": "inverse",
     "LinalgSlogdetBackward0": "sign",
     "LogSoftmaxBackwardDataBackward0": "grad_output",
     "MaskedScatterBackward0": "mask",
@@ -65,6 +65,7 @@ KEPT_BY_PYTORCH_ALONE = {
     "ProdBackward1": "result",
     "PutBackward0": "source",
     "RemainderBackward1": "other",
+    "RreluWithNoiseBackward0": "self",
     "SgnBackward0": "self|result",
     "StdMeanBackward0": "result0",
     "VarMeanBackward0": "result0",
@@ -137,6 +138,8 @@ def by_pytorch_alone(node: Node, what: str, asked: set[Node] | None) -> bool:
     volumes = node.name() == "ConvolutionBackward0" and len(node._input_metadata[0].shape) == 5
     if volumes and what == "input":  # ours is of images, which are copies
         return True
+    if what == "result" and is_solved_apart(node):
+        return True
     if (node.name(), what) in KEPT_FOR:
         return not any(map(leads, KEPT_FOR[node.name(), what]))
     match node.name():
@@ -154,6 +157,16 @@ def by_pytorch_alone(node: Node, what: str, asked: set[Node] | None) -> bool:
         case "ProdBackward0" | "ProdBackward1" if what == "self":  # ours is the converted copy
             return dtype_at(node) != dtype_at(node.next_functions[0][0])
     return re.fullmatch(KEPT_BY_PYTORCH_ALONE.get(node.name(), ""), what) is not None
+
+
+def is_solved_apart(node: Node) -> bool:
+    """Whether our solution is a copy: from the right, and by the factors of the transposed matrix."""
+    match node.name():
+        case "LinalgSolveTriangularBackward0":
+            return not node._saved_left
+        case "LinalgLuSolveBackward0":
+            return node._saved_left == node._saved_adjoint
+    return False
 
 
 def dtype_at(node: Node) -> torch.dtype:
@@ -185,7 +198,8 @@ def why_changed(node: Node, attribute: str) -> str:
 def _(c: Case) -> bool:
     if not c.only_theirs_raises(CHANGED) or not is_derivative(c):
         return False
-    less = re.search(r"(elu|ELU)_?\(.*inplace=True|(elu|sgn|copysign)_\(", c.history) is not None
+    calls = r"(elu|ELU)_?\(.*inplace=True|(elu|sgn|copysign)_\(|div(ide)?_\(.*rounding_mode="
+    less = re.search(calls, c.history) is not None
     written = re.search(r"x\d+\[.*x\d+.*\] \S?= ", c.history) is not None
     less = less or (written and "[CPUBoolType" in c.difference.theirs)  # of a mask the positions
     hidden = c.derives("torch::autograd::CopySlices")
@@ -199,14 +213,46 @@ def _(c: Case) -> bool:
     return c.only_theirs_raises(CHANGED) and c.asked is not None and c.asked <= own
 
 
-# An input, or the classes' weights, that lie in another order: ours is a copy.
+# Operands of which ours keep a copy where they lie in another order.
+COPIED_IN_ORDER = {
+    ("ConvolutionBackward0", "input"),
+    ("GridSampler2DBackward0", "grid"),
+    ("GridSampler2DBackward0", "input"),
+    ("GridSampler3DBackward0", "grid"),
+    ("GridSampler3DBackward0", "input"),
+    ("NativeLayerNormBackward0", "input"),
+}
+
+
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    if not c.only_theirs_raises(CHANGED):
+        return False
+    kept = {(n.name(), what) for n, what in reported(c)}
+    copied = bool(kept) and kept <= COPIED_IN_ORDER
+    copied = copied or (kept == {("MulBackward0", "other")} and c.derives("LogSoftmax"))
+    written = [x for x in c.tensors.values() if x._version and not x.is_contiguous()]
+    return copied and any(names_changed(c.difference.theirs, x) for x in written)
+
+
+# The sign of a determinant has no gradient: nothing is looked at for that.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    nodes = {n for n, _ in reported(c)}
+    signs = [n for n in nodes if n.name() == "LinalgSlogdetBackward0"]
+    edges = [e for x in c.derived for n in graph_of(x) for e in n.next_functions]
+    edges += [(x.grad_fn, x.output_nr) for x in c.derived]
+    by_sign = all(output == 0 for n, output in edges if n in signs)
+    return c.only_theirs_raises(CHANGED) and bool(nodes) and len(signs) == len(nodes) and by_sign
+
+
+# With a graph attention is computed once more, from its inputs; a GPU composes that of float64.
 @documented(KEEPS)
 def _(c: Case) -> bool:
     kept = {(n.name(), what) for n, what in reported(c)}
-    copied = kept == {("NativeLayerNormBackward0", "input")}
-    copied = copied or (kept == {("MulBackward0", "other")} and c.derives("LogSoftmax"))
-    apart = any(not x.is_contiguous() and x._version for x in c.tensors.values())
-    return copied and apart and c.only_theirs_raises(CHANGED)
+    result = kept == {("ScaledDotProductFlashAttentionForCpuBackward0", "output")}
+    composed = "create_graph=True" in c.statement or c.device != "cpu"
+    return result and composed and c.only_theirs_raises(CHANGED)
 
 
 # Indices of which PyTorch keeps a row-major copy.
@@ -233,7 +279,7 @@ def _(c: Case) -> bool:
 # Indices of int32 are kept as others, and those without elements not at all.
 @documented(KEEPS)
 def _(c: Case) -> bool:
-    return c.only_theirs_raises(CHANGED + r"\[torch\.(IntTensor|LongTensor \[(.*, )?0[],])")
+    return c.only_theirs_raises(CHANGED + r"\[torch\.(IntTensor|\w+Tensor \[(.*, )?0[],])")
 
 
 # The gradient of a bias that PyTorch adds apart.
@@ -311,13 +357,6 @@ def _(c: Case) -> bool:
     x = c.tensors.get(c.difference.place.removesuffix(".grad"))
     from_the_right = x is not None and has_node(x, "LinalgSolve") and "left=False" in c.history
     return c.aspect == "values" and from_the_right and not x.is_leaf and x.retains_grad
-
-
-# By an inverse, from which PyTorch's whole gradient comes.
-@documented(KEEPS)
-def _(c: Case) -> bool:
-    by_inverse = any(has_node(x, "LinalgInv") and not x.is_leaf for x in c.wanted)
-    return c.aspect == "values" and by_inverse and is_derivative(c)
 
 
 def serves(node: Node) -> bool:

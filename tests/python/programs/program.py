@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import random
+import re
 from collections.abc import Callable
 
 import torch
+from oracle import is_older
 
 from .leaves import DTYPES, FLOATS, leaf
 
@@ -14,6 +16,8 @@ from .leaves import DTYPES, FLOATS, leaf
 MAX_ELEMENTS = 20_000
 # What PyTorch refuses is refused here too. Few such statements do for that.
 KEPT_REFUSALS = 0.15
+# What it says of names that it has not, as an older one has not all of ours.
+LACKS = re.compile("has no attribute|got an unexpected keyword argument")
 
 
 class Refused(Exception):
@@ -151,13 +155,18 @@ class Program:
         try:
             result = run()
         except Exception as error:
-            if self.chance(KEPT_REFUSALS):
+            if self.chance(KEPT_REFUSALS) and not _lacks(error):
                 self._count += not write
                 self._write(text)
             raise Refused(str(error)) from None
         if write:
             self._write(text)
         return result
+
+
+def _lacks(error: Exception) -> bool:
+    """Whether it refuses what an older PyTorch has not yet: that says nothing about ours."""
+    return is_older(torch) and LACKS.search(str(error)) is not None
 
 
 def _holds(fits: Callable, x: torch.Tensor) -> bool:

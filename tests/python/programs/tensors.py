@@ -70,7 +70,7 @@ def nature(pair: Pair) -> Differing:
             yield aspect, a, b
 
 
-def _strides(x) -> list[int]:
+def strides(x) -> list[int]:
     """Of the dimensions in which one can step; none if there is nothing to walk over."""
     return [s for s, n in zip(x.stride(), x.shape) if n > 1] if x.numel() else []
 
@@ -81,7 +81,7 @@ NATURE: dict[str, Callable] = {
     "requires_grad": lambda x: x.requires_grad,
     "is_leaf": lambda x: x.is_leaf,
     "grad_fn": lambda x: x.grad_fn is not None,
-    "strides": _strides,
+    "strides": strides,
 }
 
 

@@ -455,6 +455,8 @@ x1 = t.tensor([True, False]).index_reduce(0, t.tensor([0]), t.tensor([True]), "a
 x1 = t.logspace(0.5, 0.0, 1, dtype=t.int64)
 x2 = t.logspace(1.7, 2, 1, base=2.5, dtype=t.int32)
 x3 = t.logspace(1.7, 2, 2, dtype=t.int32)
+x4 = t.logspace(1.46, -3, 5, 0.5, dtype=t.uint8)
+x5 = t.logspace(-1, 3, 3, 0.5, dtype=t.uint8)
 """,
     "norms that are bounded are row-major": "x1 = t.ones(2, 3).t().renorm(1, 0, 1)",
     "transposed convolutions of constants": """

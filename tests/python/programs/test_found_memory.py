@@ -99,6 +99,58 @@ x2.square().sum().backward(create_graph=True)
 x2.sum().backward()
 x2.sum().backward()
 """,
+    "bools have a product of elements, but none over no dimension": """
+x1 = t.tensordot(t.zeros(0, dtype=t.bool), t.tensor([True]), 0)
+x2 = t.einsum('i,j->ij', t.tensor([True]), t.tensor([True, False]))
+x3 = t.tensordot(t.tensor([[True]]), t.tensor([[True, True]]), 0)
+""",
+    "what is added 0 times has its say in the memory order": """
+x1 = t.addr(t.zeros(3, 2).t(), t.ones(2), t.ones(3), beta=0)
+x2 = t.addr(t.zeros(3, 2).t(), t.ones(2), t.ones(3), beta=0, alpha=2)
+x3 = t.addr(t.zeros(3, 2, dtype=t.bool).t(), t.ones(2, dtype=t.bool), t.ones(3, dtype=t.bool), beta=0)
+x4 = t.addr(t.zeros(()), t.ones(2), t.ones(3), beta=0)
+""",
+    "padding may take all of one dimension away, not of each": """
+x1 = t.nn.functional.pad(t.ones(2, 1, 1), (0, -1, 0, 0), "reflect")
+x2 = t.nn.functional.pad(t.ones(2, 1, 1, 1), (0, 0, 0, 0, -1, 0), "replicate")
+x3 = t.nn.functional.pad(t.ones(2, 1, 2, requires_grad=True), (1, 1, -1, 0), "reflect")
+x3.sum().backward()
+x4 = t.nn.functional.pad(t.ones(2, 1), (0, -1), "reflect")
+x5 = t.nn.functional.pad(t.ones(2, 1, 1), (0, -1, -1, 0), "replicate")
+""",
+    "an inverse keeps itself, not the matrix": """
+x1 = t.tensor([[2.0, 1.0], [0.5, -1.0]], requires_grad=True)
+x2 = x1 * 1
+x3, x4 = t.linalg.inv(x2), t.linalg.inv_ex(x2)[0]
+x2.zero_()
+(x3 * x4).sum().backward(create_graph=True)
+x5, = t.autograd.grad(x4.square().sum(), x4)
+""",
+    "the graph of windows that overlap knows nothing of their copies": """
+x1 = t.tensor([[[0.0, 2.0, 1.0]]], requires_grad=True)
+x2 = t.nn.functional.adaptive_max_pool2d(x1, 2)
+x3, = t.autograd.grad(x2.sum(), x1, create_graph=True)
+x2.sum().backward()
+x4, = t.autograd.grad(x3.sum(), [x1])
+x5 = t.nn.functional.adaptive_max_pool1d(x1, 2)
+x5.backward(x5.detach())
+x6 = t.nn.functional.adaptive_max_pool3d(x1[None], (1, 3, 2))
+x6.backward(x6.detach())
+""",
+    "one mean of a line is a mean": """
+x1 = t.ones(1, 2, 3, requires_grad=True)
+x2 = t.nn.functional.adaptive_avg_pool1d(x1, 1)
+x2.backward(t.ones(1, 2, 1), create_graph=True)
+x3 = t.nn.functional.adaptive_avg_pool1d(t.ones(2, 0), 1)
+x4 = t.nn.functional.adaptive_avg_pool1d(t.ones(2, 0), 2)
+x5 = t.nn.functional.adaptive_avg_pool1d(t.ones(2), 1)
+""",
+    "what a view writes at which PyTorch lets nobody look": """
+x1 = t.tensor([0.0, 0.5, 0.0]).requires_grad_()
+x2, x3 = t.split(x1, 2)
+with t.no_grad():
+    x2.subtract_(1e+30, alpha=3)
+""",
 }
 
 

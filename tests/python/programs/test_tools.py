@@ -11,7 +11,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
 
-from programs import calls, known, workers  # noqa: E402
+from programs import calls, known, program, workers  # noqa: E402
 from programs.compare import Difference, Settings, compare  # noqa: E402
 from programs.generate import generate  # noqa: E402
 from programs.program import Program, Refused  # noqa: E402
@@ -27,6 +27,20 @@ def test_a_seed_stands_for_one_program():
 
 def test_the_ops_of_the_schema_are_called():
     assert len(calls.FUNCTIONS) > 160
+
+
+@pytest.mark.parametrize("text", ["t.no_such_name(1)", "t.exp(t.ones(1), no_such_argument=1)"])
+def test_what_an_older_pytorch_lacks_is_not_written(text, monkeypatch):
+    def written() -> str:
+        p = Program(0)
+        for _ in range(100):
+            with pytest.raises(Refused):
+                p.assign(text)
+        return str(p)
+
+    assert text in written()
+    monkeypatch.setattr(program, "is_older", lambda torch: True)
+    assert text not in written()
 
 
 @pytest.mark.parametrize("f", [pytest.param(f, id=f.name) for f in calls.FUNCTIONS])

@@ -1,0 +1,28 @@
+"""What an older PyTorch had wrong: a machine with a GPU may have one. The page is about the version that
+requirements/torch.txt names."""
+
+from __future__ import annotations
+
+import re
+
+import torch
+from oracle import is_older
+
+from .case import Case, documented, is_derivative
+
+PAGE = "the tests compare with PyTorch 2.13"
+
+
+# 2.11 sets elements below the diagonal of a tall matrix (pytorch/pytorch#171704).
+@documented(PAGE)
+def _(c: Case) -> bool:
+    tall = any(x.dim() == 2 and x.shape[0] > x.shape[1] + 1 for x in c.tensors.values())
+    traces = tall and c.aspect == "values" and is_derivative(c) and c.derives("Trace")
+    return traces and is_older(torch)
+
+
+# 2.11 leaves the input as it is (pytorch/pytorch#172200).
+@documented(PAGE)
+def _(c: Case) -> bool:
+    clips = re.search(r"\b(clamp|clip)_?\(.*max=t\.nan\)", c.statement) is not None
+    return clips and c.aspect == "values" and is_older(torch)

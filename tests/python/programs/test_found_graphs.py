@@ -1,0 +1,53 @@
+"""What random programs have found of graphs of gradients, and of images that are not there, reduced; the others are in
+test_found.py."""
+
+import pytest
+
+pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
+
+from programs.compare import Settings, compare  # noqa: E402
+
+FOUND = {
+    "the mean of a whole line has a constant gradient": """
+x1 = t.ones(2, 3, 4, requires_grad=True)
+t.adaptive_avg_pool1d(x1, 1).sum().backward(create_graph=True)
+x2 = t.ones(2, 3, 4, requires_grad=True)
+t.adaptive_avg_pool1d(x2, 2).sum().backward(create_graph=True)
+""",
+    "the second derivative of pooled volumes ends there": """
+x1 = t.arange(36.0).reshape(1, 3, 3, 4).requires_grad_()
+x2, = t.autograd.grad(t.max_pool3d(x1, 2).sum(), x1, create_graph=True)
+x3, = t.autograd.grad((x2 * x2).sum(), x1, create_graph=True)
+x4, = t.autograd.grad(t.nn.functional.avg_pool3d(x1, 2).sum(), x1, create_graph=True)
+x5, = t.autograd.grad((x4 * x4).sum(), x1, create_graph=True)
+x6, = t.autograd.grad(t.nn.functional.adaptive_max_pool3d(x1, 2).sum(), x1, create_graph=True)
+x7, = t.autograd.grad((x6 * x6).sum(), x1, create_graph=True)
+x8, = t.autograd.grad(t.max_pool3d(x1, 2).square().sum(), x1, create_graph=True)
+x9, = t.autograd.grad(x8.square().sum(), x1, create_graph=True)
+""",
+    "a place at the border has no slope, also with a graph": """
+x1 = t.arange(1.0, 5.0, dtype=t.float64).reshape(1, 1, 1, 4)
+x2 = t.tensor([[[[0.0, 0.0], [-0.75, 0.5], [0.75, 0.0], [0.1, 0.0]]]], dtype=t.float64, requires_grad=True)
+t.nn.functional.grid_sample(x1, x2, padding_mode='border', align_corners=False).sum().backward(create_graph=True)
+x3 = x2.detach().requires_grad_()
+t.nn.functional.grid_sample(x1, x3, padding_mode='reflection', align_corners=False).sum().backward(create_graph=True)
+x4 = t.tensor([[[[1.0, 0.0], [-1.0, 0.5]]]], dtype=t.float64, requires_grad=True)
+t.nn.functional.grid_sample(x1, x4, padding_mode='reflection', align_corners=True).sum().backward(create_graph=True)
+x5 = x4.detach().requires_grad_()
+t.nn.functional.grid_sample(x1, x5, padding_mode='border', align_corners=True).sum().backward(create_graph=True)
+""",
+    "no images are convolved, whatever their size": """
+x1 = t.zeros(0, 1, 0, 1, requires_grad=True)
+x2 = t.ones(2, 1, 1, 2, requires_grad=True)
+x3 = t.nn.functional.conv2d(x1, x2, padding=1)
+x3.sum().backward()
+x4 = t.nn.functional.conv1d(t.zeros(0, 1, 0), t.ones(2, 1, 1), padding=1)
+x5 = t.nn.functional.conv3d(t.zeros(0, 1, 3, 0, 2), t.ones(2, 1, 1, 1, 1), t.ones(2), padding=1)
+""",
+}
+
+
+# On whatever device the other tests run, these compare on the CPU: they are about the graph.
+@pytest.mark.parametrize("program", [pytest.param(p, id=name) for name, p in FOUND.items()])
+def test_found(program):
+    assert compare(program, Settings(errors="type")) is None
