@@ -22,7 +22,9 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "wrappers" / "python"))
 
 import dumbtorch  # noqa: E402
+import gpu_models  # noqa: E402
 import torch  # noqa: E402
+from rows import breadth  # noqa: E402
 
 GIB = 1 << 30
 TURNS, SECONDS = 7, 0.02
@@ -399,6 +401,58 @@ def attention_pair(dtype, features, length, is_causal):
     yield Row("attention", f"{name} forward", ours, {"eager": theirs}, 0.98, amount, "GFLOP/s")
     ours, theirs = on_both(lambda t: lambda: backward(t))
     yield Row("attention", f"{name} backward", ours, {"eager": theirs}, 0.98, 2.5 * amount, "GFLOP/s")  # fmt: skip
+    if dtype == "float32":
+        return
+    name = f"{name} backward, in any order"
+    yield Row("attention", name, varying(ours), {"eager": theirs}, 0.98, 2.5 * amount, "GFLOP/s")
+
+
+def varying(work):
+    """The work with kernels whose sums have no fixed order, PyTorch's default."""
+
+    def run():
+        dumbtorch._ops.set_deterministic(False)
+        work()
+        dumbtorch._ops.set_deterministic(True)
+
+    return run
+
+
+def breadth_rows():
+    torch.backends.cudnn.benchmark = True
+    for case in breadth.CASES:
+        for size in case.sizes:
+            yield breadth_row(case, case.batch_on("cuda", size))
+    yield from linear_cross_entropy_rows()
+
+
+def breadth_row(case, size):
+    ours, theirs = on_both(lambda t: case.make(t, size, "cuda"))
+    return Row("breadth", case.name_at(size), ours, {"eager": theirs}, case.cuda or 0.0)
+
+
+def linear_cross_entropy_rows():
+    """The loss of a vocabulary, from the features before it, and its gradients."""
+    sizes = (8192, 2048), (50304, 2048)
+    rows, words, features = sizes[0][0], sizes[1][0], sizes[0][1]
+
+    def composed(t, h, w, y):
+        return t.nn.functional.cross_entropy(t.nn.functional.linear(h, w), y)
+
+    def fused(t, h, w, y):
+        return t.nn.functional.linear_cross_entropy(h, w, y)
+
+    def make(t, loss):
+        h, w = (t.randn(*s, device="cuda").mul_(0.02).bfloat16().requires_grad_() for s in sizes)
+        y = t.randint(0, words, (rows,), device="cuda")
+        return lambda: t.autograd.grad(loss(t, h, w, y), (h, w))
+
+    theirs = {"linear and cross_entropy": make(torch, composed)}
+    if hasattr(torch.nn.functional, "linear_cross_entropy"):
+        theirs["linear_cross_entropy"] = make(torch, fused)
+    products = 6.0 * rows * words * features
+    name = f"linear_cross_entropy {rows}×{features}×{words} bfloat16"
+    yield Row("breadth", name, make(dumbtorch, fused), theirs, 1.3, products)
 
 
 GROUPS = {
@@ -410,6 +464,8 @@ GROUPS = {
     "conv": conv_rows,
     "narrow": narrow_rows,
     "attention": attention_rows,
+    "breadth": breadth_rows,
+    "models": lambda: gpu_models.rows(Row, captured_by_torch),
 }
 
 

@@ -22,6 +22,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
+from measure import REST_SECONDS
 from shapes import CLASSES, Point, Scale
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -87,6 +88,7 @@ class Clock:
         samples = defaultdict(list)
         for _ in range(TURNS):
             for t, work in works.items():
+                time.sleep(REST_SECONDS)
                 samples[t].append(self.seconds(t, work, times[t]))
         return {t: min(found) for t, found in samples.items()}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from measure import Row
 
-from rows import broadcast, build, factor, files, kernels, small, sorting, start, training
+from rows import breadth, broadcast, build, factor, files, kernels, small, sorting, start, training
 
 
 def all_rows(machine, dumbtorch, torch, *, full: bool) -> list[Row]:
@@ -15,6 +15,7 @@ def all_rows(machine, dumbtorch, torch, *, full: bool) -> list[Row]:
         *training.rows(dumbtorch, torch, full=full),
         *kernels.rows(dumbtorch, torch, full=full),
         *sorting.rows(dumbtorch, torch),
+        *breadth.rows(dumbtorch, torch),
         *factor.rows(dumbtorch, torch),
         *broadcast.rows(machine),
         *files.rows(dumbtorch),
