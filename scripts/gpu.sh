@@ -73,7 +73,8 @@ do_pytest() {
   # shellcheck disable=SC2086
   python3 -m pytest -q $parallel ${PYTEST_ARGS:-} \
     tests/python/ops/test_ops.py tests/python/ops/test_variants.py tests/python/ops/test_random.py \
-    tests/python/test_cuda.py tests/python/test_cuda_edges.py tests/python/test_streams.py \
+    tests/python/test_cuda.py tests/python/test_cuda_edges.py tests/python/test_cuda_attention.py \
+    tests/python/test_streams.py \
     tests/python/test_optim.py tests/examples
   # Alone, since they want all memory, or all devices; 5: both were skipped.
   python3 -m pytest -q tests/python/test_cuda_two.py tests/python/test_cuda_huge.py || [ $? -eq 5 ]

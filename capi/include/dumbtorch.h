@@ -1817,6 +1817,174 @@ typedef struct dt_nn_unfold_options {
 DT_MUST_CHECK DT_API dt_status dt_nn_unfold_options_init(
     dt_nn_unfold_options *options, int64_t struct_size) DT_NOEXCEPT;
 
+/** Named arguments of dt_models_lenet.
+ * Start from DT_MODELS_LENET_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_models_lenet_options {
+  int64_t struct_size;
+  int64_t num_classes; /**< How many scores an image gets. Default: 10. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int32_t reserved1; /**< Must be 0. */
+  int64_t device_index;
+  dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved2; /**< Must be 0. */
+} dt_models_lenet_options;
+#define DT_MODELS_LENET_OPTIONS_INIT { (int64_t)sizeof(dt_models_lenet_options), 10, 0, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_models_lenet_options_init(
+    dt_models_lenet_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_models_alexnet.
+ * Start from DT_MODELS_ALEXNET_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_models_alexnet_options {
+  int64_t struct_size;
+  int64_t num_classes; /**< How many scores an image gets. Default: 1000. */
+  double dropout; /**< Probability of a 0, in training. Default: 0.5. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int32_t reserved1; /**< Must be 0. */
+  int64_t device_index;
+  dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved2; /**< Must be 0. */
+} dt_models_alexnet_options;
+#define DT_MODELS_ALEXNET_OPTIONS_INIT { (int64_t)sizeof(dt_models_alexnet_options), 1000, 0.5, 0, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_models_alexnet_options_init(
+    dt_models_alexnet_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_models_vgg11.
+ * Start from DT_MODELS_VGG11_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_models_vgg11_options {
+  int64_t struct_size;
+  int64_t num_classes; /**< How many scores an image gets. Default: 1000. */
+  double dropout; /**< Probability of a 0, in training. Default: 0.5. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int32_t reserved1; /**< Must be 0. */
+  int64_t device_index;
+  dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved2; /**< Must be 0. */
+} dt_models_vgg11_options;
+#define DT_MODELS_VGG11_OPTIONS_INIT { (int64_t)sizeof(dt_models_vgg11_options), 1000, 0.5, 0, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_models_vgg11_options_init(
+    dt_models_vgg11_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_models_resnet18.
+ * Start from DT_MODELS_RESNET18_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_models_resnet18_options {
+  int64_t struct_size;
+  int64_t num_classes; /**< How many scores an image gets. Default: 1000. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int32_t reserved1; /**< Must be 0. */
+  int64_t device_index;
+  dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved2; /**< Must be 0. */
+} dt_models_resnet18_options;
+#define DT_MODELS_RESNET18_OPTIONS_INIT { (int64_t)sizeof(dt_models_resnet18_options), 1000, 0, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_models_resnet18_options_init(
+    dt_models_resnet18_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_models_resnet34.
+ * Start from DT_MODELS_RESNET34_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_models_resnet34_options {
+  int64_t struct_size;
+  int64_t num_classes; /**< How many scores an image gets. Default: 1000. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int32_t reserved1; /**< Must be 0. */
+  int64_t device_index;
+  dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved2; /**< Must be 0. */
+} dt_models_resnet34_options;
+#define DT_MODELS_RESNET34_OPTIONS_INIT { (int64_t)sizeof(dt_models_resnet34_options), 1000, 0, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_models_resnet34_options_init(
+    dt_models_resnet34_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_models_resnet50.
+ * Start from DT_MODELS_RESNET50_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_models_resnet50_options {
+  int64_t struct_size;
+  int64_t num_classes; /**< How many scores an image gets. Default: 1000. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int32_t reserved1; /**< Must be 0. */
+  int64_t device_index;
+  dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved2; /**< Must be 0. */
+} dt_models_resnet50_options;
+#define DT_MODELS_RESNET50_OPTIONS_INIT { (int64_t)sizeof(dt_models_resnet50_options), 1000, 0, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_models_resnet50_options_init(
+    dt_models_resnet50_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_models_mobilenet_v2.
+ * Start from DT_MODELS_MOBILENET_V2_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_models_mobilenet_v2_options {
+  int64_t struct_size;
+  int64_t num_classes; /**< How many scores an image gets. Default: 1000. */
+  double dropout; /**< Probability of a 0, in training. Default: 0.2. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int32_t reserved1; /**< Must be 0. */
+  int64_t device_index;
+  dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved2; /**< Must be 0. */
+} dt_models_mobilenet_v2_options;
+#define DT_MODELS_MOBILENET_V2_OPTIONS_INIT { (int64_t)sizeof(dt_models_mobilenet_v2_options), 1000, 0.2, 0, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_models_mobilenet_v2_options_init(
+    dt_models_mobilenet_v2_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_models_vit_b_16.
+ * Start from DT_MODELS_VIT_B_16_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_models_vit_b_16_options {
+  int64_t struct_size;
+  int64_t num_classes; /**< How many scores an image gets. Default: 1000. */
+  int64_t image_size; /**< Height and width of the images. Default: 224. */
+  int64_t patch_size; /**< Height and width of the patches that become tokens. Default: 16. */
+  int64_t num_layers; /**< How many blocks there are. Default: 12. */
+  int64_t num_heads; /**< Into how many parts attention splits the features. Default: 12. */
+  int64_t hidden_dim; /**< Features of a token. Default: 768. */
+  int64_t mlp_dim; /**< Features inside the two linear layers of a block. Default: 3072. */
+  double dropout; /**< Probability of a 0, in training. Default: 0. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int32_t reserved1; /**< Must be 0. */
+  int64_t device_index;
+  dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved2; /**< Must be 0. */
+} dt_models_vit_b_16_options;
+#define DT_MODELS_VIT_B_16_OPTIONS_INIT { (int64_t)sizeof(dt_models_vit_b_16_options), 1000, 224, 16, 12, 12, 768, 3072, 0.0, 0, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_models_vit_b_16_options_init(
+    dt_models_vit_b_16_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_models_gpt2.
+ * Start from DT_MODELS_GPT2_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_models_gpt2_options {
+  int64_t struct_size;
+  int64_t vocabulary; /**< How many tokens there are. Default: 50257. */
+  int64_t context; /**< How many tokens it looks at. Default: 1024. */
+  int64_t width; /**< Features of a token. Default: 768. */
+  int64_t layers; /**< How many blocks there are. Default: 12. */
+  int64_t heads; /**< Into how many parts attention splits the features. Default: 12. */
+  double dropout; /**< Probability of a 0, in training. Default: 0.1. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int32_t reserved1; /**< Must be 0. */
+  int64_t device_index;
+  dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved2; /**< Must be 0. */
+} dt_models_gpt2_options;
+#define DT_MODELS_GPT2_OPTIONS_INIT { (int64_t)sizeof(dt_models_gpt2_options), 50257, 1024, 768, 12, 12, 0.1, 0, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_models_gpt2_options_init(
+    dt_models_gpt2_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_models_lstm_lm.
+ * Start from DT_MODELS_LSTM_LM_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_models_lstm_lm_options {
+  int64_t struct_size;
+  int64_t width; /**< Features of a token. Default: 200. */
+  int64_t hidden; /**< Features of the hidden state. Default: 200. */
+  int64_t layers; /**< How many blocks there are. Default: 2. */
+  double dropout; /**< Probability of a 0, in training. Default: 0.2. */
+  int32_t tie_weights; /**< Whether the last layer has the weight of the first. Default: 0. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int64_t device_index;
+  dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_models_lstm_lm_options;
+#define DT_MODELS_LSTM_LM_OPTIONS_INIT { (int64_t)sizeof(dt_models_lstm_lm_options), 200, 200, 2, 0.2, 0, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_models_lstm_lm_options_init(
+    dt_models_lstm_lm_options *options, int64_t struct_size) DT_NOEXCEPT;
+
 /** Settings of SGD.
  * Start from DT_SGD_OPTIONS_INIT; NULL means the same. */
 typedef struct dt_sgd_options {
@@ -3136,6 +3304,89 @@ DT_MUST_CHECK DT_API dt_status dt_nn_circular_pad2d(
 DT_MUST_CHECK DT_API dt_status dt_nn_circular_pad3d(
     const int64_t *padding, int64_t padding_n, dt_module **out) DT_NOEXCEPT;
 
+/* ---- models */
+
+/** LeNet-5 with relu and max pooling: images [batch, 1, 28, 28] become scores [batch, num_classes].
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module.
+ * @throws ValueError: a number is out of range, or two do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_models_lenet(
+    const dt_models_lenet_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** AlexNet (arXiv 1404.5997): images [batch, 3, height, width] become scores [batch, num_classes].
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module.
+ * @throws ValueError: a number is out of range, or two do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_models_alexnet(
+    const dt_models_alexnet_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** VGG-11 (arXiv 1409.1556): images [batch, 3, height, width] become scores [batch, num_classes].
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module.
+ * @throws ValueError: a number is out of range, or two do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_models_vgg11(
+    const dt_models_vgg11_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** ResNet-18 (arXiv 1512.03385): images [batch, 3, height, width] become scores [batch,
+ * num_classes].
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module.
+ * @throws ValueError: a number is out of range, or two do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_models_resnet18(
+    const dt_models_resnet18_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** ResNet-34 (arXiv 1512.03385): images [batch, 3, height, width] become scores [batch,
+ * num_classes].
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module.
+ * @throws ValueError: a number is out of range, or two do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_models_resnet34(
+    const dt_models_resnet34_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** ResNet-50 (arXiv 1512.03385): images [batch, 3, height, width] become scores [batch,
+ * num_classes].
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module.
+ * @throws ValueError: a number is out of range, or two do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_models_resnet50(
+    const dt_models_resnet50_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** MobileNetV2 (arXiv 1801.04381): images [batch, 3, height, width] become scores [batch,
+ * num_classes].
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module.
+ * @throws ValueError: a number is out of range, or two do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_models_mobilenet_v2(
+    const dt_models_mobilenet_v2_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** ViT-B/16 (arXiv 2010.11929): images [batch, 3, image_size, image_size] become scores [batch,
+ * num_classes].
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module.
+ * @throws ValueError: a number is out of range, or two do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_models_vit_b_16(
+    const dt_models_vit_b_16_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** GPT-2 (Radford et al., 2019) with 124 million parameters, or of another size: tokens [batch,
+ * time] become scores [batch, time, vocabulary]. The last layer is `wte` again. State dicts may
+ * have the published checkpoint's names, those with "transformer." in front, and what files have
+ * besides: the masks and a copy of `wte`. `module_generate` writes with it.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module.
+ * @throws ValueError: a number is out of range, or two do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_models_gpt2(
+    const dt_models_gpt2_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** A language model of LSTM layers (arXiv 1409.2329): tokens [batch, time], and if need be the
+ * hidden state and the cells before, become scores [batch, time, vocabulary], hidden state and
+ * cells.
+ * @param vocabulary How many tokens there are.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module.
+ * @throws ValueError: a number is out of range, or two do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_models_lstm_lm(
+    int64_t vocabulary, const dt_models_lstm_lm_options *options, dt_module **out) DT_NOEXCEPT;
+
 /* ---- optim */
 
 /** Stochastic gradient descent with momentum, as torch.optim.SGD.
@@ -4359,6 +4610,16 @@ DT_MUST_CHECK DT_API dt_status dt_set_tf32(int32_t matmul, int32_t convolution) 
 
 /** What set_tf32 set. */
 DT_MUST_CHECK DT_API dt_status dt_get_tf32(int32_t *matmul, int32_t *convolution) DT_NOEXCEPT;
+
+/** Whether a program that runs twice on the same machine must give the same bits, for the whole
+ * process (torch.use_deterministic_algorithms). If not, CUDA may take faster kernels that add up in
+ * no fixed order: today cuDNN's for the gradients of scaled_dot_product_attention in float16 and
+ * bfloat16. The CPU repeats bit for bit in any case.
+ * @param enabled Whether everything repeats bit for bit, which it does at first. */
+DT_MUST_CHECK DT_API dt_status dt_set_deterministic(int32_t enabled) DT_NOEXCEPT;
+
+/** What set_deterministic set. */
+DT_MUST_CHECK DT_API dt_status dt_get_deterministic(int32_t *out) DT_NOEXCEPT;
 
 /** A copy in page-locked memory, from and to which GPUs copy without a detour.
  * @param input A tensor on the CPU.
@@ -6070,6 +6331,27 @@ DT_MUST_CHECK DT_API dt_status dt_module_forward_inputs(
  * @throws NotImplementedError: the module is a container. */
 DT_MUST_CHECK DT_API dt_status dt_module_forward_outputs(
     dt_module *self, dt_tensor *const *inputs, int64_t inputs_n, dt_tensor_list **out) DT_NOEXCEPT;
+
+/** Writes with a language model: `count` more tokens, drawn one by one as sample_logits does, with a
+ * cache of keys and values for each block. Where there are more than the context holds, the last
+ * are looked at.
+ * @param self The module.
+ * @param tokens What it goes on from, int64 [batch, time].
+ * @param count How many tokens are drawn.
+ * @param temperature What scores are divided by: below 1 likely tokens become likelier; 0 takes the
+ *   likeliest. PyTorch's default: 1.0.
+ * @param top_k Draw among the k likeliest tokens alone. PyTorch's default: absent.
+ * @param top_p Draw among the fewest tokens whose probabilities add up to top_p. PyTorch's default:
+ *   absent.
+ * @param generator Where the random numbers come from; absent means the device's default one.
+ *   PyTorch's default: absent.
+ * @return int64 [batch, time + count]: `tokens`, and those that were drawn.
+ * @throws TypeError: the module cannot write.
+ * @throws ValueError: count is negative, there are no tokens, or a number of sample_logits's is not
+ *   good. */
+DT_MUST_CHECK DT_API dt_status dt_module_generate(
+    dt_module *self, dt_tensor *tokens, int64_t count, double temperature, const int64_t *top_k,
+    const double *top_p, dt_generator *generator, dt_tensor **out) DT_NOEXCEPT;
 
 /** The module's class: Linear.
  * @param self The module. */
@@ -8319,6 +8601,38 @@ DT_MUST_CHECK DT_API dt_status dt_profiler_activities(
  * @throws RuntimeError: the profiler runs. */
 DT_MUST_CHECK DT_API dt_status dt_profiler_export_chrome_trace(
     dt_profiler *self, const char *path) DT_NOEXCEPT;
+
+/** Tells a tool of each kernel and each node of a backward: a range around the call, by its name.
+ * @param enabled Whether they are told from now on. PyTorch's default: true.
+ * @throws RuntimeError: there is no GPU. */
+DT_MUST_CHECK DT_API dt_status dt_profiler_emit_nvtx(int32_t enabled) DT_NOEXCEPT;
+
+/** Begins a range of this thread for a tool.
+ * @param name The name of what comes.
+ * @return How deep it lies, from 0; negative where no tool watches.
+ * @throws RuntimeError: there is no GPU. */
+DT_MUST_CHECK DT_API dt_status dt_profiler_nvtx_push(const char *name, int64_t *out) DT_NOEXCEPT;
+
+/** Ends the innermost range of this thread.
+ * @return How deep it lay, from 0; negative where no tool watches, or there is no range.
+ * @throws RuntimeError: there is no GPU. */
+DT_MUST_CHECK DT_API dt_status dt_profiler_nvtx_pop(int64_t *out) DT_NOEXCEPT;
+
+/** Begins a range for a tool that need not nest and may end on another thread.
+ * @param name The name of what comes.
+ * @return Its number, for profiler_nvtx_end.
+ * @throws RuntimeError: there is no GPU. */
+DT_MUST_CHECK DT_API dt_status dt_profiler_nvtx_start(const char *name, int64_t *out) DT_NOEXCEPT;
+
+/** Ends such a range.
+ * @param range What profiler_nvtx_start gave.
+ * @throws RuntimeError: there is no GPU. */
+DT_MUST_CHECK DT_API dt_status dt_profiler_nvtx_end(int64_t range) DT_NOEXCEPT;
+
+/** A mark on the tool's time line.
+ * @param name What happened.
+ * @throws RuntimeError: there is no GPU. */
+DT_MUST_CHECK DT_API dt_status dt_profiler_nvtx_mark(const char *name) DT_NOEXCEPT;
 
 /* ---- random */
 

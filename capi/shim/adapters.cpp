@@ -14,14 +14,6 @@ void check_available(Device device) {
   if (device != kCpu) accelerator(device);
 }
 
-// An empty list stands for one absent gradient per output.
-std::vector<Tensor> one_each(TensorList outputs, TensorList gradients) {
-  if (gradients.empty()) return std::vector<Tensor>(static_cast<size_t>(outputs.size()));
-  DT_CHECK(gradients.size() == outputs.size(), kRuntimeError, "got ", outputs.size(),
-           " tensors and ", gradients.size(), " gradients");
-  return gradients.to_vector();
-}
-
 BackwardOptions graph_options(std::optional<bool> retain_graph, bool create_graph) {
   BackwardOptions options;
   options.retain_graph = retain_graph.value_or(create_graph);
@@ -109,14 +101,14 @@ void backward(TensorList outputs, TensorList gradients, std::optional<bool> reta
               bool create_graph, std::optional<TensorList> inputs) {
   DT_CHECK(!inputs || !inputs->empty(), kRuntimeError,
            "'inputs' argument to backward cannot be empty.");
-  run_backward(outputs, one_each(outputs, gradients), inputs.value_or(TensorList()),
+  run_backward(outputs, gradients, inputs.value_or(TensorList()),
                graph_options(retain_graph, create_graph));
 }
 
 std::vector<Tensor> grad(TensorList outputs, TensorList inputs, TensorList gradients,
                          std::optional<bool> retain_graph, bool create_graph, bool allow_unused) {
-  return run_grad(outputs, inputs, one_each(outputs, gradients),
-                  graph_options(retain_graph, create_graph), allow_unused);
+  return run_grad(outputs, inputs, gradients, graph_options(retain_graph, create_graph),
+                  allow_unused);
 }
 
 Hook register_hook(const Tensor& x, TensorHook hook) {

@@ -91,6 +91,14 @@ std::tuple<bool, bool> get_tf32() {
   return {(flags & DT_FLAG_TF32_MATMUL) != 0, (flags & DT_FLAG_TF32_CONV) != 0};
 }
 
+void set_deterministic(bool enabled) {
+  set_kernel_flag(DT_FLAG_MAY_VARY, !enabled);
+}
+
+bool get_deterministic() {
+  return (kernel_flags() & DT_FLAG_MAY_VARY) == 0;
+}
+
 Tensor pin_memory(const Tensor& x) {
   DT_CHECK(x.device() == kCpu, kRuntimeError, "cannot pin a tensor on '", x.device(),
            "': only dense CPU tensors can be pinned");

@@ -139,6 +139,21 @@ dt_status dt_get_tf32(int32_t *matmul, int32_t *convolution) noexcept {
   });
 }
 
+dt_status dt_set_deterministic(int32_t enabled) noexcept {
+  return guard("set_deterministic", [&] {
+    const bool enabled_ = enabled != 0;
+    set_deterministic(enabled_);
+  });
+}
+
+dt_status dt_get_deterministic(int32_t *out) noexcept {
+  clear_all(out);
+  return guard("get_deterministic", [&] {
+    need(out, "out");
+    put(out, get_deterministic());
+  });
+}
+
 dt_status dt_tensor_pin_memory(dt_tensor *input, dt_tensor **out) noexcept {
   clear_all(out);
   return guard("tensor_pin_memory", [&] {

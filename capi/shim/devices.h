@@ -22,6 +22,8 @@ std::tuple<int64_t, int64_t, int64_t, int64_t> device_memory_parts(Device device
 void reset_peak_memory(Device device);
 void set_tf32(bool matmul, bool convolution);
 std::tuple<bool, bool> get_tf32();
+void set_deterministic(bool enabled);
+bool get_deterministic();
 Tensor pin_memory(const Tensor& x);
 bool is_pinned(const Tensor& x);
 // The device, which must be CUDA's; the current CUDA device for an absent one.

@@ -55,8 +55,9 @@ extern std::atomic<Slot*> chunks[1u << (kIndexBits - kChunkBits)];
 static_assert(kKindCount < (1u << kKindBits), "a handle's kind must fit its bits");
 static_assert(sizeof(void*) == 8, "handles need 64 bits");
 
-// The slot that a handle's index names, or null if there has never been one.
-inline Slot* find_slot(uint64_t handle) {
+// The slot that a handle's index names, or null if there has never been one. Inline also where code
+// is compiled for size: every argument of every call comes here.
+__attribute__((always_inline)) inline Slot* find_slot(uint64_t handle) {
   const uint64_t index = handle & kIndexMask;
   Slot* chunk = chunks[index >> kChunkBits].load(std::memory_order_acquire);
   return chunk ? chunk + (index & (kChunkSlots - 1)) : nullptr;

@@ -5,6 +5,7 @@
 #include "capi/shim/guard.h"
 #include "capi/shim/types.gen.h"
 #include "capi/shim/devices.h"
+#include "core/nn/generate.h"
 #include "core/nn/module.h"
 
 using namespace dt;
@@ -41,6 +42,23 @@ dt_status dt_module_forward_outputs(
     const TensorArray inputs_array(inputs, inputs_n, "inputs", kMayBeAbsent); const TensorList inputs_ = inputs_array;
     need(out, "out");
     put(out, self_->forward_outputs(inputs_));
+  });
+}
+
+dt_status dt_module_generate(
+    dt_module *self, dt_tensor *tokens, int64_t count, double temperature, const int64_t *top_k,
+    const double *top_p, dt_generator *generator, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("module_generate", [&] {
+    const Pin<dt_module> self_pin(self, "self"); auto& self_ = *self_pin;
+    const Pin<dt_tensor> tokens_pin(tokens, "tokens"); auto& tokens_ = *tokens_pin;
+    const auto count_ = count;
+    const auto temperature_ = temperature;
+    const auto top_k_ = optional_number(top_k);
+    const auto top_p_ = optional_number(top_p);
+    const OptionalPin<dt_generator> generator_pin(generator, "generator"); auto& generator_ = *generator_pin;
+    need(out, "out");
+    put(out, generate(self_, tokens_, count_, temperature_, top_k_, top_p_, generator_));
   });
 }
 

@@ -495,6 +495,56 @@ dt_status dt_nn_unfold_options_init(dt_nn_unfold_options* options, int64_t struc
   return guard("nn_unfold_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
 }
 
+dt_status dt_models_lenet_options_init(dt_models_lenet_options* options, int64_t struct_size) noexcept {
+  static const dt_models_lenet_options initial = DT_MODELS_LENET_OPTIONS_INIT;
+  return guard("models_lenet_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_models_alexnet_options_init(dt_models_alexnet_options* options, int64_t struct_size) noexcept {
+  static const dt_models_alexnet_options initial = DT_MODELS_ALEXNET_OPTIONS_INIT;
+  return guard("models_alexnet_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_models_vgg11_options_init(dt_models_vgg11_options* options, int64_t struct_size) noexcept {
+  static const dt_models_vgg11_options initial = DT_MODELS_VGG11_OPTIONS_INIT;
+  return guard("models_vgg11_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_models_resnet18_options_init(dt_models_resnet18_options* options, int64_t struct_size) noexcept {
+  static const dt_models_resnet18_options initial = DT_MODELS_RESNET18_OPTIONS_INIT;
+  return guard("models_resnet18_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_models_resnet34_options_init(dt_models_resnet34_options* options, int64_t struct_size) noexcept {
+  static const dt_models_resnet34_options initial = DT_MODELS_RESNET34_OPTIONS_INIT;
+  return guard("models_resnet34_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_models_resnet50_options_init(dt_models_resnet50_options* options, int64_t struct_size) noexcept {
+  static const dt_models_resnet50_options initial = DT_MODELS_RESNET50_OPTIONS_INIT;
+  return guard("models_resnet50_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_models_mobilenet_v2_options_init(dt_models_mobilenet_v2_options* options, int64_t struct_size) noexcept {
+  static const dt_models_mobilenet_v2_options initial = DT_MODELS_MOBILENET_V2_OPTIONS_INIT;
+  return guard("models_mobilenet_v2_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_models_vit_b_16_options_init(dt_models_vit_b_16_options* options, int64_t struct_size) noexcept {
+  static const dt_models_vit_b_16_options initial = DT_MODELS_VIT_B_16_OPTIONS_INIT;
+  return guard("models_vit_b_16_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_models_gpt2_options_init(dt_models_gpt2_options* options, int64_t struct_size) noexcept {
+  static const dt_models_gpt2_options initial = DT_MODELS_GPT2_OPTIONS_INIT;
+  return guard("models_gpt2_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_models_lstm_lm_options_init(dt_models_lstm_lm_options* options, int64_t struct_size) noexcept {
+  static const dt_models_lstm_lm_options initial = DT_MODELS_LSTM_LM_OPTIONS_INIT;
+  return guard("models_lstm_lm_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
 dt_status dt_sgd_options_init(dt_sgd_options* options, int64_t struct_size) noexcept {
   static const dt_sgd_options initial = DT_SGD_OPTIONS_INIT;
   return guard("sgd_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });

@@ -5,6 +5,7 @@
 #include "capi/shim/guard.h"
 #include "capi/shim/types.gen.h"
 #include "core/io/profile.h"
+#include "core/runtime/profiler.h"
 
 using namespace dt;
 using namespace dt::capi;
@@ -95,5 +96,52 @@ dt_status dt_profiler_export_chrome_trace(dt_profiler *self, const char *path) n
     const Pin<dt_profiler> self_pin(self, "self"); auto& self_ = *self_pin;
     const std::string path_ = string(path, "path");
     profiler_export_chrome_trace(*self_, path_);
+  });
+}
+
+dt_status dt_profiler_emit_nvtx(int32_t enabled) noexcept {
+  return guard("profiler_emit_nvtx", [&] {
+    const bool enabled_ = enabled != 0;
+    dt::profiler_emit_nvtx(enabled_);
+  });
+}
+
+dt_status dt_profiler_nvtx_push(const char *name, int64_t *out) noexcept {
+  clear_all(out);
+  return guard("profiler_nvtx_push", [&] {
+    const std::string name_ = string(name, "name");
+    need(out, "out");
+    put(out, dt::profiler_nvtx_push(name_));
+  });
+}
+
+dt_status dt_profiler_nvtx_pop(int64_t *out) noexcept {
+  clear_all(out);
+  return guard("profiler_nvtx_pop", [&] {
+    need(out, "out");
+    put(out, dt::profiler_nvtx_pop());
+  });
+}
+
+dt_status dt_profiler_nvtx_start(const char *name, int64_t *out) noexcept {
+  clear_all(out);
+  return guard("profiler_nvtx_start", [&] {
+    const std::string name_ = string(name, "name");
+    need(out, "out");
+    put(out, dt::profiler_nvtx_start(name_));
+  });
+}
+
+dt_status dt_profiler_nvtx_end(int64_t range) noexcept {
+  return guard("profiler_nvtx_end", [&] {
+    const auto range_ = range;
+    dt::profiler_nvtx_end(range_);
+  });
+}
+
+dt_status dt_profiler_nvtx_mark(const char *name) noexcept {
+  return guard("profiler_nvtx_mark", [&] {
+    const std::string name_ = string(name, "name");
+    dt::profiler_nvtx_mark(name_);
   });
 }

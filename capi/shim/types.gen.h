@@ -1950,6 +1950,242 @@ inline NnUnfoldOptions read(const dt_nn_unfold_options* given, const char* name)
   return o;
 }
 
+static_assert(sizeof(dt_models_lenet_options) == 40);
+static_assert(offsetof(dt_models_lenet_options, struct_size) == 0);
+static_assert(offsetof(dt_models_lenet_options, num_classes) == 8);
+static_assert(offsetof(dt_models_lenet_options, device_type) == 16);
+static_assert(offsetof(dt_models_lenet_options, reserved1) == 20);
+static_assert(offsetof(dt_models_lenet_options, device_index) == 24);
+static_assert(offsetof(dt_models_lenet_options, dtype) == 32);
+static_assert(offsetof(dt_models_lenet_options, reserved2) == 36);
+inline ModelsLenetOptions read(const dt_models_lenet_options* given, const char* name) {
+  dt_models_lenet_options c = DT_MODELS_LENET_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  check_reserved(c.reserved2, name);
+  ModelsLenetOptions o;
+  o.num_classes = c.num_classes;
+  o.device = optional_device(c.device_type, c.device_index, "device");
+  if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
+  return o;
+}
+
+static_assert(sizeof(dt_models_alexnet_options) == 48);
+static_assert(offsetof(dt_models_alexnet_options, struct_size) == 0);
+static_assert(offsetof(dt_models_alexnet_options, num_classes) == 8);
+static_assert(offsetof(dt_models_alexnet_options, dropout) == 16);
+static_assert(offsetof(dt_models_alexnet_options, device_type) == 24);
+static_assert(offsetof(dt_models_alexnet_options, reserved1) == 28);
+static_assert(offsetof(dt_models_alexnet_options, device_index) == 32);
+static_assert(offsetof(dt_models_alexnet_options, dtype) == 40);
+static_assert(offsetof(dt_models_alexnet_options, reserved2) == 44);
+inline ModelsAlexnetOptions read(const dt_models_alexnet_options* given, const char* name) {
+  dt_models_alexnet_options c = DT_MODELS_ALEXNET_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  check_reserved(c.reserved2, name);
+  ModelsAlexnetOptions o;
+  o.num_classes = c.num_classes;
+  o.dropout = c.dropout;
+  o.device = optional_device(c.device_type, c.device_index, "device");
+  if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
+  return o;
+}
+
+static_assert(sizeof(dt_models_vgg11_options) == 48);
+static_assert(offsetof(dt_models_vgg11_options, struct_size) == 0);
+static_assert(offsetof(dt_models_vgg11_options, num_classes) == 8);
+static_assert(offsetof(dt_models_vgg11_options, dropout) == 16);
+static_assert(offsetof(dt_models_vgg11_options, device_type) == 24);
+static_assert(offsetof(dt_models_vgg11_options, reserved1) == 28);
+static_assert(offsetof(dt_models_vgg11_options, device_index) == 32);
+static_assert(offsetof(dt_models_vgg11_options, dtype) == 40);
+static_assert(offsetof(dt_models_vgg11_options, reserved2) == 44);
+inline ModelsVgg11Options read(const dt_models_vgg11_options* given, const char* name) {
+  dt_models_vgg11_options c = DT_MODELS_VGG11_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  check_reserved(c.reserved2, name);
+  ModelsVgg11Options o;
+  o.num_classes = c.num_classes;
+  o.dropout = c.dropout;
+  o.device = optional_device(c.device_type, c.device_index, "device");
+  if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
+  return o;
+}
+
+static_assert(sizeof(dt_models_resnet18_options) == 40);
+static_assert(offsetof(dt_models_resnet18_options, struct_size) == 0);
+static_assert(offsetof(dt_models_resnet18_options, num_classes) == 8);
+static_assert(offsetof(dt_models_resnet18_options, device_type) == 16);
+static_assert(offsetof(dt_models_resnet18_options, reserved1) == 20);
+static_assert(offsetof(dt_models_resnet18_options, device_index) == 24);
+static_assert(offsetof(dt_models_resnet18_options, dtype) == 32);
+static_assert(offsetof(dt_models_resnet18_options, reserved2) == 36);
+inline ModelsResnet18Options read(const dt_models_resnet18_options* given, const char* name) {
+  dt_models_resnet18_options c = DT_MODELS_RESNET18_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  check_reserved(c.reserved2, name);
+  ModelsResnet18Options o;
+  o.num_classes = c.num_classes;
+  o.device = optional_device(c.device_type, c.device_index, "device");
+  if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
+  return o;
+}
+
+static_assert(sizeof(dt_models_resnet34_options) == 40);
+static_assert(offsetof(dt_models_resnet34_options, struct_size) == 0);
+static_assert(offsetof(dt_models_resnet34_options, num_classes) == 8);
+static_assert(offsetof(dt_models_resnet34_options, device_type) == 16);
+static_assert(offsetof(dt_models_resnet34_options, reserved1) == 20);
+static_assert(offsetof(dt_models_resnet34_options, device_index) == 24);
+static_assert(offsetof(dt_models_resnet34_options, dtype) == 32);
+static_assert(offsetof(dt_models_resnet34_options, reserved2) == 36);
+inline ModelsResnet34Options read(const dt_models_resnet34_options* given, const char* name) {
+  dt_models_resnet34_options c = DT_MODELS_RESNET34_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  check_reserved(c.reserved2, name);
+  ModelsResnet34Options o;
+  o.num_classes = c.num_classes;
+  o.device = optional_device(c.device_type, c.device_index, "device");
+  if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
+  return o;
+}
+
+static_assert(sizeof(dt_models_resnet50_options) == 40);
+static_assert(offsetof(dt_models_resnet50_options, struct_size) == 0);
+static_assert(offsetof(dt_models_resnet50_options, num_classes) == 8);
+static_assert(offsetof(dt_models_resnet50_options, device_type) == 16);
+static_assert(offsetof(dt_models_resnet50_options, reserved1) == 20);
+static_assert(offsetof(dt_models_resnet50_options, device_index) == 24);
+static_assert(offsetof(dt_models_resnet50_options, dtype) == 32);
+static_assert(offsetof(dt_models_resnet50_options, reserved2) == 36);
+inline ModelsResnet50Options read(const dt_models_resnet50_options* given, const char* name) {
+  dt_models_resnet50_options c = DT_MODELS_RESNET50_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  check_reserved(c.reserved2, name);
+  ModelsResnet50Options o;
+  o.num_classes = c.num_classes;
+  o.device = optional_device(c.device_type, c.device_index, "device");
+  if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
+  return o;
+}
+
+static_assert(sizeof(dt_models_mobilenet_v2_options) == 48);
+static_assert(offsetof(dt_models_mobilenet_v2_options, struct_size) == 0);
+static_assert(offsetof(dt_models_mobilenet_v2_options, num_classes) == 8);
+static_assert(offsetof(dt_models_mobilenet_v2_options, dropout) == 16);
+static_assert(offsetof(dt_models_mobilenet_v2_options, device_type) == 24);
+static_assert(offsetof(dt_models_mobilenet_v2_options, reserved1) == 28);
+static_assert(offsetof(dt_models_mobilenet_v2_options, device_index) == 32);
+static_assert(offsetof(dt_models_mobilenet_v2_options, dtype) == 40);
+static_assert(offsetof(dt_models_mobilenet_v2_options, reserved2) == 44);
+inline ModelsMobilenetV2Options read(const dt_models_mobilenet_v2_options* given, const char* name) {
+  dt_models_mobilenet_v2_options c = DT_MODELS_MOBILENET_V2_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  check_reserved(c.reserved2, name);
+  ModelsMobilenetV2Options o;
+  o.num_classes = c.num_classes;
+  o.dropout = c.dropout;
+  o.device = optional_device(c.device_type, c.device_index, "device");
+  if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
+  return o;
+}
+
+static_assert(sizeof(dt_models_vit_b_16_options) == 96);
+static_assert(offsetof(dt_models_vit_b_16_options, struct_size) == 0);
+static_assert(offsetof(dt_models_vit_b_16_options, num_classes) == 8);
+static_assert(offsetof(dt_models_vit_b_16_options, image_size) == 16);
+static_assert(offsetof(dt_models_vit_b_16_options, patch_size) == 24);
+static_assert(offsetof(dt_models_vit_b_16_options, num_layers) == 32);
+static_assert(offsetof(dt_models_vit_b_16_options, num_heads) == 40);
+static_assert(offsetof(dt_models_vit_b_16_options, hidden_dim) == 48);
+static_assert(offsetof(dt_models_vit_b_16_options, mlp_dim) == 56);
+static_assert(offsetof(dt_models_vit_b_16_options, dropout) == 64);
+static_assert(offsetof(dt_models_vit_b_16_options, device_type) == 72);
+static_assert(offsetof(dt_models_vit_b_16_options, reserved1) == 76);
+static_assert(offsetof(dt_models_vit_b_16_options, device_index) == 80);
+static_assert(offsetof(dt_models_vit_b_16_options, dtype) == 88);
+static_assert(offsetof(dt_models_vit_b_16_options, reserved2) == 92);
+inline ModelsVitB16Options read(const dt_models_vit_b_16_options* given, const char* name) {
+  dt_models_vit_b_16_options c = DT_MODELS_VIT_B_16_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  check_reserved(c.reserved2, name);
+  ModelsVitB16Options o;
+  o.num_classes = c.num_classes;
+  o.image_size = c.image_size;
+  o.patch_size = c.patch_size;
+  o.num_layers = c.num_layers;
+  o.num_heads = c.num_heads;
+  o.hidden_dim = c.hidden_dim;
+  o.mlp_dim = c.mlp_dim;
+  o.dropout = c.dropout;
+  o.device = optional_device(c.device_type, c.device_index, "device");
+  if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
+  return o;
+}
+
+static_assert(sizeof(dt_models_gpt2_options) == 80);
+static_assert(offsetof(dt_models_gpt2_options, struct_size) == 0);
+static_assert(offsetof(dt_models_gpt2_options, vocabulary) == 8);
+static_assert(offsetof(dt_models_gpt2_options, context) == 16);
+static_assert(offsetof(dt_models_gpt2_options, width) == 24);
+static_assert(offsetof(dt_models_gpt2_options, layers) == 32);
+static_assert(offsetof(dt_models_gpt2_options, heads) == 40);
+static_assert(offsetof(dt_models_gpt2_options, dropout) == 48);
+static_assert(offsetof(dt_models_gpt2_options, device_type) == 56);
+static_assert(offsetof(dt_models_gpt2_options, reserved1) == 60);
+static_assert(offsetof(dt_models_gpt2_options, device_index) == 64);
+static_assert(offsetof(dt_models_gpt2_options, dtype) == 72);
+static_assert(offsetof(dt_models_gpt2_options, reserved2) == 76);
+inline ModelsGpt2Options read(const dt_models_gpt2_options* given, const char* name) {
+  dt_models_gpt2_options c = DT_MODELS_GPT2_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  check_reserved(c.reserved2, name);
+  ModelsGpt2Options o;
+  o.vocabulary = c.vocabulary;
+  o.context = c.context;
+  o.width = c.width;
+  o.layers = c.layers;
+  o.heads = c.heads;
+  o.dropout = c.dropout;
+  o.device = optional_device(c.device_type, c.device_index, "device");
+  if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
+  return o;
+}
+
+static_assert(sizeof(dt_models_lstm_lm_options) == 64);
+static_assert(offsetof(dt_models_lstm_lm_options, struct_size) == 0);
+static_assert(offsetof(dt_models_lstm_lm_options, width) == 8);
+static_assert(offsetof(dt_models_lstm_lm_options, hidden) == 16);
+static_assert(offsetof(dt_models_lstm_lm_options, layers) == 24);
+static_assert(offsetof(dt_models_lstm_lm_options, dropout) == 32);
+static_assert(offsetof(dt_models_lstm_lm_options, tie_weights) == 40);
+static_assert(offsetof(dt_models_lstm_lm_options, device_type) == 44);
+static_assert(offsetof(dt_models_lstm_lm_options, device_index) == 48);
+static_assert(offsetof(dt_models_lstm_lm_options, dtype) == 56);
+static_assert(offsetof(dt_models_lstm_lm_options, reserved1) == 60);
+inline ModelsLstmLmOptions read(const dt_models_lstm_lm_options* given, const char* name) {
+  dt_models_lstm_lm_options c = DT_MODELS_LSTM_LM_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  ModelsLstmLmOptions o;
+  o.width = c.width;
+  o.hidden = c.hidden;
+  o.layers = c.layers;
+  o.dropout = c.dropout;
+  o.tie_weights = c.tie_weights != 0;
+  o.device = optional_device(c.device_type, c.device_index, "device");
+  if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
+  return o;
+}
+
 static_assert(sizeof(dt_sgd_options) == 48);
 static_assert(offsetof(dt_sgd_options, struct_size) == 0);
 static_assert(offsetof(dt_sgd_options, lr) == 8);

@@ -65,6 +65,10 @@ static void test_get_tf32(void) {
   EXPECT(TYPE_ERROR, "get_tf32", dt_get_tf32(&out.i32[0], NULL));
 }
 
+static void test_get_deterministic(void) {
+  EXPECT(TYPE_ERROR, "get_deterministic", dt_get_deterministic(NULL));
+}
+
 static void test_tensor_pin_memory(void) {
   EXPECT(HANDLE, "tensor_pin_memory", dt_tensor_pin_memory((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "tensor_pin_memory", dt_tensor_pin_memory((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
@@ -269,6 +273,7 @@ int main(void) {
   test_device_memory();
   test_reset_peak_memory_stats();
   test_get_tf32();
+  test_get_deterministic();
   test_tensor_pin_memory();
   test_tensor_is_pinned();
   test_stream_new();

@@ -158,3 +158,62 @@ def test_results_that_are_written_past_the_caches(torch):
     assert equal(torch, ours.to(dt.float64), x.to(torch.float64))
     y, yt = ours.clone(), x.clone()
     assert equal(torch, y.mul_(3).add_(ours), yt.mul_(3).add_(x))
+
+
+def results(t, x, f, *parameters):
+    """f(x, *parameters) and all gradients, in float64."""
+    operands = [t.tensor(v.tolist(), dtype=t.float64).requires_grad_() for v in (x, *parameters)]
+    y = f(t, *operands)
+    weights = t.arange(y.numel(), dtype=t.float64).reshape(y.shape).cos()
+    return [y.detach(), *t.autograd.grad(y, operands, weights)]
+
+
+def agree(torch, f, x, *parameters):
+    ours, theirs = (results(t, x, f, *parameters) for t in (dt, torch))
+    for y, z in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(torch.from_numpy(y.numpy().copy()), z)
+
+
+# Groups that are finished one by one, and few large ones that are cut into pieces.
+@pytest.mark.parametrize(
+    ("shape", "groups"),
+    [((3, 12, 7, 9), 4), ((2, 5, 2100), 5), ((1, 4, 30011), 1), ((2, 3, 171, 173), 3)],
+)
+def test_groups_of_channels(torch, shape, groups):
+    x = torch.randn(shape, dtype=torch.float64) + 3
+    agree(
+        torch,
+        lambda t, x, w, b: t.nn.functional.group_norm(x, groups, w, b),
+        *(x, torch.randn(shape[1]), torch.randn(shape[1])),
+    )
+
+
+# Channels side by side, 16 or 4 at a time, and where an image has more elements than places, not.
+@pytest.mark.parametrize("mode", ("bilinear", "nearest", "bicubic"))
+@pytest.mark.parametrize("padding", ("zeros", "border", "reflection"))
+@pytest.mark.parametrize(
+    ("shape", "places"),
+    [((2, 37, 9, 8), (11, 13)), ((1, 3, 12, 5), (9, 17)), ((2, 6, 40, 31), (3, 5))],
+)
+def test_places_of_a_grid(torch, shape, places, padding, mode):
+    grid = torch.rand(shape[0], *places, 2, dtype=torch.float64) * 2.6 - 1.3
+    how = {"mode": mode, "padding_mode": padding, "align_corners": False}
+    agree(
+        torch,
+        lambda t, x, g: t.nn.functional.grid_sample(x, g, **how),
+        *(torch.randn(shape, dtype=torch.float64), grid),
+    )
+
+
+# Rows long enough for vectors of every second element, in images that are dense or channels-last.
+@pytest.mark.parametrize("channels_last", (False, True))
+@pytest.mark.parametrize("groups", (1, 2, 4))
+@pytest.mark.parametrize("width", (9, 16, 27))
+def test_every_second_column(torch, width, groups, channels_last):
+    def run(t, x, w):
+        if channels_last:
+            x = x.contiguous(memory_format=t.channels_last)
+        return t.nn.functional.conv_transpose2d(x, w, None, 2, 1, groups=groups)
+
+    x = torch.randn(2, 4, 5, width, dtype=torch.float64)
+    agree(torch, run, x, torch.randn(4, 3, 4, 4))

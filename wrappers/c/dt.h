@@ -3671,6 +3671,337 @@ static inline dt_module *T_nn_circular_pad3d(T_Dims padding) {
   return T_own_module_(result);
 }
 
+/** T_models_lenet(.num_classes: i64 = 10, .device: device? = absent, .dtype: dtype? = absent)
+ * LeNet-5 with relu and max pooling: images [batch, 1, 28, 28] become scores [batch,
+ * num_classes]. The module. */
+typedef struct {
+  int64_t num_classes;
+  T_Device device;
+  dt_dtype dtype;
+} T_models_lenet_options;
+static inline T_models_lenet_options T_models_lenet_defaults(void) {
+  T_models_lenet_options options = {10, {0, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_models_lenet(const T_models_lenet_options *options) {
+  dt_module *result = NULL;
+  dt_models_lenet_options c_options = DT_MODELS_LENET_OPTIONS_INIT;
+  c_options.num_classes = options->num_classes;
+  c_options.device_type = options->device.type;
+  c_options.device_index = options->device.index;
+  c_options.dtype = options->dtype;
+  if (T_stopped_()) return result;
+  T_check(dt_models_lenet(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_models_lenet(...) T_models_lenet_with_(__VA_ARGS__, )
+#define T_models_lenet_with_(...) \
+  T_OPTIONS_(models_lenet, \
+    T_do_models_lenet(&T_models_lenet_o), __VA_ARGS__)
+
+/** T_models_alexnet(.num_classes: i64 = 1000, .dropout: f64 = 0.5, .device: device? = absent,
+ *     .dtype: dtype? = absent)
+ * AlexNet (arXiv 1404.5997): images [batch, 3, height, width] become scores [batch,
+ * num_classes]. The module. */
+typedef struct {
+  int64_t num_classes;
+  double dropout;
+  T_Device device;
+  dt_dtype dtype;
+} T_models_alexnet_options;
+static inline T_models_alexnet_options T_models_alexnet_defaults(void) {
+  T_models_alexnet_options options = {1000, 0.5, {0, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_models_alexnet(const T_models_alexnet_options *options) {
+  dt_module *result = NULL;
+  dt_models_alexnet_options c_options = DT_MODELS_ALEXNET_OPTIONS_INIT;
+  c_options.num_classes = options->num_classes;
+  c_options.dropout = options->dropout;
+  c_options.device_type = options->device.type;
+  c_options.device_index = options->device.index;
+  c_options.dtype = options->dtype;
+  if (T_stopped_()) return result;
+  T_check(dt_models_alexnet(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_models_alexnet(...) T_models_alexnet_with_(__VA_ARGS__, )
+#define T_models_alexnet_with_(...) \
+  T_OPTIONS_(models_alexnet, \
+    T_do_models_alexnet(&T_models_alexnet_o), __VA_ARGS__)
+
+/** T_models_vgg11(.num_classes: i64 = 1000, .dropout: f64 = 0.5, .device: device? = absent, .dtype:
+ *     dtype? = absent)
+ * VGG-11 (arXiv 1409.1556): images [batch, 3, height, width] become scores [batch, num_classes].
+ * The module. */
+typedef struct {
+  int64_t num_classes;
+  double dropout;
+  T_Device device;
+  dt_dtype dtype;
+} T_models_vgg11_options;
+static inline T_models_vgg11_options T_models_vgg11_defaults(void) {
+  T_models_vgg11_options options = {1000, 0.5, {0, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_models_vgg11(const T_models_vgg11_options *options) {
+  dt_module *result = NULL;
+  dt_models_vgg11_options c_options = DT_MODELS_VGG11_OPTIONS_INIT;
+  c_options.num_classes = options->num_classes;
+  c_options.dropout = options->dropout;
+  c_options.device_type = options->device.type;
+  c_options.device_index = options->device.index;
+  c_options.dtype = options->dtype;
+  if (T_stopped_()) return result;
+  T_check(dt_models_vgg11(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_models_vgg11(...) T_models_vgg11_with_(__VA_ARGS__, )
+#define T_models_vgg11_with_(...) \
+  T_OPTIONS_(models_vgg11, \
+    T_do_models_vgg11(&T_models_vgg11_o), __VA_ARGS__)
+
+/** T_models_resnet18(.num_classes: i64 = 1000, .device: device? = absent, .dtype: dtype? = absent)
+ * ResNet-18 (arXiv 1512.03385): images [batch, 3, height, width] become scores [batch,
+ * num_classes]. The module. */
+typedef struct {
+  int64_t num_classes;
+  T_Device device;
+  dt_dtype dtype;
+} T_models_resnet18_options;
+static inline T_models_resnet18_options T_models_resnet18_defaults(void) {
+  T_models_resnet18_options options = {1000, {0, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_models_resnet18(const T_models_resnet18_options *options) {
+  dt_module *result = NULL;
+  dt_models_resnet18_options c_options = DT_MODELS_RESNET18_OPTIONS_INIT;
+  c_options.num_classes = options->num_classes;
+  c_options.device_type = options->device.type;
+  c_options.device_index = options->device.index;
+  c_options.dtype = options->dtype;
+  if (T_stopped_()) return result;
+  T_check(dt_models_resnet18(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_models_resnet18(...) T_models_resnet18_with_(__VA_ARGS__, )
+#define T_models_resnet18_with_(...) \
+  T_OPTIONS_(models_resnet18, \
+    T_do_models_resnet18(&T_models_resnet18_o), __VA_ARGS__)
+
+/** T_models_resnet34(.num_classes: i64 = 1000, .device: device? = absent, .dtype: dtype? = absent)
+ * ResNet-34 (arXiv 1512.03385): images [batch, 3, height, width] become scores [batch,
+ * num_classes]. The module. */
+typedef struct {
+  int64_t num_classes;
+  T_Device device;
+  dt_dtype dtype;
+} T_models_resnet34_options;
+static inline T_models_resnet34_options T_models_resnet34_defaults(void) {
+  T_models_resnet34_options options = {1000, {0, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_models_resnet34(const T_models_resnet34_options *options) {
+  dt_module *result = NULL;
+  dt_models_resnet34_options c_options = DT_MODELS_RESNET34_OPTIONS_INIT;
+  c_options.num_classes = options->num_classes;
+  c_options.device_type = options->device.type;
+  c_options.device_index = options->device.index;
+  c_options.dtype = options->dtype;
+  if (T_stopped_()) return result;
+  T_check(dt_models_resnet34(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_models_resnet34(...) T_models_resnet34_with_(__VA_ARGS__, )
+#define T_models_resnet34_with_(...) \
+  T_OPTIONS_(models_resnet34, \
+    T_do_models_resnet34(&T_models_resnet34_o), __VA_ARGS__)
+
+/** T_models_resnet50(.num_classes: i64 = 1000, .device: device? = absent, .dtype: dtype? = absent)
+ * ResNet-50 (arXiv 1512.03385): images [batch, 3, height, width] become scores [batch,
+ * num_classes]. The module. */
+typedef struct {
+  int64_t num_classes;
+  T_Device device;
+  dt_dtype dtype;
+} T_models_resnet50_options;
+static inline T_models_resnet50_options T_models_resnet50_defaults(void) {
+  T_models_resnet50_options options = {1000, {0, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_models_resnet50(const T_models_resnet50_options *options) {
+  dt_module *result = NULL;
+  dt_models_resnet50_options c_options = DT_MODELS_RESNET50_OPTIONS_INIT;
+  c_options.num_classes = options->num_classes;
+  c_options.device_type = options->device.type;
+  c_options.device_index = options->device.index;
+  c_options.dtype = options->dtype;
+  if (T_stopped_()) return result;
+  T_check(dt_models_resnet50(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_models_resnet50(...) T_models_resnet50_with_(__VA_ARGS__, )
+#define T_models_resnet50_with_(...) \
+  T_OPTIONS_(models_resnet50, \
+    T_do_models_resnet50(&T_models_resnet50_o), __VA_ARGS__)
+
+/** T_models_mobilenet_v2(.num_classes: i64 = 1000, .dropout: f64 = 0.2, .device: device? = absent,
+ *     .dtype: dtype? = absent)
+ * MobileNetV2 (arXiv 1801.04381): images [batch, 3, height, width] become scores [batch,
+ * num_classes]. The module. */
+typedef struct {
+  int64_t num_classes;
+  double dropout;
+  T_Device device;
+  dt_dtype dtype;
+} T_models_mobilenet_v2_options;
+static inline T_models_mobilenet_v2_options T_models_mobilenet_v2_defaults(void) {
+  T_models_mobilenet_v2_options options = {1000, 0.2, {0, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_models_mobilenet_v2(const T_models_mobilenet_v2_options *options) {
+  dt_module *result = NULL;
+  dt_models_mobilenet_v2_options c_options = DT_MODELS_MOBILENET_V2_OPTIONS_INIT;
+  c_options.num_classes = options->num_classes;
+  c_options.dropout = options->dropout;
+  c_options.device_type = options->device.type;
+  c_options.device_index = options->device.index;
+  c_options.dtype = options->dtype;
+  if (T_stopped_()) return result;
+  T_check(dt_models_mobilenet_v2(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_models_mobilenet_v2(...) T_models_mobilenet_v2_with_(__VA_ARGS__, )
+#define T_models_mobilenet_v2_with_(...) \
+  T_OPTIONS_(models_mobilenet_v2, \
+    T_do_models_mobilenet_v2(&T_models_mobilenet_v2_o), __VA_ARGS__)
+
+/** T_models_vit_b_16(.num_classes: i64 = 1000, .image_size: i64 = 224, .patch_size: i64 = 16,
+ *     .num_layers: i64 = 12, .num_heads: i64 = 12, .hidden_dim: i64 = 768, .mlp_dim: i64 = 3072,
+ *     .dropout: f64 = 0.0, .device: device? = absent, .dtype: dtype? = absent)
+ * ViT-B/16 (arXiv 2010.11929): images [batch, 3, image_size, image_size] become scores [batch,
+ * num_classes]. The module. */
+typedef struct {
+  int64_t num_classes;
+  int64_t image_size;
+  int64_t patch_size;
+  int64_t num_layers;
+  int64_t num_heads;
+  int64_t hidden_dim;
+  int64_t mlp_dim;
+  double dropout;
+  T_Device device;
+  dt_dtype dtype;
+} T_models_vit_b_16_options;
+static inline T_models_vit_b_16_options T_models_vit_b_16_defaults(void) {
+  T_models_vit_b_16_options options = {1000, 224, 16, 12, 12, 768, 3072, 0.0, {0, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_models_vit_b_16(const T_models_vit_b_16_options *options) {
+  dt_module *result = NULL;
+  dt_models_vit_b_16_options c_options = DT_MODELS_VIT_B_16_OPTIONS_INIT;
+  c_options.num_classes = options->num_classes;
+  c_options.image_size = options->image_size;
+  c_options.patch_size = options->patch_size;
+  c_options.num_layers = options->num_layers;
+  c_options.num_heads = options->num_heads;
+  c_options.hidden_dim = options->hidden_dim;
+  c_options.mlp_dim = options->mlp_dim;
+  c_options.dropout = options->dropout;
+  c_options.device_type = options->device.type;
+  c_options.device_index = options->device.index;
+  c_options.dtype = options->dtype;
+  if (T_stopped_()) return result;
+  T_check(dt_models_vit_b_16(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_models_vit_b_16(...) T_models_vit_b_16_with_(__VA_ARGS__, )
+#define T_models_vit_b_16_with_(...) \
+  T_OPTIONS_(models_vit_b_16, \
+    T_do_models_vit_b_16(&T_models_vit_b_16_o), __VA_ARGS__)
+
+/** T_models_gpt2(.vocabulary: i64 = 50257, .context: i64 = 1024, .width: i64 = 768, .layers: i64 =
+ *     12, .heads: i64 = 12, .dropout: f64 = 0.1, .device: device? = absent, .dtype: dtype? =
+ *     absent)
+ * GPT-2 (Radford et al., 2019) with 124 million parameters, or of another size: tokens [batch,
+ * time] become scores [batch, time, vocabulary]. The last layer is `wte` again. State dicts may
+ * have the published checkpoint's names, those with "transformer." in front, and what files have
+ * besides: the masks and a copy of `wte`. `module_generate` writes with it. The module. */
+typedef struct {
+  int64_t vocabulary;
+  int64_t context;
+  int64_t width;
+  int64_t layers;
+  int64_t heads;
+  double dropout;
+  T_Device device;
+  dt_dtype dtype;
+} T_models_gpt2_options;
+static inline T_models_gpt2_options T_models_gpt2_defaults(void) {
+  T_models_gpt2_options options = {50257, 1024, 768, 12, 12, 0.1, {0, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_models_gpt2(const T_models_gpt2_options *options) {
+  dt_module *result = NULL;
+  dt_models_gpt2_options c_options = DT_MODELS_GPT2_OPTIONS_INIT;
+  c_options.vocabulary = options->vocabulary;
+  c_options.context = options->context;
+  c_options.width = options->width;
+  c_options.layers = options->layers;
+  c_options.heads = options->heads;
+  c_options.dropout = options->dropout;
+  c_options.device_type = options->device.type;
+  c_options.device_index = options->device.index;
+  c_options.dtype = options->dtype;
+  if (T_stopped_()) return result;
+  T_check(dt_models_gpt2(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_models_gpt2(...) T_models_gpt2_with_(__VA_ARGS__, )
+#define T_models_gpt2_with_(...) \
+  T_OPTIONS_(models_gpt2, \
+    T_do_models_gpt2(&T_models_gpt2_o), __VA_ARGS__)
+
+/** T_models_lstm_lm(vocabulary: i64, .width: i64 = 200, .hidden: i64 = 200, .layers: i64 = 2,
+ *     .dropout: f64 = 0.2, .tie_weights: bool = false, .device: device? = absent, .dtype: dtype? =
+ *     absent)
+ * A language model of LSTM layers (arXiv 1409.2329): tokens [batch, time], and if need be the
+ * hidden state and the cells before, become scores [batch, time, vocabulary], hidden state and
+ * cells. The module. */
+typedef struct {
+  int64_t width;
+  int64_t hidden;
+  int64_t layers;
+  double dropout;
+  int tie_weights;
+  T_Device device;
+  dt_dtype dtype;
+} T_models_lstm_lm_options;
+static inline T_models_lstm_lm_options T_models_lstm_lm_defaults(void) {
+  T_models_lstm_lm_options options = {200, 200, 2, 0.2, 0, {0, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_models_lstm_lm(
+    int64_t vocabulary, const T_models_lstm_lm_options *options) {
+  dt_module *result = NULL;
+  dt_models_lstm_lm_options c_options = DT_MODELS_LSTM_LM_OPTIONS_INIT;
+  c_options.width = options->width;
+  c_options.hidden = options->hidden;
+  c_options.layers = options->layers;
+  c_options.dropout = options->dropout;
+  c_options.tie_weights = options->tie_weights;
+  c_options.device_type = options->device.type;
+  c_options.device_index = options->device.index;
+  c_options.dtype = options->dtype;
+  if (T_stopped_()) return result;
+  T_check(dt_models_lstm_lm(vocabulary, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_models_lstm_lm(...) T_models_lstm_lm_with_(__VA_ARGS__, )
+#define T_models_lstm_lm_with_(vocabulary, ...) \
+  T_OPTIONS_(models_lstm_lm, \
+    T_do_models_lstm_lm(vocabulary, &T_models_lstm_lm_o), __VA_ARGS__)
+
 /** T_optim_sgd(params: tensor[], .lr: f64 = 0.001, .momentum: f64 = 0.0, .dampening: f64 = 0.0,
  *     .weight_decay: f64 = 0.0, .nesterov: bool = false, .maximize: bool = false)
  * Stochastic gradient descent with momentum, as torch.optim.SGD. */
@@ -6224,6 +6555,26 @@ static inline int32_t T_do_get_tf32(const T_get_tf32_options *options) {
 #define T_get_tf32_with_(...) \
   T_OPTIONS_(get_tf32, \
     T_do_get_tf32(&T_get_tf32_o), __VA_ARGS__)
+
+/** T_set_deterministic(enabled: bool)
+ * Whether a program that runs twice on the same machine must give the same bits, for the whole
+ * process (torch.use_deterministic_algorithms). If not, CUDA may take faster kernels that add up
+ * in no fixed order: today cuDNN's for the gradients of scaled_dot_product_attention in float16
+ * and bfloat16. The CPU repeats bit for bit in any case. */
+static inline dt_status T_set_deterministic(int enabled) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_set_deterministic(enabled));
+  return T_status();
+}
+
+/** T_get_deterministic()
+ * What set_deterministic set. */
+static inline int32_t T_get_deterministic(void) {
+  int32_t result = 0;
+  if (T_stopped_()) return result;
+  T_check(dt_get_deterministic(&result));
+  return result;
+}
 
 /** T_pin_memory(input: tensor)
  * A copy in page-locked memory, from and to which GPUs copy without a detour. */
@@ -9571,6 +9922,35 @@ static inline dt_tensor_list *T_module_forward_outputs(dt_module *self, T_Tensor
   T_check(dt_module_forward_outputs(self, inputs.p, inputs.n, &result));
   return T_own_tensor_list_(result);
 }
+
+/** T_module_generate(self: module, tokens: tensor, count: i64, .temperature: f64 = 1.0, .top_k:
+ *     i64? = absent, .top_p: f64? = absent, .generator: generator? = absent)
+ * Writes with a language model: `count` more tokens, drawn one by one as sample_logits does,
+ * with a cache of keys and values for each block. Where there are more than the context holds,
+ * the last are looked at. int64 [batch, time + count]: `tokens`, and those that were drawn. */
+typedef struct {
+  double temperature;
+  T_Int top_k;
+  T_Real top_p;
+  dt_generator *generator;
+} T_module_generate_options;
+static inline T_module_generate_options T_module_generate_defaults(void) {
+  T_module_generate_options options = {1.0, {0, 0}, {0, 0}, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_module_generate(
+    dt_module *self, dt_tensor *tokens, int64_t count, const T_module_generate_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_module_generate(
+    self, tokens, count, options->temperature, options->top_k.given ? &options->top_k.value : NULL,
+    options->top_p.given ? &options->top_p.value : NULL, options->generator, &result));
+  return T_own_tensor_(result);
+}
+#define T_module_generate(...) T_module_generate_with_(__VA_ARGS__, )
+#define T_module_generate_with_(self, tokens, count, ...) \
+  T_OPTIONS_(module_generate, \
+    T_do_module_generate(self, tokens, count, &T_module_generate_o), __VA_ARGS__)
 
 /** T_module_kind(self: module)
  * The module's class: Linear. */
@@ -13903,6 +14283,71 @@ static inline dt_string_list *T_do_profiler_activities(
 static inline dt_status T_profiler_export_chrome_trace(dt_profiler *self, const char *path) {
   if (T_stopped_()) return T_status();
   T_check(dt_profiler_export_chrome_trace(self, path));
+  return T_status();
+}
+
+/** T_profiler_emit_nvtx(.enabled: bool = true)
+ * Tells a tool of each kernel and each node of a backward: a range around the call, by its name. */
+typedef struct {
+  int enabled;
+} T_profiler_emit_nvtx_options;
+static inline T_profiler_emit_nvtx_options T_profiler_emit_nvtx_defaults(void) {
+  T_profiler_emit_nvtx_options options = {1};
+  return options;
+}
+static inline dt_status T_do_profiler_emit_nvtx(const T_profiler_emit_nvtx_options *options) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_profiler_emit_nvtx(options->enabled));
+  return T_status();
+}
+#define T_profiler_emit_nvtx(...) T_profiler_emit_nvtx_with_(__VA_ARGS__, )
+#define T_profiler_emit_nvtx_with_(...) \
+  T_OPTIONS_(profiler_emit_nvtx, \
+    T_do_profiler_emit_nvtx(&T_profiler_emit_nvtx_o), __VA_ARGS__)
+
+/** T_profiler_nvtx_push(name: str)
+ * Begins a range of this thread for a tool. How deep it lies, from 0; negative where no tool
+ * watches. */
+static inline int64_t T_profiler_nvtx_push(const char *name) {
+  int64_t result = 0;
+  if (T_stopped_()) return result;
+  T_check(dt_profiler_nvtx_push(name, &result));
+  return result;
+}
+
+/** T_profiler_nvtx_pop()
+ * Ends the innermost range of this thread. How deep it lay, from 0; negative where no tool
+ * watches, or there is no range. */
+static inline int64_t T_profiler_nvtx_pop(void) {
+  int64_t result = 0;
+  if (T_stopped_()) return result;
+  T_check(dt_profiler_nvtx_pop(&result));
+  return result;
+}
+
+/** T_profiler_nvtx_start(name: str)
+ * Begins a range for a tool that need not nest and may end on another thread. Its number, for
+ * profiler_nvtx_end. */
+static inline int64_t T_profiler_nvtx_start(const char *name) {
+  int64_t result = 0;
+  if (T_stopped_()) return result;
+  T_check(dt_profiler_nvtx_start(name, &result));
+  return result;
+}
+
+/** T_profiler_nvtx_end(range: i64)
+ * Ends such a range. */
+static inline dt_status T_profiler_nvtx_end(int64_t range) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_profiler_nvtx_end(range));
+  return T_status();
+}
+
+/** T_profiler_nvtx_mark(name: str)
+ * A mark on the tool's time line. */
+static inline dt_status T_profiler_nvtx_mark(const char *name) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_profiler_nvtx_mark(name));
   return T_status();
 }
 

@@ -1526,6 +1526,13 @@ class Module : public detail::Shared<dt_module, dt_module_release> {
   // Applies a module whose forward has several results. All that the module computes, as the states
   // of a recurrent network beside its outputs; of most modules one tensor.
   std::vector<Tensor> forward_outputs(const TensorRefs& inputs) const;
+  // Writes with a language model: `count` more tokens, drawn one by one as sample_logits does, with
+  // a cache of keys and values for each block. Where there are more than the context holds, the
+  // last are looked at. int64 [batch, time + count]: `tokens`, and those that were drawn.
+  Tensor generate(
+    const Tensor& tokens, int64_t count, double temperature = 1.0,
+    std::optional<int64_t> top_k = std::nullopt, std::optional<double> top_p = std::nullopt,
+    const Generator& generator = detail::none<Generator>()) const;
   // The module's class: Linear.
   std::string kind() const;
   // Sets the mode of the module and all below it: dropout and batch norm tell the two apart.
@@ -2826,6 +2833,144 @@ struct NnUnfoldOptions {
   std::vector<int64_t> padding = {0, 0};
   // Step of the window: height, width.
   std::vector<int64_t> stride = {1, 1};
+};
+
+// Named arguments of dt_models_lenet.
+struct ModelsLenetOptions {
+  // How many scores an image gets.
+  int64_t num_classes = 10;
+  // Where its tensors are made.
+  std::optional<Device> device = std::nullopt;
+  // Element type of its tensors.
+  std::optional<DType> dtype = std::nullopt;
+};
+
+// Named arguments of dt_models_alexnet.
+struct ModelsAlexnetOptions {
+  // How many scores an image gets.
+  int64_t num_classes = 1000;
+  // Probability of a 0, in training.
+  double dropout = 0.5;
+  // Where its tensors are made.
+  std::optional<Device> device = std::nullopt;
+  // Element type of its tensors.
+  std::optional<DType> dtype = std::nullopt;
+};
+
+// Named arguments of dt_models_vgg11.
+struct ModelsVgg11Options {
+  // How many scores an image gets.
+  int64_t num_classes = 1000;
+  // Probability of a 0, in training.
+  double dropout = 0.5;
+  // Where its tensors are made.
+  std::optional<Device> device = std::nullopt;
+  // Element type of its tensors.
+  std::optional<DType> dtype = std::nullopt;
+};
+
+// Named arguments of dt_models_resnet18.
+struct ModelsResnet18Options {
+  // How many scores an image gets.
+  int64_t num_classes = 1000;
+  // Where its tensors are made.
+  std::optional<Device> device = std::nullopt;
+  // Element type of its tensors.
+  std::optional<DType> dtype = std::nullopt;
+};
+
+// Named arguments of dt_models_resnet34.
+struct ModelsResnet34Options {
+  // How many scores an image gets.
+  int64_t num_classes = 1000;
+  // Where its tensors are made.
+  std::optional<Device> device = std::nullopt;
+  // Element type of its tensors.
+  std::optional<DType> dtype = std::nullopt;
+};
+
+// Named arguments of dt_models_resnet50.
+struct ModelsResnet50Options {
+  // How many scores an image gets.
+  int64_t num_classes = 1000;
+  // Where its tensors are made.
+  std::optional<Device> device = std::nullopt;
+  // Element type of its tensors.
+  std::optional<DType> dtype = std::nullopt;
+};
+
+// Named arguments of dt_models_mobilenet_v2.
+struct ModelsMobilenetV2Options {
+  // How many scores an image gets.
+  int64_t num_classes = 1000;
+  // Probability of a 0, in training.
+  double dropout = 0.2;
+  // Where its tensors are made.
+  std::optional<Device> device = std::nullopt;
+  // Element type of its tensors.
+  std::optional<DType> dtype = std::nullopt;
+};
+
+// Named arguments of dt_models_vit_b_16.
+struct ModelsVitB16Options {
+  // How many scores an image gets.
+  int64_t num_classes = 1000;
+  // Height and width of the images.
+  int64_t image_size = 224;
+  // Height and width of the patches that become tokens.
+  int64_t patch_size = 16;
+  // How many blocks there are.
+  int64_t num_layers = 12;
+  // Into how many parts attention splits the features.
+  int64_t num_heads = 12;
+  // Features of a token.
+  int64_t hidden_dim = 768;
+  // Features inside the two linear layers of a block.
+  int64_t mlp_dim = 3072;
+  // Probability of a 0, in training.
+  double dropout = 0.0;
+  // Where its tensors are made.
+  std::optional<Device> device = std::nullopt;
+  // Element type of its tensors.
+  std::optional<DType> dtype = std::nullopt;
+};
+
+// Named arguments of dt_models_gpt2.
+struct ModelsGpt2Options {
+  // How many tokens there are.
+  int64_t vocabulary = 50257;
+  // How many tokens it looks at.
+  int64_t context = 1024;
+  // Features of a token.
+  int64_t width = 768;
+  // How many blocks there are.
+  int64_t layers = 12;
+  // Into how many parts attention splits the features.
+  int64_t heads = 12;
+  // Probability of a 0, in training.
+  double dropout = 0.1;
+  // Where its tensors are made.
+  std::optional<Device> device = std::nullopt;
+  // Element type of its tensors.
+  std::optional<DType> dtype = std::nullopt;
+};
+
+// Named arguments of dt_models_lstm_lm.
+struct ModelsLstmLmOptions {
+  // Features of a token.
+  int64_t width = 200;
+  // Features of the hidden state.
+  int64_t hidden = 200;
+  // How many blocks there are.
+  int64_t layers = 2;
+  // Probability of a 0, in training.
+  double dropout = 0.2;
+  // Whether the last layer has the weight of the first.
+  bool tie_weights = false;
+  // Where its tensors are made.
+  std::optional<Device> device = std::nullopt;
+  // Element type of its tensors.
+  std::optional<DType> dtype = std::nullopt;
 };
 
 // Settings of SGD.
@@ -4250,6 +4395,16 @@ inline std::vector<Tensor> Module::forward_outputs(const TensorRefs& inputs) con
   dt_tensor_list* out = nullptr;
   detail::check(dt_module_forward_outputs(handle(), inputs.data(), inputs.size(), &out));
   return detail::take_tensors(out);
+}
+
+inline Tensor Module::generate(
+    const Tensor& tokens, int64_t count, double temperature, std::optional<int64_t> top_k,
+    std::optional<double> top_p, const Generator& generator) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_module_generate(
+    handle(), tokens.handle(), count, temperature, detail::pointer(top_k), detail::pointer(top_p),
+    generator.handle(), &out));
+  return Tensor(out);
 }
 
 inline std::string Module::kind() const {
@@ -8695,6 +8850,162 @@ inline Module Sequential() {
 
 }  // namespace nn
 
+namespace models {
+
+// LeNet-5 with relu and max pooling: images [batch, 1, 28, 28] become scores [batch, num_classes].
+// The module.
+inline Module lenet(const ModelsLenetOptions& options = {}) {
+  dt_models_lenet_options options_c = DT_MODELS_LENET_OPTIONS_INIT;
+  options_c.num_classes = options.num_classes;
+  options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
+  options_c.device_index = options.device ? options.device->index : 0;
+  options_c.dtype = detail::number(options.dtype);
+  dt_module* out = nullptr;
+  detail::check(dt_models_lenet(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// AlexNet (arXiv 1404.5997): images [batch, 3, height, width] become scores [batch, num_classes].
+// The module.
+inline Module alexnet(const ModelsAlexnetOptions& options = {}) {
+  dt_models_alexnet_options options_c = DT_MODELS_ALEXNET_OPTIONS_INIT;
+  options_c.num_classes = options.num_classes;
+  options_c.dropout = options.dropout;
+  options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
+  options_c.device_index = options.device ? options.device->index : 0;
+  options_c.dtype = detail::number(options.dtype);
+  dt_module* out = nullptr;
+  detail::check(dt_models_alexnet(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// VGG-11 (arXiv 1409.1556): images [batch, 3, height, width] become scores [batch, num_classes].
+// The module.
+inline Module vgg11(const ModelsVgg11Options& options = {}) {
+  dt_models_vgg11_options options_c = DT_MODELS_VGG11_OPTIONS_INIT;
+  options_c.num_classes = options.num_classes;
+  options_c.dropout = options.dropout;
+  options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
+  options_c.device_index = options.device ? options.device->index : 0;
+  options_c.dtype = detail::number(options.dtype);
+  dt_module* out = nullptr;
+  detail::check(dt_models_vgg11(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// ResNet-18 (arXiv 1512.03385): images [batch, 3, height, width] become scores [batch,
+// num_classes]. The module.
+inline Module resnet18(const ModelsResnet18Options& options = {}) {
+  dt_models_resnet18_options options_c = DT_MODELS_RESNET18_OPTIONS_INIT;
+  options_c.num_classes = options.num_classes;
+  options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
+  options_c.device_index = options.device ? options.device->index : 0;
+  options_c.dtype = detail::number(options.dtype);
+  dt_module* out = nullptr;
+  detail::check(dt_models_resnet18(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// ResNet-34 (arXiv 1512.03385): images [batch, 3, height, width] become scores [batch,
+// num_classes]. The module.
+inline Module resnet34(const ModelsResnet34Options& options = {}) {
+  dt_models_resnet34_options options_c = DT_MODELS_RESNET34_OPTIONS_INIT;
+  options_c.num_classes = options.num_classes;
+  options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
+  options_c.device_index = options.device ? options.device->index : 0;
+  options_c.dtype = detail::number(options.dtype);
+  dt_module* out = nullptr;
+  detail::check(dt_models_resnet34(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// ResNet-50 (arXiv 1512.03385): images [batch, 3, height, width] become scores [batch,
+// num_classes]. The module.
+inline Module resnet50(const ModelsResnet50Options& options = {}) {
+  dt_models_resnet50_options options_c = DT_MODELS_RESNET50_OPTIONS_INIT;
+  options_c.num_classes = options.num_classes;
+  options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
+  options_c.device_index = options.device ? options.device->index : 0;
+  options_c.dtype = detail::number(options.dtype);
+  dt_module* out = nullptr;
+  detail::check(dt_models_resnet50(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// MobileNetV2 (arXiv 1801.04381): images [batch, 3, height, width] become scores [batch,
+// num_classes]. The module.
+inline Module mobilenet_v2(const ModelsMobilenetV2Options& options = {}) {
+  dt_models_mobilenet_v2_options options_c = DT_MODELS_MOBILENET_V2_OPTIONS_INIT;
+  options_c.num_classes = options.num_classes;
+  options_c.dropout = options.dropout;
+  options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
+  options_c.device_index = options.device ? options.device->index : 0;
+  options_c.dtype = detail::number(options.dtype);
+  dt_module* out = nullptr;
+  detail::check(dt_models_mobilenet_v2(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// ViT-B/16 (arXiv 2010.11929): images [batch, 3, image_size, image_size] become scores [batch,
+// num_classes]. The module.
+inline Module vit_b_16(const ModelsVitB16Options& options = {}) {
+  dt_models_vit_b_16_options options_c = DT_MODELS_VIT_B_16_OPTIONS_INIT;
+  options_c.num_classes = options.num_classes;
+  options_c.image_size = options.image_size;
+  options_c.patch_size = options.patch_size;
+  options_c.num_layers = options.num_layers;
+  options_c.num_heads = options.num_heads;
+  options_c.hidden_dim = options.hidden_dim;
+  options_c.mlp_dim = options.mlp_dim;
+  options_c.dropout = options.dropout;
+  options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
+  options_c.device_index = options.device ? options.device->index : 0;
+  options_c.dtype = detail::number(options.dtype);
+  dt_module* out = nullptr;
+  detail::check(dt_models_vit_b_16(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// GPT-2 (Radford et al., 2019) with 124 million parameters, or of another size: tokens [batch,
+// time] become scores [batch, time, vocabulary]. The last layer is `wte` again. State dicts may
+// have the published checkpoint's names, those with "transformer." in front, and what files have
+// besides: the masks and a copy of `wte`. `module_generate` writes with it. The module.
+inline Module gpt2(const ModelsGpt2Options& options = {}) {
+  dt_models_gpt2_options options_c = DT_MODELS_GPT2_OPTIONS_INIT;
+  options_c.vocabulary = options.vocabulary;
+  options_c.context = options.context;
+  options_c.width = options.width;
+  options_c.layers = options.layers;
+  options_c.heads = options.heads;
+  options_c.dropout = options.dropout;
+  options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
+  options_c.device_index = options.device ? options.device->index : 0;
+  options_c.dtype = detail::number(options.dtype);
+  dt_module* out = nullptr;
+  detail::check(dt_models_gpt2(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// A language model of LSTM layers (arXiv 1409.2329): tokens [batch, time], and if need be the
+// hidden state and the cells before, become scores [batch, time, vocabulary], hidden state and
+// cells. The module.
+inline Module lstm_lm(int64_t vocabulary, const ModelsLstmLmOptions& options = {}) {
+  dt_models_lstm_lm_options options_c = DT_MODELS_LSTM_LM_OPTIONS_INIT;
+  options_c.width = options.width;
+  options_c.hidden = options.hidden;
+  options_c.layers = options.layers;
+  options_c.dropout = options.dropout;
+  options_c.tie_weights = options.tie_weights;
+  options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
+  options_c.device_index = options.device ? options.device->index : 0;
+  options_c.dtype = detail::number(options.dtype);
+  dt_module* out = nullptr;
+  detail::check(dt_models_lstm_lm(vocabulary, &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+}  // namespace models
+
 namespace optim {
 
 // Stochastic gradient descent with momentum, as torch.optim.SGD.
@@ -10707,6 +11018,21 @@ inline GetTf32Result get_tf32() {
   return {matmul != 0, convolution != 0};
 }
 
+// Whether a program that runs twice on the same machine must give the same bits, for the whole
+// process (torch.use_deterministic_algorithms). If not, CUDA may take faster kernels that add up in
+// no fixed order: today cuDNN's for the gradients of scaled_dot_product_attention in float16 and
+// bfloat16. The CPU repeats bit for bit in any case.
+inline void set_deterministic(bool enabled) {
+  detail::check(dt_set_deterministic(enabled));
+}
+
+// What set_deterministic set.
+inline bool get_deterministic() {
+  int32_t out = 0;
+  detail::check(dt_get_deterministic(&out));
+  return out != 0;
+}
+
 // A new stream. Work goes to it after set_stream.
 inline Stream stream_new(std::optional<Device> device = std::nullopt, int64_t priority = 0) {
   dt_stream* out = nullptr;
@@ -11745,6 +12071,45 @@ inline int64_t profiler_range_begin(const std::string& name) {
 // another profiler, is nothing.
 inline void profiler_range_end(int64_t range) {
   detail::check(dt_profiler_range_end(range));
+}
+
+// Tells a tool of each kernel and each node of a backward: a range around the call, by its name.
+inline void profiler_emit_nvtx(bool enabled = true) {
+  detail::check(dt_profiler_emit_nvtx(enabled));
+}
+
+// Begins a range of this thread for a tool. How deep it lies, from 0; negative where no tool
+// watches.
+inline int64_t profiler_nvtx_push(const std::string& name) {
+  int64_t out = 0;
+  detail::check(dt_profiler_nvtx_push(detail::text(name), &out));
+  return out;
+}
+
+// Ends the innermost range of this thread. How deep it lay, from 0; negative where no tool watches,
+// or there is no range.
+inline int64_t profiler_nvtx_pop() {
+  int64_t out = 0;
+  detail::check(dt_profiler_nvtx_pop(&out));
+  return out;
+}
+
+// Begins a range for a tool that need not nest and may end on another thread. Its number, for
+// profiler_nvtx_end.
+inline int64_t profiler_nvtx_start(const std::string& name) {
+  int64_t out = 0;
+  detail::check(dt_profiler_nvtx_start(detail::text(name), &out));
+  return out;
+}
+
+// Ends such a range.
+inline void profiler_nvtx_end(int64_t range) {
+  detail::check(dt_profiler_nvtx_end(range));
+}
+
+// A mark on the tool's time line.
+inline void profiler_nvtx_mark(const std::string& name) {
+  detail::check(dt_profiler_nvtx_mark(detail::text(name)));
 }
 
 // Uniform numbers in [0, 1).

@@ -208,6 +208,7 @@ contains
   procedure :: forward => dt_module_forward
   procedure :: forward_inputs => dt_module_forward_inputs
   procedure :: forward_outputs => dt_module_forward_outputs
+  procedure :: generate => dt_module_generate
   procedure :: kind => dt_module_kind
   procedure :: train => dt_module_train
   procedure :: is_training => dt_module_is_training
@@ -981,6 +982,46 @@ public :: nn_circular_pad3d
 interface nn_circular_pad3d
   procedure dt_nn_circular_pad3d
 end interface
+public :: models_lenet
+interface models_lenet
+  procedure dt_models_lenet
+end interface
+public :: models_alexnet
+interface models_alexnet
+  procedure dt_models_alexnet
+end interface
+public :: models_vgg11
+interface models_vgg11
+  procedure dt_models_vgg11
+end interface
+public :: models_resnet18
+interface models_resnet18
+  procedure dt_models_resnet18
+end interface
+public :: models_resnet34
+interface models_resnet34
+  procedure dt_models_resnet34
+end interface
+public :: models_resnet50
+interface models_resnet50
+  procedure dt_models_resnet50
+end interface
+public :: models_mobilenet_v2
+interface models_mobilenet_v2
+  procedure dt_models_mobilenet_v2
+end interface
+public :: models_vit_b_16
+interface models_vit_b_16
+  procedure dt_models_vit_b_16
+end interface
+public :: models_gpt2
+interface models_gpt2
+  procedure dt_models_gpt2
+end interface
+public :: models_lstm_lm
+interface models_lstm_lm
+  procedure dt_models_lstm_lm
+end interface
 public :: optim_sgd
 interface optim_sgd
   procedure dt_optim_sgd
@@ -1412,6 +1453,14 @@ end interface
 public :: get_tf32
 interface get_tf32
   procedure dt_get_tf32
+end interface
+public :: set_deterministic
+interface set_deterministic
+  procedure dt_set_deterministic
+end interface
+public :: get_deterministic
+interface get_deterministic
+  procedure dt_get_deterministic
 end interface
 public :: stream_new
 interface stream_new
@@ -3136,6 +3185,30 @@ end interface
 public :: profiler_range_end
 interface profiler_range_end
   procedure dt_profiler_range_end
+end interface
+public :: profiler_emit_nvtx
+interface profiler_emit_nvtx
+  procedure dt_profiler_emit_nvtx
+end interface
+public :: profiler_nvtx_push
+interface profiler_nvtx_push
+  procedure dt_profiler_nvtx_push
+end interface
+public :: profiler_nvtx_pop
+interface profiler_nvtx_pop
+  procedure dt_profiler_nvtx_pop
+end interface
+public :: profiler_nvtx_start
+interface profiler_nvtx_start
+  procedure dt_profiler_nvtx_start
+end interface
+public :: profiler_nvtx_end
+interface profiler_nvtx_end
+  procedure dt_profiler_nvtx_end
+end interface
+public :: profiler_nvtx_mark
+interface profiler_nvtx_mark
+  procedure dt_profiler_nvtx_mark
 end interface
 public :: rand
 interface rand
@@ -7872,6 +7945,233 @@ end function
   call hold(out, dtf_hold(f, 0, 0))
   call dtf_end(f)
 end function
+! models_lenet: LeNet-5 with relu and max pooling: images [batch, 1, 28, 28] become scores [batch,
+! num_classes]. The module.
+  function dt_models_lenet(num_classes, device, dtype, stat, errmsg) result(out)
+  type(*), dimension(..), intent(in), optional :: num_classes
+  character(*), intent(in), optional :: device
+  integer, intent(in), optional :: dtype
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_module) :: out
+  type(frame) :: f
+  call dtf_begin(f, 132)
+  if (present(num_classes)) call dtf_give(f, 0, num_classes)
+  if (present(device)) call dtf_give(f, 1, device)
+  if (present(dtype)) call dtf_give(f, 2, dtype)
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_hold(f, 0, 0))
+  call dtf_end(f)
+end function
+! models_alexnet: AlexNet (arXiv 1404.5997): images [batch, 3, height, width] become scores
+! [batch, num_classes]. The module.
+  function dt_models_alexnet(num_classes, dropout, device, dtype, stat, errmsg) result(out)
+  type(*), dimension(..), intent(in), optional :: num_classes
+  real(real64), intent(in), optional :: dropout
+  character(*), intent(in), optional :: device
+  integer, intent(in), optional :: dtype
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_module) :: out
+  type(frame) :: f
+  call dtf_begin(f, 133)
+  if (present(num_classes)) call dtf_give(f, 0, num_classes)
+  if (present(dropout)) call dtf_give(f, 1, dropout)
+  if (present(device)) call dtf_give(f, 2, device)
+  if (present(dtype)) call dtf_give(f, 3, dtype)
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_hold(f, 0, 0))
+  call dtf_end(f)
+end function
+! models_vgg11: VGG-11 (arXiv 1409.1556): images [batch, 3, height, width] become scores [batch,
+! num_classes]. The module.
+  function dt_models_vgg11(num_classes, dropout, device, dtype, stat, errmsg) result(out)
+  type(*), dimension(..), intent(in), optional :: num_classes
+  real(real64), intent(in), optional :: dropout
+  character(*), intent(in), optional :: device
+  integer, intent(in), optional :: dtype
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_module) :: out
+  type(frame) :: f
+  call dtf_begin(f, 134)
+  if (present(num_classes)) call dtf_give(f, 0, num_classes)
+  if (present(dropout)) call dtf_give(f, 1, dropout)
+  if (present(device)) call dtf_give(f, 2, device)
+  if (present(dtype)) call dtf_give(f, 3, dtype)
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_hold(f, 0, 0))
+  call dtf_end(f)
+end function
+! models_resnet18: ResNet-18 (arXiv 1512.03385): images [batch, 3, height, width] become scores
+! [batch, num_classes]. The module.
+  function dt_models_resnet18(num_classes, device, dtype, stat, errmsg) result(out)
+  type(*), dimension(..), intent(in), optional :: num_classes
+  character(*), intent(in), optional :: device
+  integer, intent(in), optional :: dtype
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_module) :: out
+  type(frame) :: f
+  call dtf_begin(f, 135)
+  if (present(num_classes)) call dtf_give(f, 0, num_classes)
+  if (present(device)) call dtf_give(f, 1, device)
+  if (present(dtype)) call dtf_give(f, 2, dtype)
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_hold(f, 0, 0))
+  call dtf_end(f)
+end function
+! models_resnet34: ResNet-34 (arXiv 1512.03385): images [batch, 3, height, width] become scores
+! [batch, num_classes]. The module.
+  function dt_models_resnet34(num_classes, device, dtype, stat, errmsg) result(out)
+  type(*), dimension(..), intent(in), optional :: num_classes
+  character(*), intent(in), optional :: device
+  integer, intent(in), optional :: dtype
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_module) :: out
+  type(frame) :: f
+  call dtf_begin(f, 136)
+  if (present(num_classes)) call dtf_give(f, 0, num_classes)
+  if (present(device)) call dtf_give(f, 1, device)
+  if (present(dtype)) call dtf_give(f, 2, dtype)
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_hold(f, 0, 0))
+  call dtf_end(f)
+end function
+! models_resnet50: ResNet-50 (arXiv 1512.03385): images [batch, 3, height, width] become scores
+! [batch, num_classes]. The module.
+  function dt_models_resnet50(num_classes, device, dtype, stat, errmsg) result(out)
+  type(*), dimension(..), intent(in), optional :: num_classes
+  character(*), intent(in), optional :: device
+  integer, intent(in), optional :: dtype
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_module) :: out
+  type(frame) :: f
+  call dtf_begin(f, 137)
+  if (present(num_classes)) call dtf_give(f, 0, num_classes)
+  if (present(device)) call dtf_give(f, 1, device)
+  if (present(dtype)) call dtf_give(f, 2, dtype)
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_hold(f, 0, 0))
+  call dtf_end(f)
+end function
+! models_mobilenet_v2: MobileNetV2 (arXiv 1801.04381): images [batch, 3, height, width] become
+! scores [batch, num_classes]. The module.
+  function dt_models_mobilenet_v2(num_classes, dropout, device, dtype, stat, errmsg) result(out)
+  type(*), dimension(..), intent(in), optional :: num_classes
+  real(real64), intent(in), optional :: dropout
+  character(*), intent(in), optional :: device
+  integer, intent(in), optional :: dtype
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_module) :: out
+  type(frame) :: f
+  call dtf_begin(f, 138)
+  if (present(num_classes)) call dtf_give(f, 0, num_classes)
+  if (present(dropout)) call dtf_give(f, 1, dropout)
+  if (present(device)) call dtf_give(f, 2, device)
+  if (present(dtype)) call dtf_give(f, 3, dtype)
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_hold(f, 0, 0))
+  call dtf_end(f)
+end function
+! models_vit_b_16: ViT-B/16 (arXiv 2010.11929): images [batch, 3, image_size, image_size] become
+! scores [batch, num_classes]. The module.
+  function dt_models_vit_b_16(num_classes, image_size, patch_size, num_layers, num_heads, &
+      hidden_dim, mlp_dim, dropout, device, dtype, stat, errmsg) result(out)
+  type(*), dimension(..), intent(in), optional :: num_classes
+  type(*), dimension(..), intent(in), optional :: image_size
+  type(*), dimension(..), intent(in), optional :: patch_size
+  type(*), dimension(..), intent(in), optional :: num_layers
+  type(*), dimension(..), intent(in), optional :: num_heads
+  type(*), dimension(..), intent(in), optional :: hidden_dim
+  type(*), dimension(..), intent(in), optional :: mlp_dim
+  real(real64), intent(in), optional :: dropout
+  character(*), intent(in), optional :: device
+  integer, intent(in), optional :: dtype
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_module) :: out
+  type(frame) :: f
+  call dtf_begin(f, 139)
+  if (present(num_classes)) call dtf_give(f, 0, num_classes)
+  if (present(image_size)) call dtf_give(f, 1, image_size)
+  if (present(patch_size)) call dtf_give(f, 2, patch_size)
+  if (present(num_layers)) call dtf_give(f, 3, num_layers)
+  if (present(num_heads)) call dtf_give(f, 4, num_heads)
+  if (present(hidden_dim)) call dtf_give(f, 5, hidden_dim)
+  if (present(mlp_dim)) call dtf_give(f, 6, mlp_dim)
+  if (present(dropout)) call dtf_give(f, 7, dropout)
+  if (present(device)) call dtf_give(f, 8, device)
+  if (present(dtype)) call dtf_give(f, 9, dtype)
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_hold(f, 0, 0))
+  call dtf_end(f)
+end function
+! models_gpt2: GPT-2 (Radford et al., 2019) with 124 million parameters, or of another size:
+! tokens [batch, time] become scores [batch, time, vocabulary]. The last layer is `wte` again.
+! State dicts may have the published checkpoint's names, those with "transformer." in front, and
+! what files have besides: the masks and a copy of `wte`. `module_generate` writes with it. The
+! module.
+  function dt_models_gpt2(vocabulary, context, width, layers, heads, dropout, device, dtype, &
+      stat, errmsg) result(out)
+  type(*), dimension(..), intent(in), optional :: vocabulary
+  type(*), dimension(..), intent(in), optional :: context
+  type(*), dimension(..), intent(in), optional :: width
+  type(*), dimension(..), intent(in), optional :: layers
+  type(*), dimension(..), intent(in), optional :: heads
+  real(real64), intent(in), optional :: dropout
+  character(*), intent(in), optional :: device
+  integer, intent(in), optional :: dtype
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_module) :: out
+  type(frame) :: f
+  call dtf_begin(f, 140)
+  if (present(vocabulary)) call dtf_give(f, 0, vocabulary)
+  if (present(context)) call dtf_give(f, 1, context)
+  if (present(width)) call dtf_give(f, 2, width)
+  if (present(layers)) call dtf_give(f, 3, layers)
+  if (present(heads)) call dtf_give(f, 4, heads)
+  if (present(dropout)) call dtf_give(f, 5, dropout)
+  if (present(device)) call dtf_give(f, 6, device)
+  if (present(dtype)) call dtf_give(f, 7, dtype)
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_hold(f, 0, 0))
+  call dtf_end(f)
+end function
+! models_lstm_lm: A language model of LSTM layers (arXiv 1409.2329): tokens [batch, time], and if
+! need be the hidden state and the cells before, become scores [batch, time, vocabulary], hidden
+! state and cells. The module.
+  function dt_models_lstm_lm(vocabulary, width, hidden, layers, dropout, tie_weights, device, &
+      dtype, stat, errmsg) result(out)
+  type(*), dimension(..), intent(in) :: vocabulary
+  type(*), dimension(..), intent(in), optional :: width
+  type(*), dimension(..), intent(in), optional :: hidden
+  type(*), dimension(..), intent(in), optional :: layers
+  real(real64), intent(in), optional :: dropout
+  logical, intent(in), optional :: tie_weights
+  character(*), intent(in), optional :: device
+  integer, intent(in), optional :: dtype
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_module) :: out
+  type(frame) :: f
+  call dtf_begin(f, 141)
+  call dtf_give(f, 0, vocabulary)
+  if (present(width)) call dtf_give(f, 1, width)
+  if (present(hidden)) call dtf_give(f, 2, hidden)
+  if (present(layers)) call dtf_give(f, 3, layers)
+  if (present(dropout)) call dtf_give(f, 4, dropout)
+  if (present(tie_weights)) call dtf_give(f, 5, tie_weights)
+  if (present(device)) call dtf_give(f, 6, device)
+  if (present(dtype)) call dtf_give(f, 7, dtype)
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_hold(f, 0, 0))
+  call dtf_end(f)
+end function
 ! optim_sgd: Stochastic gradient descent with momentum, as torch.optim.SGD.
   function dt_optim_sgd(params, lr, momentum, dampening, weight_decay, nesterov, maximize, stat, &
       errmsg) result(out)
@@ -7886,7 +8186,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_optimizer) :: out
   type(frame) :: f
-  call dtf_begin(f, 132)
+  call dtf_begin(f, 142)
   call dtf_give(f, 0, handle_of(params))
   if (present(lr)) call dtf_give(f, 1, lr)
   if (present(momentum)) call dtf_give(f, 2, momentum)
@@ -7914,7 +8214,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_optimizer) :: out
   type(frame) :: f
-  call dtf_begin(f, 133)
+  call dtf_begin(f, 143)
   call dtf_give(f, 0, handle_of(params))
   if (present(lr)) call dtf_give(f, 1, lr)
   if (present(beta1)) call dtf_give(f, 2, beta1)
@@ -7943,7 +8243,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_optimizer) :: out
   type(frame) :: f
-  call dtf_begin(f, 134)
+  call dtf_begin(f, 144)
   call dtf_give(f, 0, handle_of(params))
   if (present(lr)) call dtf_give(f, 1, lr)
   if (present(beta1)) call dtf_give(f, 2, beta1)
@@ -7971,7 +8271,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_optimizer) :: out
   type(frame) :: f
-  call dtf_begin(f, 135)
+  call dtf_begin(f, 145)
   call dtf_give(f, 0, handle_of(params))
   if (present(lr)) call dtf_give(f, 1, lr)
   if (present(alpha)) call dtf_give(f, 2, alpha)
@@ -7998,7 +8298,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_optimizer) :: out
   type(frame) :: f
-  call dtf_begin(f, 136)
+  call dtf_begin(f, 146)
   call dtf_give(f, 0, handle_of(params))
   if (present(lr)) call dtf_give(f, 1, lr)
   if (present(lr_decay)) call dtf_give(f, 2, lr_decay)
@@ -8023,7 +8323,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_optimizer) :: out
   type(frame) :: f
-  call dtf_begin(f, 137)
+  call dtf_begin(f, 147)
   call dtf_give(f, 0, handle_of(params))
   if (present(lr)) call dtf_give(f, 1, lr)
   if (present(rho)) call dtf_give(f, 2, rho)
@@ -8048,7 +8348,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_optimizer) :: out
   type(frame) :: f
-  call dtf_begin(f, 138)
+  call dtf_begin(f, 148)
   call dtf_give(f, 0, handle_of(params))
   if (present(lr)) call dtf_give(f, 1, lr)
   if (present(beta1)) call dtf_give(f, 2, beta1)
@@ -8076,7 +8376,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_optimizer) :: out
   type(frame) :: f
-  call dtf_begin(f, 139)
+  call dtf_begin(f, 149)
   call dtf_give(f, 0, handle_of(params))
   if (present(lr)) call dtf_give(f, 1, lr)
   if (present(beta1)) call dtf_give(f, 2, beta1)
@@ -8105,7 +8405,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_optimizer) :: out
   type(frame) :: f
-  call dtf_begin(f, 140)
+  call dtf_begin(f, 150)
   call dtf_give(f, 0, handle_of(params))
   if (present(lr)) call dtf_give(f, 1, lr)
   if (present(beta1)) call dtf_give(f, 2, beta1)
@@ -8133,7 +8433,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_optimizer) :: out
   type(frame) :: f
-  call dtf_begin(f, 141)
+  call dtf_begin(f, 151)
   call dtf_give(f, 0, handle_of(params))
   if (present(lr)) call dtf_give(f, 1, lr)
   if (present(lambd)) call dtf_give(f, 2, lambd)
@@ -8159,7 +8459,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_optimizer) :: out
   type(frame) :: f
-  call dtf_begin(f, 142)
+  call dtf_begin(f, 152)
   call dtf_give(f, 0, handle_of(params))
   if (present(lr)) call dtf_give(f, 1, lr)
   if (present(etaminus)) call dtf_give(f, 2, etaminus)
@@ -8180,7 +8480,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_lr_scheduler) :: out
   type(frame) :: f
-  call dtf_begin(f, 143)
+  call dtf_begin(f, 153)
   call dtf_give_object(f, 0, handle_of(optimizer))
   call dtf_give(f, 1, step_size)
   if (present(gamma)) call dtf_give(f, 2, gamma)
@@ -8197,7 +8497,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_lr_scheduler) :: out
   type(frame) :: f
-  call dtf_begin(f, 144)
+  call dtf_begin(f, 154)
   call dtf_give_object(f, 0, handle_of(optimizer))
   call dtf_give(f, 1, milestones)
   if (present(gamma)) call dtf_give(f, 2, gamma)
@@ -8214,7 +8514,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_lr_scheduler) :: out
   type(frame) :: f
-  call dtf_begin(f, 145)
+  call dtf_begin(f, 155)
   call dtf_give_object(f, 0, handle_of(optimizer))
   if (present(factor)) call dtf_give(f, 1, factor)
   if (present(total_iters)) call dtf_give(f, 2, total_iters)
@@ -8233,7 +8533,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_lr_scheduler) :: out
   type(frame) :: f
-  call dtf_begin(f, 146)
+  call dtf_begin(f, 156)
   call dtf_give_object(f, 0, handle_of(optimizer))
   if (present(start_factor)) call dtf_give(f, 1, start_factor)
   if (present(end_factor)) call dtf_give(f, 2, end_factor)
@@ -8250,7 +8550,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_lr_scheduler) :: out
   type(frame) :: f
-  call dtf_begin(f, 147)
+  call dtf_begin(f, 157)
   call dtf_give_object(f, 0, handle_of(optimizer))
   call dtf_give(f, 1, gamma)
   call tell(dtf_run(f), stat, errmsg)
@@ -8266,7 +8566,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_lr_scheduler) :: out
   type(frame) :: f
-  call dtf_begin(f, 148)
+  call dtf_begin(f, 158)
   call dtf_give_object(f, 0, handle_of(optimizer))
   if (present(total_iters)) call dtf_give(f, 1, total_iters)
   if (present(power)) call dtf_give(f, 2, power)
@@ -8283,7 +8583,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_lr_scheduler) :: out
   type(frame) :: f
-  call dtf_begin(f, 149)
+  call dtf_begin(f, 159)
   call dtf_give_object(f, 0, handle_of(optimizer))
   call dtf_give(f, 1, t_max)
   if (present(eta_min)) call dtf_give(f, 2, eta_min)
@@ -8307,7 +8607,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 150)
+  call dtf_begin(f, 160)
   call dtf_give_object(f, 0, handle_of(query))
   call dtf_give_object(f, 1, handle_of(key))
   call dtf_give_object(f, 2, handle_of(value))
@@ -8359,7 +8659,7 @@ end function
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: weights
   type(frame) :: f
-  call dtf_begin(f, 151)
+  call dtf_begin(f, 161)
   call dtf_give_object(f, 0, handle_of(query))
   call dtf_give_object(f, 1, handle_of(key))
   call dtf_give_object(f, 2, handle_of(value))
@@ -8401,7 +8701,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 152)
+  call dtf_begin(f, 162)
   call dtf_give(f, 0, device_type)
   if (present(dtype)) call dtf_give(f, 1, dtype)
   if (present(enabled)) call dtf_give(f, 2, enabled)
@@ -8415,7 +8715,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 153)
+  call dtf_begin(f, 163)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -8426,7 +8726,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 154)
+  call dtf_begin(f, 164)
   call dtf_give(f, 0, device_type)
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0) /= 0
@@ -8439,7 +8739,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 155)
+  call dtf_begin(f, 165)
   call dtf_give(f, 0, device_type)
   call dtf_give(f, 1, enabled)
   call tell(dtf_run(f), stat, errmsg)
@@ -8452,7 +8752,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   integer :: out
   type(frame) :: f
-  call dtf_begin(f, 156)
+  call dtf_begin(f, 166)
   call dtf_give(f, 0, device_type)
   call tell(dtf_run(f), stat, errmsg)
   out = int(f%results(0))
@@ -8465,7 +8765,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 157)
+  call dtf_begin(f, 167)
   call dtf_give(f, 0, device_type)
   call dtf_give(f, 1, dtype)
   call tell(dtf_run(f), stat, errmsg)
@@ -8477,7 +8777,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 158)
+  call dtf_begin(f, 168)
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0) /= 0
   call dtf_end(f)
@@ -8488,7 +8788,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 159)
+  call dtf_begin(f, 169)
   call dtf_give(f, 0, enabled)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -8499,7 +8799,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 160)
+  call dtf_begin(f, 170)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -8514,7 +8814,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 161)
+  call dtf_begin(f, 171)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(gradient)) call dtf_give_object(f, 1, handle_of(gradient))
   if (present(retain_graph)) call dtf_give(f, 2, retain_graph)
@@ -8534,7 +8834,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 162)
+  call dtf_begin(f, 172)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(grad_tensors)) call dtf_give(f, 1, handle_of(grad_tensors))
   if (present(retain_graph)) call dtf_give(f, 2, retain_graph)
@@ -8557,7 +8857,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 163)
+  call dtf_begin(f, 173)
   call dtf_give(f, 0, handle_of(outputs))
   call dtf_give(f, 1, handle_of(inputs))
   if (present(grad_outputs)) call dtf_give(f, 2, handle_of(grad_outputs))
@@ -8576,7 +8876,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_hook) :: out
   type(frame) :: f
-  call dtf_begin(f, 164)
+  call dtf_begin(f, 174)
   call dtf_give_object(f, 0, handle_of(input))
   f%args(1) = transfer(c_funloc(hook), 0_int64)
   call tell(dtf_run(f), stat, errmsg)
@@ -8592,7 +8892,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_hook) :: out
   type(frame) :: f
-  call dtf_begin(f, 165)
+  call dtf_begin(f, 175)
   call dtf_give_object(f, 0, handle_of(input))
   f%args(1) = transfer(c_funloc(hook), 0_int64)
   call tell(dtf_run(f), stat, errmsg)
@@ -8606,7 +8906,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 166)
+  call dtf_begin(f, 176)
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
   call dtf_end(f)
@@ -8619,7 +8919,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 167)
+  call dtf_begin(f, 177)
   call dtf_give(f, 0, node)
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0) /= 0
@@ -8634,7 +8934,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 168)
+  call dtf_begin(f, 178)
   f%args(0) = transfer(c_funloc(pack), 0_int64)
   f%args(1) = transfer(c_funloc(unpack), 0_int64)
   call tell(dtf_run(f), stat, errmsg)
@@ -8646,7 +8946,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 169)
+  call dtf_begin(f, 179)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -8656,7 +8956,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 170)
+  call dtf_begin(f, 180)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -8675,7 +8975,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 171)
+  call dtf_begin(f, 181)
   if (present(name)) call dtf_give(f, 0, name)
   call dtf_give(f, 1, handle_of(inputs))
   call dtf_give(f, 2, handle_of(outputs))
@@ -8702,7 +9002,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 172)
+  call dtf_begin(f, 182)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give_object(f, 2, handle_of(bias))
@@ -8728,7 +9028,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 173)
+  call dtf_begin(f, 183)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give_object(f, 2, handle_of(bias))
@@ -8757,7 +9057,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 174)
+  call dtf_begin(f, 184)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give_object(f, 2, handle_of(bias))
@@ -8786,7 +9086,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 175)
+  call dtf_begin(f, 185)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give_object(f, 2, handle_of(bias))
@@ -8812,7 +9112,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 176)
+  call dtf_begin(f, 186)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give_object(f, 2, handle_of(bias))
@@ -8841,7 +9141,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 177)
+  call dtf_begin(f, 187)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give_object(f, 2, handle_of(bias))
@@ -8870,7 +9170,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 178)
+  call dtf_begin(f, 188)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give_object(f, 2, handle_of(bias))
@@ -8896,7 +9196,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 179)
+  call dtf_begin(f, 189)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give_object(f, 2, handle_of(bias))
@@ -8926,7 +9226,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 180)
+  call dtf_begin(f, 190)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give_object(f, 2, handle_of(bias))
@@ -8950,7 +9250,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 181)
+  call dtf_begin(f, 191)
   call dtf_give(f, 0, size)
   if (present(dtype)) call dtf_give(f, 1, dtype)
   if (present(device)) call dtf_give(f, 2, device)
@@ -8971,7 +9271,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 182)
+  call dtf_begin(f, 192)
   call dtf_give(f, 0, size)
   call dtf_give(f, 1, stride)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -8995,7 +9295,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 183)
+  call dtf_begin(f, 193)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call dtf_give(f, 2, stride)
@@ -9016,7 +9316,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 184)
+  call dtf_begin(f, 194)
   call dtf_give(f, 0, size)
   if (present(dtype)) call dtf_give(f, 1, dtype)
   if (present(device)) call dtf_give(f, 2, device)
@@ -9035,7 +9335,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 185)
+  call dtf_begin(f, 195)
   call dtf_give(f, 0, size)
   if (present(dtype)) call dtf_give(f, 1, dtype)
   if (present(device)) call dtf_give(f, 2, device)
@@ -9055,7 +9355,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 186)
+  call dtf_begin(f, 196)
   call dtf_give(f, 0, size)
   call give(f, 1, fill_value)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -9077,7 +9377,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 187)
+  call dtf_begin(f, 197)
   call give(f, 0, start)
   call give(f, 1, end)
   if (present(step)) call give(f, 2, step)
@@ -9100,7 +9400,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 188)
+  call dtf_begin(f, 198)
   call give(f, 0, start)
   call give(f, 1, end)
   call dtf_give(f, 2, steps)
@@ -9125,7 +9425,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 189)
+  call dtf_begin(f, 199)
   call give(f, 0, start)
   call give(f, 1, end)
   call dtf_give(f, 2, steps)
@@ -9148,7 +9448,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 190)
+  call dtf_begin(f, 200)
   call dtf_give(f, 0, n)
   if (present(m)) call dtf_give(f, 1, m)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -9168,7 +9468,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 191)
+  call dtf_begin(f, 201)
   call give(f, 0, s)
   if (present(dtype)) call dtf_give(f, 1, dtype)
   if (present(device)) call dtf_give(f, 2, device)
@@ -9189,7 +9489,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 192)
+  call dtf_begin(f, 202)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dtype)) call dtf_give(f, 1, dtype)
   if (present(device)) call dtf_give(f, 2, device)
@@ -9211,7 +9511,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 193)
+  call dtf_begin(f, 203)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dtype)) call dtf_give(f, 1, dtype)
   if (present(device)) call dtf_give(f, 2, device)
@@ -9233,7 +9533,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 194)
+  call dtf_begin(f, 204)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dtype)) call dtf_give(f, 1, dtype)
   if (present(device)) call dtf_give(f, 2, device)
@@ -9256,7 +9556,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 195)
+  call dtf_begin(f, 205)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, fill_value)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -9278,7 +9578,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 196)
+  call dtf_begin(f, 206)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -9299,7 +9599,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 197)
+  call dtf_begin(f, 207)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -9320,7 +9620,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 198)
+  call dtf_begin(f, 208)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -9343,7 +9643,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 199)
+  call dtf_begin(f, 209)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call give(f, 2, fill_value)
@@ -9365,7 +9665,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 200)
+  call dtf_begin(f, 210)
   call dtf_give(f, 0, data)
   if (present(size)) call dtf_give(f, 1, size)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -9384,7 +9684,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 201)
+  call dtf_begin(f, 211)
   call dtf_give(f, 0, data)
   if (present(size)) call dtf_give(f, 1, size)
   if (present(device)) call dtf_give(f, 2, device)
@@ -9403,7 +9703,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 202)
+  call dtf_begin(f, 212)
   call dtf_give(f, 0, data)
   if (present(size)) call dtf_give(f, 1, size)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -9421,7 +9721,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 203)
+  call dtf_begin(f, 213)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = words_at(f%results(0), f%results(2))
@@ -9435,7 +9735,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   real(real64), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 204)
+  call dtf_begin(f, 214)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = transfer(words_at(f%results(0), f%results(2)), 0d0, f%results(2))
@@ -9449,7 +9749,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 205)
+  call dtf_begin(f, 215)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(memory_format)) call dtf_give(f, 1, memory_format)
   call tell(dtf_run(f), stat, errmsg)
@@ -9469,7 +9769,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 206)
+  call dtf_begin(f, 216)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(device)) call dtf_give(f, 1, device)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -9488,7 +9788,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 207)
+  call dtf_begin(f, 217)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(memory_format)) call dtf_give(f, 1, memory_format)
   call tell(dtf_run(f), stat, errmsg)
@@ -9505,7 +9805,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 208)
+  call dtf_begin(f, 218)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(device)) call dtf_give(f, 1, device)
   if (present(non_blocking)) call dtf_give(f, 2, non_blocking)
@@ -9522,7 +9822,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 209)
+  call dtf_begin(f, 219)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(memory_format)) call dtf_give(f, 1, memory_format)
   call tell(dtf_run(f), stat, errmsg)
@@ -9537,7 +9837,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 210)
+  call dtf_begin(f, 220)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(src))
   if (present(non_blocking)) call dtf_give(f, 2, non_blocking)
@@ -9551,7 +9851,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 211)
+  call dtf_begin(f, 221)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, value)
   call tell(dtf_run(f), stat, errmsg)
@@ -9563,7 +9863,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 212)
+  call dtf_begin(f, 222)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -9575,7 +9875,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_dataset) :: out
   type(frame) :: f
-  call dtf_begin(f, 213)
+  call dtf_begin(f, 223)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_hold(f, 0, 0))
@@ -9588,7 +9888,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 214)
+  call dtf_begin(f, 224)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -9608,7 +9908,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_data_loader) :: out
   type(frame) :: f
-  call dtf_begin(f, 215)
+  call dtf_begin(f, 225)
   call dtf_give_object(f, 0, handle_of(dataset))
   if (present(batch_size)) call dtf_give(f, 1, batch_size)
   if (present(shuffle)) call dtf_give(f, 2, shuffle)
@@ -9627,7 +9927,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 216)
+  call dtf_begin(f, 226)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -9639,7 +9939,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 217)
+  call dtf_begin(f, 227)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -9652,7 +9952,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 218)
+  call dtf_begin(f, 228)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_tensors(out, f%results(0), f%results(1), 0)
@@ -9666,7 +9966,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 219)
+  call dtf_begin(f, 229)
   call dtf_give(f, 0, path)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -9681,7 +9981,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 220)
+  call dtf_begin(f, 230)
   call dtf_give(f, 0, path)
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(tensors))
@@ -9698,7 +9998,7 @@ end subroutine
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 221)
+  call dtf_begin(f, 231)
   call dtf_give(f, 0, data)
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%results(0), f%results(1))
@@ -9716,7 +10016,7 @@ end subroutine
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 222)
+  call dtf_begin(f, 232)
   call dtf_give(f, 0, path)
   if (present(only)) call dtf_give(f, 1, only)
   if (present(progress)) f%args(3) = transfer(c_funloc(progress), 0_int64)
@@ -9732,7 +10032,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 223)
+  call dtf_begin(f, 233)
   call dtf_give(f, 0, path)
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(out, f%results(0), f%results(1))
@@ -9748,7 +10048,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 224)
+  call dtf_begin(f, 234)
   call dtf_give(f, 0, path)
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(tensors))
@@ -9767,7 +10067,7 @@ end subroutine
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 225)
+  call dtf_begin(f, 235)
   call dtf_give(f, 0, path)
   if (present(only)) call dtf_give(f, 1, only)
   if (present(progress)) f%args(3) = transfer(c_funloc(progress), 0_int64)
@@ -9783,7 +10083,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 226)
+  call dtf_begin(f, 236)
   call dtf_give(f, 0, path)
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(out, f%results(0), f%results(1))
@@ -9797,7 +10097,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 227)
+  call dtf_begin(f, 237)
   call dtf_give(f, 0, path)
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(records))
@@ -9812,7 +10112,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 228)
+  call dtf_begin(f, 238)
   call dtf_give(f, 0, names)
   call dtf_give(f, 1, handle_of(records))
   call tell(dtf_run(f), stat, errmsg)
@@ -9828,7 +10128,7 @@ end function
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: records
   type(frame) :: f
-  call dtf_begin(f, 229)
+  call dtf_begin(f, 239)
   call dtf_give(f, 0, path)
   if (present(mmap)) call dtf_give(f, 1, mmap)
   call tell(dtf_run(f), stat, errmsg)
@@ -9844,7 +10144,7 @@ end subroutine
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: records
   type(frame) :: f
-  call dtf_begin(f, 230)
+  call dtf_begin(f, 240)
   call dtf_give(f, 0, data)
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%results(0), f%results(1))
@@ -9858,7 +10158,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 231)
+  call dtf_begin(f, 241)
   call dtf_give(f, 0, path)
   call dtf_give_object(f, 1, handle_of(array))
   call tell(dtf_run(f), stat, errmsg)
@@ -9871,7 +10171,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 232)
+  call dtf_begin(f, 242)
   call dtf_give(f, 0, path)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -9885,7 +10185,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 233)
+  call dtf_begin(f, 243)
   call dtf_give(f, 0, path)
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(arrays))
@@ -9901,7 +10201,7 @@ end subroutine
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: arrays
   type(frame) :: f
-  call dtf_begin(f, 234)
+  call dtf_begin(f, 244)
   call dtf_give(f, 0, path)
   if (present(only)) call dtf_give(f, 1, only)
   call tell(dtf_run(f), stat, errmsg)
@@ -9927,7 +10227,7 @@ end subroutine
   character(:), allocatable, dimension(:), intent(out) :: names
   character(:), allocatable, dimension(:), intent(out) :: labels
   type(frame) :: f
-  call dtf_begin(f, 235)
+  call dtf_begin(f, 245)
   call dtf_give(f, 0, path)
   if (present(columns)) call dtf_give(f, 1, columns)
   if (present(delimiter)) call dtf_give(f, 2, delimiter)
@@ -9947,7 +10247,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 236)
+  call dtf_begin(f, 246)
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
   call dtf_end(f)
@@ -9958,7 +10258,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 237)
+  call dtf_begin(f, 247)
   call tell(dtf_run(f), stat, errmsg)
   out = text_at(f%results(0), f%results(1))
   call dtf_end(f)
@@ -9969,7 +10269,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 238)
+  call dtf_begin(f, 248)
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
   call dtf_end(f)
@@ -9980,7 +10280,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 239)
+  call dtf_begin(f, 249)
   call dtf_give(f, 0, index)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -9993,7 +10293,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 240)
+  call dtf_begin(f, 250)
   call dtf_give(f, 0, text)
   call tell(dtf_run(f), stat, errmsg)
   out = text_at(f%results(0), f%results(1))
@@ -10006,7 +10306,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 241)
+  call dtf_begin(f, 251)
   call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   out = text_at(f%results(0), f%results(1))
@@ -10020,7 +10320,7 @@ end function
   integer(int64), intent(out) :: major
   integer(int64), intent(out) :: minor
   type(frame) :: f
-  call dtf_begin(f, 242)
+  call dtf_begin(f, 252)
   call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   major = f%results(0)
@@ -10040,7 +10340,7 @@ end subroutine
   integer(int64), intent(out) :: multi_processor_count
   integer(int64), intent(out) :: total_memory
   type(frame) :: f
-  call dtf_begin(f, 243)
+  call dtf_begin(f, 253)
   call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   name = text_at(f%results(0), f%results(1))
@@ -10062,7 +10362,7 @@ end subroutine
   integer(int64), intent(out) :: peak_allocated
   integer(int64), intent(out) :: peak_reserved
   type(frame) :: f
-  call dtf_begin(f, 244)
+  call dtf_begin(f, 254)
   call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   free = f%results(0)
@@ -10078,7 +10378,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 245)
+  call dtf_begin(f, 255)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -10091,7 +10391,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 246)
+  call dtf_begin(f, 256)
   call dtf_give(f, 0, matmul)
   call dtf_give(f, 1, convolution)
   call tell(dtf_run(f), stat, errmsg)
@@ -10104,12 +10404,37 @@ end subroutine
   logical, intent(out) :: matmul
   logical, intent(out) :: convolution
   type(frame) :: f
-  call dtf_begin(f, 247)
+  call dtf_begin(f, 257)
   call tell(dtf_run(f), stat, errmsg)
   matmul = f%results(0) /= 0
   convolution = f%results(1) /= 0
   call dtf_end(f)
 end subroutine
+! set_deterministic: Whether a program that runs twice on the same machine must give the same
+! bits, for the whole process (torch.use_deterministic_algorithms). If not, CUDA may take faster
+! kernels that add up in no fixed order: today cuDNN's for the gradients of
+! scaled_dot_product_attention in float16 and bfloat16. The CPU repeats bit for bit in any case.
+  subroutine dt_set_deterministic(enabled, stat, errmsg)
+  logical, intent(in) :: enabled
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(frame) :: f
+  call dtf_begin(f, 258)
+  call dtf_give(f, 0, enabled)
+  call tell(dtf_run(f), stat, errmsg)
+  call dtf_end(f)
+end subroutine
+! get_deterministic: What set_deterministic set.
+  function dt_get_deterministic(stat, errmsg) result(out)
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  logical :: out
+  type(frame) :: f
+  call dtf_begin(f, 259)
+  call tell(dtf_run(f), stat, errmsg)
+  out = f%results(0) /= 0
+  call dtf_end(f)
+end function
 ! tensor_pin_memory: A copy in page-locked memory, from and to which GPUs copy without a detour.
   function dt_tensor_pin_memory(input, stat, errmsg) result(out)
   class(dt_tensor), intent(in) :: input
@@ -10117,7 +10442,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 248)
+  call dtf_begin(f, 260)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -10130,7 +10455,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 249)
+  call dtf_begin(f, 261)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0) /= 0
@@ -10144,7 +10469,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_stream) :: out
   type(frame) :: f
-  call dtf_begin(f, 250)
+  call dtf_begin(f, 262)
   if (present(device)) call dtf_give(f, 0, device)
   if (present(priority)) call dtf_give(f, 1, priority)
   call tell(dtf_run(f), stat, errmsg)
@@ -10159,7 +10484,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_stream) :: out
   type(frame) :: f
-  call dtf_begin(f, 251)
+  call dtf_begin(f, 263)
   call dtf_give(f, 0, device)
   call dtf_give(f, 1, native)
   call tell(dtf_run(f), stat, errmsg)
@@ -10173,7 +10498,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_stream) :: out
   type(frame) :: f
-  call dtf_begin(f, 252)
+  call dtf_begin(f, 264)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_hold(f, 0, 0))
@@ -10186,7 +10511,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_stream) :: out
   type(frame) :: f
-  call dtf_begin(f, 253)
+  call dtf_begin(f, 265)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_hold(f, 0, 0))
@@ -10199,7 +10524,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 254)
+  call dtf_begin(f, 266)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = text_at(f%results(0), f%results(1))
@@ -10213,7 +10538,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 255)
+  call dtf_begin(f, 267)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -10226,7 +10551,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 256)
+  call dtf_begin(f, 268)
   call dtf_give(f, 0, device)
   if (present(stream)) call dtf_give_object(f, 1, handle_of(stream))
   call tell(dtf_run(f), stat, errmsg)
@@ -10238,7 +10563,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 257)
+  call dtf_begin(f, 269)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -10250,7 +10575,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 258)
+  call dtf_begin(f, 270)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0) /= 0
@@ -10264,7 +10589,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 259)
+  call dtf_begin(f, 271)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(stream))
   call tell(dtf_run(f), stat, errmsg)
@@ -10278,7 +10603,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_event) :: out
   type(frame) :: f
-  call dtf_begin(f, 260)
+  call dtf_begin(f, 272)
   if (present(device)) call dtf_give(f, 0, device)
   if (present(timing)) call dtf_give(f, 1, timing)
   call tell(dtf_run(f), stat, errmsg)
@@ -10292,7 +10617,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 261)
+  call dtf_begin(f, 273)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = text_at(f%results(0), f%results(1))
@@ -10305,7 +10630,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 262)
+  call dtf_begin(f, 274)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(stream)) call dtf_give_object(f, 1, handle_of(stream))
   call tell(dtf_run(f), stat, errmsg)
@@ -10318,7 +10643,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 263)
+  call dtf_begin(f, 275)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(device)) call dtf_give(f, 1, device)
   call tell(dtf_run(f), stat, errmsg)
@@ -10330,7 +10655,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 264)
+  call dtf_begin(f, 276)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -10342,7 +10667,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 265)
+  call dtf_begin(f, 277)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0) /= 0
@@ -10356,7 +10681,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   real(real64) :: out
   type(frame) :: f
-  call dtf_begin(f, 266)
+  call dtf_begin(f, 278)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give_object(f, 1, handle_of(end))
   call tell(dtf_run(f), stat, errmsg)
@@ -10370,7 +10695,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_graph) :: out
   type(frame) :: f
-  call dtf_begin(f, 267)
+  call dtf_begin(f, 279)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_hold(f, 0, 0))
@@ -10384,7 +10709,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 268)
+  call dtf_begin(f, 280)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -10395,7 +10720,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 269)
+  call dtf_begin(f, 281)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -10406,7 +10731,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 270)
+  call dtf_begin(f, 282)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -10418,7 +10743,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 271)
+  call dtf_begin(f, 283)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -10429,7 +10754,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 272)
+  call dtf_begin(f, 284)
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0) /= 0
   call dtf_end(f)
@@ -10443,7 +10768,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 273)
+  call dtf_begin(f, 285)
   call dtf_give_object(f, 0, handle_of(A))
   if (present(upper)) call dtf_give(f, 1, upper)
   call tell(dtf_run(f), stat, errmsg)
@@ -10461,7 +10786,7 @@ end function
   type(dt_tensor), intent(inout) :: L
   type(dt_tensor), intent(inout) :: info
   type(frame) :: f
-  call dtf_begin(f, 274)
+  call dtf_begin(f, 286)
   call dtf_give_object(f, 0, handle_of(A))
   if (present(upper)) call dtf_give(f, 1, upper)
   if (present(check_errors)) call dtf_give(f, 2, check_errors)
@@ -10478,7 +10803,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 275)
+  call dtf_begin(f, 287)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(upper)) call dtf_give(f, 1, upper)
   call tell(dtf_run(f), stat, errmsg)
@@ -10494,7 +10819,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 276)
+  call dtf_begin(f, 288)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(input2))
   if (present(upper)) call dtf_give(f, 2, upper)
@@ -10510,7 +10835,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 277)
+  call dtf_begin(f, 289)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(upper)) call dtf_give(f, 1, upper)
   call tell(dtf_run(f), stat, errmsg)
@@ -10527,7 +10852,7 @@ end function
   type(dt_tensor), intent(inout) :: LU
   type(dt_tensor), intent(inout) :: pivots
   type(frame) :: f
-  call dtf_begin(f, 278)
+  call dtf_begin(f, 290)
   call dtf_give_object(f, 0, handle_of(A))
   if (present(pivot)) call dtf_give(f, 1, pivot)
   call tell(dtf_run(f), stat, errmsg)
@@ -10548,7 +10873,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: pivots
   type(dt_tensor), intent(inout) :: info
   type(frame) :: f
-  call dtf_begin(f, 279)
+  call dtf_begin(f, 291)
   call dtf_give_object(f, 0, handle_of(A))
   if (present(pivot)) call dtf_give(f, 1, pivot)
   if (present(check_errors)) call dtf_give(f, 2, check_errors)
@@ -10569,7 +10894,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: L
   type(dt_tensor), intent(inout) :: U
   type(frame) :: f
-  call dtf_begin(f, 280)
+  call dtf_begin(f, 292)
   call dtf_give_object(f, 0, handle_of(A))
   if (present(pivot)) call dtf_give(f, 1, pivot)
   call tell(dtf_run(f), stat, errmsg)
@@ -10590,7 +10915,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: L
   type(dt_tensor), intent(inout) :: U
   type(frame) :: f
-  call dtf_begin(f, 281)
+  call dtf_begin(f, 293)
   call dtf_give_object(f, 0, handle_of(LU_data))
   call dtf_give_object(f, 1, handle_of(LU_pivots))
   if (present(unpack_data)) call dtf_give(f, 2, unpack_data)
@@ -10612,7 +10937,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 282)
+  call dtf_begin(f, 294)
   call dtf_give_object(f, 0, handle_of(LU))
   call dtf_give_object(f, 1, handle_of(pivots))
   call dtf_give_object(f, 2, handle_of(B))
@@ -10631,7 +10956,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 283)
+  call dtf_begin(f, 295)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(LU_data))
   call dtf_give_object(f, 2, handle_of(LU_pivots))
@@ -10649,7 +10974,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 284)
+  call dtf_begin(f, 296)
   call dtf_give_object(f, 0, handle_of(A))
   call dtf_give_object(f, 1, handle_of(B))
   if (present(left)) call dtf_give(f, 2, left)
@@ -10669,7 +10994,7 @@ end function
   type(dt_tensor), intent(inout) :: result
   type(dt_tensor), intent(inout) :: info
   type(frame) :: f
-  call dtf_begin(f, 285)
+  call dtf_begin(f, 297)
   call dtf_give_object(f, 0, handle_of(A))
   call dtf_give_object(f, 1, handle_of(B))
   if (present(left)) call dtf_give(f, 2, left)
@@ -10691,7 +11016,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 286)
+  call dtf_begin(f, 298)
   call dtf_give_object(f, 0, handle_of(A))
   call dtf_give_object(f, 1, handle_of(B))
   call dtf_give(f, 2, upper)
@@ -10714,7 +11039,7 @@ end function
   type(dt_tensor), intent(inout) :: solution
   type(dt_tensor), intent(inout) :: cloned_coefficient
   type(frame) :: f
-  call dtf_begin(f, 287)
+  call dtf_begin(f, 299)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(A))
   if (present(upper)) call dtf_give(f, 2, upper)
@@ -10732,7 +11057,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 288)
+  call dtf_begin(f, 300)
   call dtf_give_object(f, 0, handle_of(A))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -10745,7 +11070,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 289)
+  call dtf_begin(f, 301)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -10761,7 +11086,7 @@ end function
   type(dt_tensor), intent(inout) :: inverse
   type(dt_tensor), intent(inout) :: info
   type(frame) :: f
-  call dtf_begin(f, 290)
+  call dtf_begin(f, 302)
   call dtf_give_object(f, 0, handle_of(A))
   if (present(check_errors)) call dtf_give(f, 1, check_errors)
   call tell(dtf_run(f), stat, errmsg)
@@ -10776,7 +11101,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 291)
+  call dtf_begin(f, 303)
   call dtf_give_object(f, 0, handle_of(A))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -10789,7 +11114,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 292)
+  call dtf_begin(f, 304)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -10803,7 +11128,7 @@ end function
   type(dt_tensor), intent(inout) :: sign
   type(dt_tensor), intent(inout) :: logabsdet
   type(frame) :: f
-  call dtf_begin(f, 293)
+  call dtf_begin(f, 305)
   call dtf_give_object(f, 0, handle_of(A))
   call tell(dtf_run(f), stat, errmsg)
   call hold(sign, dtf_tensor(f%results(0), 0))
@@ -10818,7 +11143,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: sign
   type(dt_tensor), intent(inout) :: logabsdet
   type(frame) :: f
-  call dtf_begin(f, 294)
+  call dtf_begin(f, 306)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(sign, dtf_tensor(f%results(0), 0))
@@ -10832,7 +11157,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 295)
+  call dtf_begin(f, 307)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -10847,7 +11172,7 @@ end function
   type(dt_tensor), intent(inout) :: Q
   type(dt_tensor), intent(inout) :: R
   type(frame) :: f
-  call dtf_begin(f, 296)
+  call dtf_begin(f, 308)
   call dtf_give_object(f, 0, handle_of(A))
   if (present(mode)) call dtf_give(f, 1, mode)
   call tell(dtf_run(f), stat, errmsg)
@@ -10864,7 +11189,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: a
   type(dt_tensor), intent(inout) :: tau
   type(frame) :: f
-  call dtf_begin(f, 297)
+  call dtf_begin(f, 309)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(a, dtf_tensor(f%results(0), 0))
@@ -10879,7 +11204,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 298)
+  call dtf_begin(f, 310)
   call dtf_give_object(f, 0, handle_of(A))
   call dtf_give_object(f, 1, handle_of(tau))
   call tell(dtf_run(f), stat, errmsg)
@@ -10894,7 +11219,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 299)
+  call dtf_begin(f, 311)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(input2))
   call tell(dtf_run(f), stat, errmsg)
@@ -10912,7 +11237,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 300)
+  call dtf_begin(f, 312)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(input2))
   call dtf_give_object(f, 2, handle_of(input3))
@@ -10932,7 +11257,7 @@ end function
   type(dt_tensor), intent(inout) :: eigenvalues
   type(dt_tensor), intent(inout) :: eigenvectors
   type(frame) :: f
-  call dtf_begin(f, 301)
+  call dtf_begin(f, 313)
   call dtf_give_object(f, 0, handle_of(A))
   if (present(UPLO)) call dtf_give(f, 1, UPLO)
   call tell(dtf_run(f), stat, errmsg)
@@ -10948,7 +11273,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 302)
+  call dtf_begin(f, 314)
   call dtf_give_object(f, 0, handle_of(A))
   if (present(UPLO)) call dtf_give(f, 1, UPLO)
   call tell(dtf_run(f), stat, errmsg)
@@ -10966,7 +11291,7 @@ end function
   type(dt_tensor), intent(inout) :: S
   type(dt_tensor), intent(inout) :: Vh
   type(frame) :: f
-  call dtf_begin(f, 303)
+  call dtf_begin(f, 315)
   call dtf_give_object(f, 0, handle_of(A))
   if (present(full_matrices)) call dtf_give(f, 1, full_matrices)
   if (present(driver)) call dtf_give(f, 2, driver)
@@ -10984,7 +11309,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 304)
+  call dtf_begin(f, 316)
   call dtf_give_object(f, 0, handle_of(A))
   if (present(driver)) call dtf_give(f, 1, driver)
   call tell(dtf_run(f), stat, errmsg)
@@ -11002,7 +11327,7 @@ end function
   type(dt_tensor), intent(inout) :: S
   type(dt_tensor), intent(inout) :: V
   type(frame) :: f
-  call dtf_begin(f, 305)
+  call dtf_begin(f, 317)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(some)) call dtf_give(f, 1, some)
   if (present(compute_uv)) call dtf_give(f, 2, compute_uv)
@@ -11022,7 +11347,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 306)
+  call dtf_begin(f, 318)
   call dtf_give_object(f, 0, handle_of(A))
   if (present(atol)) call give(f, 1, atol)
   if (present(rtol)) call give(f, 2, rtol)
@@ -11041,7 +11366,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 307)
+  call dtf_begin(f, 319)
   call dtf_give_object(f, 0, handle_of(A))
   if (present(atol)) call give(f, 1, atol)
   if (present(rtol)) call give(f, 2, rtol)
@@ -11065,7 +11390,7 @@ end function
   type(dt_tensor), intent(inout) :: rank
   type(dt_tensor), intent(inout) :: singular_values
   type(frame) :: f
-  call dtf_begin(f, 308)
+  call dtf_begin(f, 320)
   call dtf_give_object(f, 0, handle_of(A))
   call dtf_give_object(f, 1, handle_of(B))
   if (present(rcond)) call dtf_give(f, 2, rcond)
@@ -11086,7 +11411,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 309)
+  call dtf_begin(f, 321)
   call dtf_give_object(f, 0, handle_of(A))
   if (present(p)) call give(f, 1, p)
   call tell(dtf_run(f), stat, errmsg)
@@ -11100,7 +11425,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 310)
+  call dtf_begin(f, 322)
   call dtf_give_object(f, 0, handle_of(A))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -11113,7 +11438,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 311)
+  call dtf_begin(f, 323)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -11128,7 +11453,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 312)
+  call dtf_begin(f, 324)
   call dtf_give_object(f, 0, handle_of(A))
   if (present(ind)) call dtf_give(f, 1, ind)
   call tell(dtf_run(f), stat, errmsg)
@@ -11144,7 +11469,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 313)
+  call dtf_begin(f, 325)
   call dtf_give_object(f, 0, handle_of(A))
   call dtf_give_object(f, 1, handle_of(B))
   if (present(dims)) call dtf_give(f, 2, dims)
@@ -11164,7 +11489,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 314)
+  call dtf_begin(f, 326)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(positions)) call dtf_give_object(f, 1, handle_of(positions))
   if (present(base)) call dtf_give(f, 2, base)
@@ -11184,7 +11509,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 315)
+  call dtf_begin(f, 327)
   call dtf_give_object(f, 0, handle_of(positions))
   call dtf_give(f, 1, embedding_dim)
   if (present(base)) call dtf_give(f, 2, base)
@@ -11202,7 +11527,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 316)
+  call dtf_begin(f, 328)
   call dtf_give_object(f, 0, handle_of(logits))
   if (present(top_k)) call dtf_give(f, 1, top_k)
   if (present(top_p)) call dtf_give(f, 2, top_p)
@@ -11223,7 +11548,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 317)
+  call dtf_begin(f, 329)
   call dtf_give_object(f, 0, handle_of(logits))
   if (present(temperature)) call dtf_give(f, 1, temperature)
   if (present(top_k)) call dtf_give(f, 2, top_k)
@@ -11241,7 +11566,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_kv_cache) :: out
   type(frame) :: f
-  call dtf_begin(f, 318)
+  call dtf_begin(f, 330)
   if (present(capacity)) call dtf_give(f, 0, capacity)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_hold(f, 0, 0))
@@ -11259,7 +11584,7 @@ end function
   type(dt_tensor), intent(inout) :: keys
   type(dt_tensor), intent(inout) :: values
   type(frame) :: f
-  call dtf_begin(f, 319)
+  call dtf_begin(f, 331)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give_object(f, 1, handle_of(key))
   call dtf_give_object(f, 2, handle_of(value))
@@ -11275,7 +11600,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 320)
+  call dtf_begin(f, 332)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -11289,7 +11614,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 321)
+  call dtf_begin(f, 333)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, length)
   call tell(dtf_run(f), stat, errmsg)
@@ -11305,7 +11630,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 322)
+  call dtf_begin(f, 334)
   call dtf_give(f, 0, handle_of(grads))
   call dtf_give_object(f, 1, handle_of(scale))
   call tell(dtf_run(f), stat, errmsg)
@@ -11325,7 +11650,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 323)
+  call dtf_begin(f, 335)
   call dtf_give_object(f, 0, handle_of(scale))
   call dtf_give_object(f, 1, handle_of(growth_tracker))
   call dtf_give_object(f, 2, handle_of(found_inf))
@@ -11346,7 +11671,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_grad_scaler) :: out
   type(frame) :: f
-  call dtf_begin(f, 324)
+  call dtf_begin(f, 336)
   if (present(init_scale)) call dtf_give(f, 0, init_scale)
   if (present(growth_factor)) call dtf_give(f, 1, growth_factor)
   if (present(backoff_factor)) call dtf_give(f, 2, backoff_factor)
@@ -11363,7 +11688,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 325)
+  call dtf_begin(f, 337)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give_object(f, 1, handle_of(outputs))
   call tell(dtf_run(f), stat, errmsg)
@@ -11378,7 +11703,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 326)
+  call dtf_begin(f, 338)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give_object(f, 1, handle_of(optimizer))
   call tell(dtf_run(f), stat, errmsg)
@@ -11392,7 +11717,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 327)
+  call dtf_begin(f, 339)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give_object(f, 1, handle_of(optimizer))
   call tell(dtf_run(f), stat, errmsg)
@@ -11406,7 +11731,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 328)
+  call dtf_begin(f, 340)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(new_scale)) call dtf_give(f, 1, new_scale)
   call tell(dtf_run(f), stat, errmsg)
@@ -11420,7 +11745,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 329)
+  call dtf_begin(f, 341)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -11433,7 +11758,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 330)
+  call dtf_begin(f, 342)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give_object(f, 1, handle_of(state))
   call tell(dtf_run(f), stat, errmsg)
@@ -11448,7 +11773,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 331)
+  call dtf_begin(f, 343)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   call tell(dtf_run(f), stat, errmsg)
@@ -11465,7 +11790,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 332)
+  call dtf_begin(f, 344)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   call dtf_give_object(f, 2, handle_of(values))
@@ -11483,7 +11808,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 333)
+  call dtf_begin(f, 345)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   call dtf_give_object(f, 2, handle_of(values))
@@ -11500,7 +11825,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 334)
+  call dtf_begin(f, 346)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11519,7 +11844,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 335)
+  call dtf_begin(f, 347)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11539,7 +11864,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 336)
+  call dtf_begin(f, 348)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11558,7 +11883,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 337)
+  call dtf_begin(f, 349)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11578,7 +11903,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 338)
+  call dtf_begin(f, 350)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11596,7 +11921,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 339)
+  call dtf_begin(f, 351)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11614,7 +11939,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 340)
+  call dtf_begin(f, 352)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11632,7 +11957,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 341)
+  call dtf_begin(f, 353)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11654,7 +11979,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 342)
+  call dtf_begin(f, 354)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11676,7 +12001,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 343)
+  call dtf_begin(f, 355)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11699,7 +12024,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 344)
+  call dtf_begin(f, 356)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11721,7 +12046,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 345)
+  call dtf_begin(f, 357)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11741,7 +12066,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 346)
+  call dtf_begin(f, 358)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11759,7 +12084,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 347)
+  call dtf_begin(f, 359)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11777,7 +12102,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 348)
+  call dtf_begin(f, 360)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11795,7 +12120,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 349)
+  call dtf_begin(f, 361)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11813,7 +12138,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 350)
+  call dtf_begin(f, 362)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mask))
   call dtf_give_object(f, 2, handle_of(source))
@@ -11829,7 +12154,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 351)
+  call dtf_begin(f, 363)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mask))
   call dtf_give_object(f, 2, handle_of(source))
@@ -11844,7 +12169,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 352)
+  call dtf_begin(f, 364)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(index))
   call tell(dtf_run(f), stat, errmsg)
@@ -11860,7 +12185,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 353)
+  call dtf_begin(f, 365)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(indices))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -11878,7 +12203,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 354)
+  call dtf_begin(f, 366)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(index))
   call dtf_give_object(f, 2, handle_of(source))
@@ -11896,7 +12221,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 355)
+  call dtf_begin(f, 367)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(index))
   call dtf_give_object(f, 2, handle_of(source))
@@ -11914,7 +12239,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 356)
+  call dtf_begin(f, 368)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   if (present(fill_value)) call dtf_give(f, 2, fill_value)
@@ -11930,7 +12255,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 357)
+  call dtf_begin(f, 369)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mask))
   call tell(dtf_run(f), stat, errmsg)
@@ -11944,7 +12269,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 358)
+  call dtf_begin(f, 370)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -11958,7 +12283,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 359)
+  call dtf_begin(f, 371)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(num_classes)) call dtf_give(f, 1, num_classes)
   call tell(dtf_run(f), stat, errmsg)
@@ -11973,7 +12298,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 360)
+  call dtf_begin(f, 372)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call tell(dtf_run(f), stat, errmsg)
@@ -11987,7 +12312,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 361)
+  call dtf_begin(f, 373)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call tell(dtf_run(f), stat, errmsg)
@@ -12001,7 +12326,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 362)
+  call dtf_begin(f, 374)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call tell(dtf_run(f), stat, errmsg)
@@ -12015,7 +12340,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 363)
+  call dtf_begin(f, 375)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call tell(dtf_run(f), stat, errmsg)
@@ -12030,7 +12355,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 364)
+  call dtf_begin(f, 376)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, index)
   if (present(tensors)) call dtf_give(f, 2, handle_of(tensors))
@@ -12047,7 +12372,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 365)
+  call dtf_begin(f, 377)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, index)
   call give(f, 2, value)
@@ -12063,7 +12388,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 366)
+  call dtf_begin(f, 378)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -12078,7 +12403,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 367)
+  call dtf_begin(f, 379)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mat2))
   call tell(dtf_run(f), stat, errmsg)
@@ -12093,7 +12418,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 368)
+  call dtf_begin(f, 380)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mat2))
   call tell(dtf_run(f), stat, errmsg)
@@ -12111,7 +12436,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 369)
+  call dtf_begin(f, 381)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(batch1))
   call dtf_give_object(f, 2, handle_of(batch2))
@@ -12131,7 +12456,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 370)
+  call dtf_begin(f, 382)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(batch1))
   call dtf_give_object(f, 2, handle_of(batch2))
@@ -12151,7 +12476,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 371)
+  call dtf_begin(f, 383)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(batch1))
   call dtf_give_object(f, 2, handle_of(batch2))
@@ -12171,7 +12496,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 372)
+  call dtf_begin(f, 384)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(batch1))
   call dtf_give_object(f, 2, handle_of(batch2))
@@ -12188,7 +12513,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 373)
+  call dtf_begin(f, 385)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(vec))
   call tell(dtf_run(f), stat, errmsg)
@@ -12206,7 +12531,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 374)
+  call dtf_begin(f, 386)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mat))
   call dtf_give_object(f, 2, handle_of(vec))
@@ -12226,7 +12551,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 375)
+  call dtf_begin(f, 387)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mat))
   call dtf_give_object(f, 2, handle_of(vec))
@@ -12243,7 +12568,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 376)
+  call dtf_begin(f, 388)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -12258,7 +12583,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 377)
+  call dtf_begin(f, 389)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(tensor))
   call tell(dtf_run(f), stat, errmsg)
@@ -12276,7 +12601,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 378)
+  call dtf_begin(f, 390)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mat1))
   call dtf_give_object(f, 2, handle_of(mat2))
@@ -12296,7 +12621,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 379)
+  call dtf_begin(f, 391)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mat1))
   call dtf_give_object(f, 2, handle_of(mat2))
@@ -12313,7 +12638,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 380)
+  call dtf_begin(f, 392)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(vec2))
   call tell(dtf_run(f), stat, errmsg)
@@ -12331,7 +12656,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 381)
+  call dtf_begin(f, 393)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(vec1))
   call dtf_give_object(f, 2, handle_of(vec2))
@@ -12351,7 +12676,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 382)
+  call dtf_begin(f, 394)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(vec1))
   call dtf_give_object(f, 2, handle_of(vec2))
@@ -12369,7 +12694,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 383)
+  call dtf_begin(f, 395)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -12385,7 +12710,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 384)
+  call dtf_begin(f, 396)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -12401,7 +12726,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 385)
+  call dtf_begin(f, 397)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -12417,7 +12742,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 386)
+  call dtf_begin(f, 398)
   call dtf_give(f, 0, equation)
   call dtf_give(f, 1, handle_of(operands))
   call tell(dtf_run(f), stat, errmsg)
@@ -12433,7 +12758,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 387)
+  call dtf_begin(f, 399)
   call dtf_give_object(f, 0, handle_of(a))
   call dtf_give_object(f, 1, handle_of(b))
   if (present(dims)) call dtf_give(f, 2, dims)
@@ -12451,7 +12776,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 388)
+  call dtf_begin(f, 400)
   call dtf_give_object(f, 0, handle_of(a))
   call dtf_give_object(f, 1, handle_of(b))
   call dtf_give(f, 2, dims_a)
@@ -12470,7 +12795,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 389)
+  call dtf_begin(f, 401)
   call dtf_give_object(f, 0, handle_of(input1))
   call dtf_give_object(f, 1, handle_of(input2))
   call dtf_give_object(f, 2, handle_of(weight))
@@ -12487,7 +12812,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 390)
+  call dtf_begin(f, 402)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -12502,7 +12827,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 391)
+  call dtf_begin(f, 403)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -12517,7 +12842,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 392)
+  call dtf_begin(f, 404)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -12530,7 +12855,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 393)
+  call dtf_begin(f, 405)
   call dtf_give(f, 0, handle_of(matrices))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -12543,7 +12868,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 394)
+  call dtf_begin(f, 406)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -12559,7 +12884,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 395)
+  call dtf_begin(f, 407)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(offset)) call dtf_give(f, 1, offset)
   if (present(dim1)) call dtf_give(f, 2, dim1)
@@ -12577,7 +12902,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 396)
+  call dtf_begin(f, 408)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -12594,7 +12919,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 397)
+  call dtf_begin(f, 409)
   call dtf_give_object(f, 0, handle_of(x))
   call dtf_give_object(f, 1, handle_of(y))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -12613,7 +12938,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 398)
+  call dtf_begin(f, 410)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(ord)) call give(f, 1, ord)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -12634,7 +12959,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 399)
+  call dtf_begin(f, 411)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(ord)) call give(f, 1, ord)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -12653,7 +12978,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 400)
+  call dtf_begin(f, 412)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -12672,7 +12997,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 401)
+  call dtf_begin(f, 413)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(ord)) call give(f, 1, ord)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -12692,7 +13017,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 402)
+  call dtf_begin(f, 414)
   call dtf_give_object(f, 0, handle_of(x1))
   call dtf_give_object(f, 1, handle_of(x2))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -12712,7 +13037,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 403)
+  call dtf_begin(f, 415)
   call dtf_give_object(f, 0, handle_of(x1))
   call dtf_give_object(f, 1, handle_of(x2))
   if (present(p)) call dtf_give(f, 2, p)
@@ -12731,7 +13056,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 404)
+  call dtf_begin(f, 416)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   if (present(p)) call give(f, 2, p)
@@ -12749,7 +13074,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 405)
+  call dtf_begin(f, 417)
   call dtf_give_object(f, 0, handle_of(x1))
   call dtf_give_object(f, 1, handle_of(x2))
   if (present(p)) call dtf_give(f, 2, p)
@@ -12767,7 +13092,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 406)
+  call dtf_begin(f, 418)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   call tell(dtf_run(f), stat, errmsg)
@@ -12784,7 +13109,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 407)
+  call dtf_begin(f, 419)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, p)
   call dtf_give(f, 2, dim)
@@ -12802,7 +13127,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 408)
+  call dtf_begin(f, 420)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, p)
   call dtf_give(f, 2, dim)
@@ -12820,7 +13145,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 409)
+  call dtf_begin(f, 421)
   call dtf_give_object(f, 0, handle_of(x))
   if (present(N)) call dtf_give(f, 1, N)
   if (present(increasing)) call dtf_give(f, 2, increasing)
@@ -12837,7 +13162,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 410)
+  call dtf_begin(f, 422)
   call dtf_give_object(f, 0, handle_of(x))
   if (present(N)) call dtf_give(f, 1, N)
   call tell(dtf_run(f), stat, errmsg)
@@ -12854,7 +13179,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 411)
+  call dtf_begin(f, 423)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -12873,7 +13198,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 412)
+  call dtf_begin(f, 424)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -12893,7 +13218,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 413)
+  call dtf_begin(f, 425)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -12913,7 +13238,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 414)
+  call dtf_begin(f, 426)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -12933,7 +13258,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 415)
+  call dtf_begin(f, 427)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -12956,7 +13281,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 416)
+  call dtf_begin(f, 428)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(log_input)) call dtf_give(f, 2, log_input)
@@ -12981,7 +13306,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 417)
+  call dtf_begin(f, 429)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   call give(f, 2, var)
@@ -13001,7 +13326,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 418)
+  call dtf_begin(f, 430)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -13020,7 +13345,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 419)
+  call dtf_begin(f, 431)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(margin)) call dtf_give(f, 2, margin)
@@ -13041,7 +13366,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 420)
+  call dtf_begin(f, 432)
   call dtf_give_object(f, 0, handle_of(input1))
   call dtf_give_object(f, 1, handle_of(input2))
   call dtf_give_object(f, 2, handle_of(target))
@@ -13064,7 +13389,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 421)
+  call dtf_begin(f, 433)
   call dtf_give_object(f, 0, handle_of(input1))
   call dtf_give_object(f, 1, handle_of(input2))
   call dtf_give_object(f, 2, handle_of(target))
@@ -13089,7 +13414,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 422)
+  call dtf_begin(f, 434)
   call dtf_give_object(f, 0, handle_of(anchor))
   call dtf_give_object(f, 1, handle_of(positive))
   call dtf_give_object(f, 2, handle_of(negative))
@@ -13116,7 +13441,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 423)
+  call dtf_begin(f, 435)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(p)) call dtf_give(f, 2, p)
@@ -13137,7 +13462,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 424)
+  call dtf_begin(f, 436)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -13156,7 +13481,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 425)
+  call dtf_begin(f, 437)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
@@ -13176,7 +13501,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 426)
+  call dtf_begin(f, 438)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
@@ -13203,7 +13528,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 427)
+  call dtf_begin(f, 439)
   call dtf_give_object(f, 0, handle_of(log_probs))
   call dtf_give_object(f, 1, handle_of(targets))
   call dtf_give_object(f, 2, handle_of(input_lengths))
@@ -13228,7 +13553,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 428)
+  call dtf_begin(f, 440)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
@@ -13256,7 +13581,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 429)
+  call dtf_begin(f, 441)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(linear_weight))
   call dtf_give_object(f, 2, handle_of(target))
@@ -13280,7 +13605,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 430)
+  call dtf_begin(f, 442)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
@@ -13301,7 +13626,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 431)
+  call dtf_begin(f, 443)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
@@ -13320,7 +13645,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 432)
+  call dtf_begin(f, 444)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give_object(f, 1, handle_of(input))
   if (present(target)) call dtf_give_object(f, 2, handle_of(target))
@@ -13337,7 +13662,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 433)
+  call dtf_begin(f, 445)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(inputs))
   call tell(dtf_run(f), stat, errmsg)
@@ -13353,11 +13678,40 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 434)
+  call dtf_begin(f, 446)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(inputs))
   call tell(dtf_run(f), stat, errmsg)
   call take_tensors(out, f%results(0), f%results(1), 0)
+  call dtf_end(f)
+end function
+! module_generate: Writes with a language model: `count` more tokens, drawn one by one as
+! sample_logits does, with a cache of keys and values for each block. Where there are more than
+! the context holds, the last are looked at. int64 [batch, time + count]: `tokens`, and those that
+! were drawn.
+  function dt_module_generate(self, tokens, count, temperature, top_k, top_p, generator, stat, &
+      errmsg) result(out)
+  class(dt_module), intent(in) :: self
+  type(dt_tensor), intent(in) :: tokens
+  type(*), dimension(..), intent(in) :: count
+  real(real64), intent(in), optional :: temperature
+  type(*), dimension(..), intent(in), optional :: top_k
+  real(real64), intent(in), optional :: top_p
+  type(dt_generator), intent(in), optional :: generator
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 447)
+  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give_object(f, 1, handle_of(tokens))
+  call dtf_give(f, 2, count)
+  if (present(temperature)) call dtf_give(f, 3, temperature)
+  if (present(top_k)) call dtf_give(f, 4, top_k)
+  if (present(top_p)) call dtf_give(f, 5, top_p)
+  if (present(generator)) call dtf_give_object(f, 6, handle_of(generator))
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
   call dtf_end(f)
 end function
 ! module_kind: The module's class: Linear.
@@ -13367,7 +13721,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 435)
+  call dtf_begin(f, 448)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = text_at(f%results(0), f%results(1))
@@ -13381,7 +13735,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 436)
+  call dtf_begin(f, 449)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(mode)) call dtf_give(f, 1, mode)
   call tell(dtf_run(f), stat, errmsg)
@@ -13394,7 +13748,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 437)
+  call dtf_begin(f, 450)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0) /= 0
@@ -13408,7 +13762,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 438)
+  call dtf_begin(f, 451)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_tensors(out, f%results(0), f%results(1), 0)
@@ -13423,7 +13777,7 @@ end function
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 439)
+  call dtf_begin(f, 452)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%results(0), f%results(1))
@@ -13438,7 +13792,7 @@ end subroutine
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 440)
+  call dtf_begin(f, 453)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%results(0), f%results(1))
@@ -13454,7 +13808,7 @@ end subroutine
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 441)
+  call dtf_begin(f, 454)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%results(0), f%results(1))
@@ -13470,7 +13824,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 442)
+  call dtf_begin(f, 455)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(tensors))
@@ -13485,7 +13839,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 443)
+  call dtf_begin(f, 456)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, path)
   call tell(dtf_run(f), stat, errmsg)
@@ -13499,7 +13853,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 444)
+  call dtf_begin(f, 457)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, path)
   if (present(strict)) call dtf_give(f, 2, strict)
@@ -13515,7 +13869,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 445)
+  call dtf_begin(f, 458)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(device)) call dtf_give(f, 1, device)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -13528,7 +13882,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 446)
+  call dtf_begin(f, 459)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -13540,7 +13894,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 447)
+  call dtf_begin(f, 460)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(device)) call dtf_give(f, 1, device)
   call tell(dtf_run(f), stat, errmsg)
@@ -13553,7 +13907,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 448)
+  call dtf_begin(f, 461)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(set_to_none)) call dtf_give(f, 1, set_to_none)
   call tell(dtf_run(f), stat, errmsg)
@@ -13566,7 +13920,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 449)
+  call dtf_begin(f, 462)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(requires_grad)) call dtf_give(f, 1, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
@@ -13579,7 +13933,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 450)
+  call dtf_begin(f, 463)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -13593,7 +13947,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 451)
+  call dtf_begin(f, 464)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call tell(dtf_run(f), stat, errmsg)
@@ -13608,7 +13962,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 452)
+  call dtf_begin(f, 465)
   call dtf_give(f, 0, kind)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_hold(f, 0, 0))
@@ -13622,7 +13976,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 453)
+  call dtf_begin(f, 466)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   call dtf_give_object(f, 2, handle_of(param))
@@ -13637,7 +13991,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 454)
+  call dtf_begin(f, 467)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   call dtf_give_object(f, 2, handle_of(buffer))
@@ -13652,7 +14006,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 455)
+  call dtf_begin(f, 468)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   call dtf_give_object(f, 2, handle_of(child))
@@ -13665,7 +14019,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 456)
+  call dtf_begin(f, 469)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_hold(f, 0, 0))
   call dtf_end(f)
@@ -13677,7 +14031,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 457)
+  call dtf_begin(f, 470)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give_object(f, 1, handle_of(child))
   call tell(dtf_run(f), stat, errmsg)
@@ -13692,7 +14046,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 458)
+  call dtf_begin(f, 471)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give_object(f, 2, handle_of(bias))
@@ -13713,7 +14067,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 459)
+  call dtf_begin(f, 472)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give_object(f, 2, handle_of(bias))
@@ -13739,7 +14093,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 460)
+  call dtf_begin(f, 473)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(running_mean)) call dtf_give_object(f, 1, handle_of(running_mean))
   if (present(running_var)) call dtf_give_object(f, 2, handle_of(running_var))
@@ -13764,7 +14118,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 461)
+  call dtf_begin(f, 474)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, normalized_shape)
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
@@ -13785,7 +14139,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 462)
+  call dtf_begin(f, 475)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, normalized_shape)
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
@@ -13806,7 +14160,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 463)
+  call dtf_begin(f, 476)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, num_groups)
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
@@ -13831,7 +14185,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 464)
+  call dtf_begin(f, 477)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(running_mean)) call dtf_give_object(f, 1, handle_of(running_mean))
   if (present(running_var)) call dtf_give_object(f, 2, handle_of(running_var))
@@ -13856,7 +14210,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 465)
+  call dtf_begin(f, 478)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   if (present(alpha)) call dtf_give(f, 2, alpha)
@@ -13875,7 +14229,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 466)
+  call dtf_begin(f, 479)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -13892,7 +14246,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 467)
+  call dtf_begin(f, 480)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -13909,7 +14263,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 468)
+  call dtf_begin(f, 481)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -13925,7 +14279,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 469)
+  call dtf_begin(f, 482)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -13941,7 +14295,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 470)
+  call dtf_begin(f, 483)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -13957,7 +14311,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 471)
+  call dtf_begin(f, 484)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -13973,7 +14327,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 472)
+  call dtf_begin(f, 485)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -13989,7 +14343,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 473)
+  call dtf_begin(f, 486)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14006,7 +14360,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 474)
+  call dtf_begin(f, 487)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14022,7 +14376,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 475)
+  call dtf_begin(f, 488)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14039,7 +14393,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 476)
+  call dtf_begin(f, 489)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14055,7 +14409,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 477)
+  call dtf_begin(f, 490)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14071,7 +14425,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 478)
+  call dtf_begin(f, 491)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14087,7 +14441,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 479)
+  call dtf_begin(f, 492)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14104,7 +14458,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 480)
+  call dtf_begin(f, 493)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(lower)) call dtf_give(f, 1, lower)
   if (present(upper)) call dtf_give(f, 2, upper)
@@ -14122,7 +14476,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 481)
+  call dtf_begin(f, 494)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(lower)) call dtf_give(f, 1, lower)
   if (present(upper)) call dtf_give(f, 2, upper)
@@ -14142,7 +14496,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 482)
+  call dtf_begin(f, 495)
   call dtf_give_object(f, 0, handle_of(logits))
   if (present(tau)) call dtf_give(f, 1, tau)
   if (present(hard)) call dtf_give(f, 2, hard)
@@ -14166,7 +14520,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 483)
+  call dtf_begin(f, 496)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(weight))
   if (present(padding_idx)) call dtf_give(f, 2, padding_idx)
@@ -14198,7 +14552,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 484)
+  call dtf_begin(f, 497)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(weight))
   if (present(offsets)) call dtf_give_object(f, 2, handle_of(offsets))
@@ -14221,7 +14575,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 485)
+  call dtf_begin(f, 498)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14234,7 +14588,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 486)
+  call dtf_begin(f, 499)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14247,7 +14601,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 487)
+  call dtf_begin(f, 500)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14259,7 +14613,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 488)
+  call dtf_begin(f, 501)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(set_to_none)) call dtf_give(f, 1, set_to_none)
   call tell(dtf_run(f), stat, errmsg)
@@ -14273,7 +14627,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 489)
+  call dtf_begin(f, 502)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(params))
   call tell(dtf_run(f), stat, errmsg)
@@ -14286,7 +14640,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 490)
+  call dtf_begin(f, 503)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -14301,7 +14655,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   real(real64) :: out
   type(frame) :: f
-  call dtf_begin(f, 491)
+  call dtf_begin(f, 504)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   if (present(group)) call dtf_give(f, 2, group)
@@ -14318,7 +14672,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 492)
+  call dtf_begin(f, 505)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   call dtf_give(f, 2, value)
@@ -14335,7 +14689,7 @@ end subroutine
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 493)
+  call dtf_begin(f, 506)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%results(0), f%results(1))
@@ -14351,7 +14705,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 494)
+  call dtf_begin(f, 507)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(tensors))
@@ -14364,7 +14718,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 495)
+  call dtf_begin(f, 508)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14376,7 +14730,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 496)
+  call dtf_begin(f, 509)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -14390,7 +14744,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   real(real64), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 497)
+  call dtf_begin(f, 510)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = transfer(words_at(f%results(0), f%results(2)), 0d0, f%results(2))
@@ -14408,7 +14762,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 498)
+  call dtf_begin(f, 511)
   call dtf_give(f, 0, handle_of(params))
   call dtf_give(f, 1, max_norm)
   if (present(norm_type)) call dtf_give(f, 2, norm_type)
@@ -14423,7 +14777,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 499)
+  call dtf_begin(f, 512)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -14441,7 +14795,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 500)
+  call dtf_begin(f, 513)
   call dtf_give(f, 0, optimizer)
   call dtf_give(f, 1, handle_of(params))
   call dtf_give(f, 2, handle_of(grads))
@@ -14467,7 +14821,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 501)
+  call dtf_begin(f, 514)
   call dtf_give(f, 0, optimizer)
   call dtf_give(f, 1, handle_of(params))
   call dtf_give(f, 2, handle_of(grads))
@@ -14486,7 +14840,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 502)
+  call dtf_begin(f, 515)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14498,7 +14852,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 503)
+  call dtf_begin(f, 516)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14510,7 +14864,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 504)
+  call dtf_begin(f, 517)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14522,7 +14876,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 505)
+  call dtf_begin(f, 518)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14534,7 +14888,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 506)
+  call dtf_begin(f, 519)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14546,7 +14900,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 507)
+  call dtf_begin(f, 520)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14558,7 +14912,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 508)
+  call dtf_begin(f, 521)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14570,7 +14924,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 509)
+  call dtf_begin(f, 522)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14582,7 +14936,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 510)
+  call dtf_begin(f, 523)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14594,7 +14948,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 511)
+  call dtf_begin(f, 524)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14606,7 +14960,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 512)
+  call dtf_begin(f, 525)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14618,7 +14972,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 513)
+  call dtf_begin(f, 526)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14630,7 +14984,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 514)
+  call dtf_begin(f, 527)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14642,7 +14996,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 515)
+  call dtf_begin(f, 528)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14654,7 +15008,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 516)
+  call dtf_begin(f, 529)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14666,7 +15020,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 517)
+  call dtf_begin(f, 530)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14678,7 +15032,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 518)
+  call dtf_begin(f, 531)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14690,7 +15044,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 519)
+  call dtf_begin(f, 532)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14702,7 +15056,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 520)
+  call dtf_begin(f, 533)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14714,7 +15068,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 521)
+  call dtf_begin(f, 534)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14726,7 +15080,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 522)
+  call dtf_begin(f, 535)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14738,7 +15092,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 523)
+  call dtf_begin(f, 536)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14750,7 +15104,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 524)
+  call dtf_begin(f, 537)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14762,7 +15116,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 525)
+  call dtf_begin(f, 538)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14774,7 +15128,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 526)
+  call dtf_begin(f, 539)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14786,7 +15140,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 527)
+  call dtf_begin(f, 540)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14798,7 +15152,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 528)
+  call dtf_begin(f, 541)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14810,7 +15164,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 529)
+  call dtf_begin(f, 542)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14822,7 +15176,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 530)
+  call dtf_begin(f, 543)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14834,7 +15188,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 531)
+  call dtf_begin(f, 544)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14846,7 +15200,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 532)
+  call dtf_begin(f, 545)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14858,7 +15212,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 533)
+  call dtf_begin(f, 546)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14870,7 +15224,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 534)
+  call dtf_begin(f, 547)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14882,7 +15236,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 535)
+  call dtf_begin(f, 548)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14894,7 +15248,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 536)
+  call dtf_begin(f, 549)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14906,7 +15260,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 537)
+  call dtf_begin(f, 550)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14918,7 +15272,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 538)
+  call dtf_begin(f, 551)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14930,7 +15284,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 539)
+  call dtf_begin(f, 552)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14942,7 +15296,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 540)
+  call dtf_begin(f, 553)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14954,7 +15308,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 541)
+  call dtf_begin(f, 554)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14967,7 +15321,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 542)
+  call dtf_begin(f, 555)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(negative_slope)) call give(f, 1, negative_slope)
   call tell(dtf_run(f), stat, errmsg)
@@ -14981,7 +15335,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 543)
+  call dtf_begin(f, 556)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(negative_slope)) call give(f, 1, negative_slope)
   call tell(dtf_run(f), stat, errmsg)
@@ -14995,7 +15349,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 544)
+  call dtf_begin(f, 557)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(alpha)) call give(f, 1, alpha)
   call tell(dtf_run(f), stat, errmsg)
@@ -15009,7 +15363,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 545)
+  call dtf_begin(f, 558)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(alpha)) call give(f, 1, alpha)
   call tell(dtf_run(f), stat, errmsg)
@@ -15024,7 +15378,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 546)
+  call dtf_begin(f, 559)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(beta)) call give(f, 1, beta)
   if (present(threshold)) call give(f, 2, threshold)
@@ -15039,7 +15393,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 547)
+  call dtf_begin(f, 560)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15052,7 +15406,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 548)
+  call dtf_begin(f, 561)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15064,7 +15418,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 549)
+  call dtf_begin(f, 562)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15077,7 +15431,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 550)
+  call dtf_begin(f, 563)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(approximate)) call dtf_give(f, 1, approximate)
   call tell(dtf_run(f), stat, errmsg)
@@ -15092,7 +15446,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 551)
+  call dtf_begin(f, 564)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, min)
   call tell(dtf_run(f), stat, errmsg)
@@ -15106,7 +15460,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 552)
+  call dtf_begin(f, 565)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, min)
   call tell(dtf_run(f), stat, errmsg)
@@ -15120,7 +15474,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 553)
+  call dtf_begin(f, 566)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, max)
   call tell(dtf_run(f), stat, errmsg)
@@ -15134,7 +15488,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 554)
+  call dtf_begin(f, 567)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, max)
   call tell(dtf_run(f), stat, errmsg)
@@ -15150,7 +15504,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 555)
+  call dtf_begin(f, 568)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
@@ -15166,7 +15520,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 556)
+  call dtf_begin(f, 569)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
@@ -15182,7 +15536,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 557)
+  call dtf_begin(f, 570)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -15198,7 +15552,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 558)
+  call dtf_begin(f, 571)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -15214,7 +15568,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 559)
+  call dtf_begin(f, 572)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -15230,7 +15584,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 560)
+  call dtf_begin(f, 573)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -15246,7 +15600,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 561)
+  call dtf_begin(f, 574)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -15262,7 +15616,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 562)
+  call dtf_begin(f, 575)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15276,7 +15630,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 563)
+  call dtf_begin(f, 576)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15290,7 +15644,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 564)
+  call dtf_begin(f, 577)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15304,7 +15658,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 565)
+  call dtf_begin(f, 578)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15319,7 +15673,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 566)
+  call dtf_begin(f, 579)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
@@ -15335,7 +15689,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 567)
+  call dtf_begin(f, 580)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
@@ -15350,7 +15704,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 568)
+  call dtf_begin(f, 581)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15364,7 +15718,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 569)
+  call dtf_begin(f, 582)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15378,7 +15732,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 570)
+  call dtf_begin(f, 583)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15392,7 +15746,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 571)
+  call dtf_begin(f, 584)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15406,7 +15760,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 572)
+  call dtf_begin(f, 585)
   call give(f, 0, input)
   call give(f, 1, exponent)
   call tell(dtf_run(f), stat, errmsg)
@@ -15420,7 +15774,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 573)
+  call dtf_begin(f, 586)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, exponent)
   call tell(dtf_run(f), stat, errmsg)
@@ -15434,7 +15788,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 574)
+  call dtf_begin(f, 587)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -15449,7 +15803,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 575)
+  call dtf_begin(f, 588)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -15465,7 +15819,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 576)
+  call dtf_begin(f, 589)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(min_val)) call dtf_give(f, 1, min_val)
   if (present(max_val)) call dtf_give(f, 2, max_val)
@@ -15481,7 +15835,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 577)
+  call dtf_begin(f, 590)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(min_val)) call dtf_give(f, 1, min_val)
   if (present(max_val)) call dtf_give(f, 2, max_val)
@@ -15495,7 +15849,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 578)
+  call dtf_begin(f, 591)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15507,7 +15861,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 579)
+  call dtf_begin(f, 592)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15519,7 +15873,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 580)
+  call dtf_begin(f, 593)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15531,7 +15885,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 581)
+  call dtf_begin(f, 594)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15543,7 +15897,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 582)
+  call dtf_begin(f, 595)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15555,7 +15909,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 583)
+  call dtf_begin(f, 596)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15568,7 +15922,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 584)
+  call dtf_begin(f, 597)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(lambd)) call give(f, 1, lambd)
   call tell(dtf_run(f), stat, errmsg)
@@ -15583,7 +15937,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 585)
+  call dtf_begin(f, 598)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(lambd)) call dtf_give(f, 1, lambd)
   call tell(dtf_run(f), stat, errmsg)
@@ -15597,7 +15951,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 586)
+  call dtf_begin(f, 599)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15612,7 +15966,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 587)
+  call dtf_begin(f, 600)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, threshold)
   call give(f, 2, value)
@@ -15628,7 +15982,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 588)
+  call dtf_begin(f, 601)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, threshold)
   call give(f, 2, value)
@@ -15642,7 +15996,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 589)
+  call dtf_begin(f, 602)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15655,7 +16009,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 590)
+  call dtf_begin(f, 603)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15667,7 +16021,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 591)
+  call dtf_begin(f, 604)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15680,7 +16034,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 592)
+  call dtf_begin(f, 605)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(alpha)) call dtf_give(f, 1, alpha)
   call tell(dtf_run(f), stat, errmsg)
@@ -15694,7 +16048,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 593)
+  call dtf_begin(f, 606)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(alpha)) call dtf_give(f, 1, alpha)
   call tell(dtf_run(f), stat, errmsg)
@@ -15707,7 +16061,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 594)
+  call dtf_begin(f, 607)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15719,7 +16073,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 595)
+  call dtf_begin(f, 608)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15732,7 +16086,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 596)
+  call dtf_begin(f, 609)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -15747,7 +16101,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 597)
+  call dtf_begin(f, 610)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(weight))
   call tell(dtf_run(f), stat, errmsg)
@@ -15763,7 +16117,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 598)
+  call dtf_begin(f, 611)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -15779,7 +16133,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 599)
+  call dtf_begin(f, 612)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15793,7 +16147,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 600)
+  call dtf_begin(f, 613)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15807,7 +16161,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 601)
+  call dtf_begin(f, 614)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15821,7 +16175,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 602)
+  call dtf_begin(f, 615)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15835,7 +16189,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 603)
+  call dtf_begin(f, 616)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15849,7 +16203,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 604)
+  call dtf_begin(f, 617)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15863,7 +16217,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 605)
+  call dtf_begin(f, 618)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15877,7 +16231,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 606)
+  call dtf_begin(f, 619)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15891,7 +16245,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 607)
+  call dtf_begin(f, 620)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15905,7 +16259,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 608)
+  call dtf_begin(f, 621)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15919,7 +16273,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 609)
+  call dtf_begin(f, 622)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15933,7 +16287,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 610)
+  call dtf_begin(f, 623)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15946,7 +16300,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 611)
+  call dtf_begin(f, 624)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15959,7 +16313,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 612)
+  call dtf_begin(f, 625)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15972,7 +16326,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 613)
+  call dtf_begin(f, 626)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15985,7 +16339,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 614)
+  call dtf_begin(f, 627)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15997,7 +16351,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 615)
+  call dtf_begin(f, 628)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16010,7 +16364,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 616)
+  call dtf_begin(f, 629)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16024,7 +16378,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 617)
+  call dtf_begin(f, 630)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16038,7 +16392,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 618)
+  call dtf_begin(f, 631)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16052,7 +16406,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 619)
+  call dtf_begin(f, 632)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16066,7 +16420,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 620)
+  call dtf_begin(f, 633)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16080,7 +16434,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 621)
+  call dtf_begin(f, 634)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16094,7 +16448,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 622)
+  call dtf_begin(f, 635)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16108,7 +16462,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 623)
+  call dtf_begin(f, 636)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16122,7 +16476,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 624)
+  call dtf_begin(f, 637)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16136,7 +16490,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 625)
+  call dtf_begin(f, 638)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16150,7 +16504,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 626)
+  call dtf_begin(f, 639)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16164,7 +16518,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 627)
+  call dtf_begin(f, 640)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16179,7 +16533,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 628)
+  call dtf_begin(f, 641)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16193,7 +16547,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 629)
+  call dtf_begin(f, 642)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16208,7 +16562,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 630)
+  call dtf_begin(f, 643)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16222,7 +16576,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 631)
+  call dtf_begin(f, 644)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16235,7 +16589,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 632)
+  call dtf_begin(f, 645)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16250,7 +16604,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 633)
+  call dtf_begin(f, 646)
   call dtf_give_object(f, 0, handle_of(condition))
   call give(f, 1, input)
   call give(f, 2, other)
@@ -16267,7 +16621,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 634)
+  call dtf_begin(f, 647)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mask))
   call give(f, 2, value)
@@ -16283,7 +16637,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 635)
+  call dtf_begin(f, 648)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mask))
   call give(f, 2, value)
@@ -16297,7 +16651,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 636)
+  call dtf_begin(f, 649)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16309,7 +16663,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 637)
+  call dtf_begin(f, 650)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16321,7 +16675,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 638)
+  call dtf_begin(f, 651)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16333,7 +16687,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 639)
+  call dtf_begin(f, 652)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16345,7 +16699,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 640)
+  call dtf_begin(f, 653)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16357,7 +16711,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 641)
+  call dtf_begin(f, 654)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16369,7 +16723,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 642)
+  call dtf_begin(f, 655)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16381,7 +16735,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 643)
+  call dtf_begin(f, 656)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16393,7 +16747,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 644)
+  call dtf_begin(f, 657)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16405,7 +16759,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 645)
+  call dtf_begin(f, 658)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16417,7 +16771,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 646)
+  call dtf_begin(f, 659)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16429,7 +16783,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 647)
+  call dtf_begin(f, 660)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16441,7 +16795,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 648)
+  call dtf_begin(f, 661)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16453,7 +16807,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 649)
+  call dtf_begin(f, 662)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16465,7 +16819,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 650)
+  call dtf_begin(f, 663)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16477,7 +16831,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 651)
+  call dtf_begin(f, 664)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16489,7 +16843,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 652)
+  call dtf_begin(f, 665)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16501,7 +16855,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 653)
+  call dtf_begin(f, 666)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16514,7 +16868,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 654)
+  call dtf_begin(f, 667)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16528,7 +16882,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 655)
+  call dtf_begin(f, 668)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16542,7 +16896,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 656)
+  call dtf_begin(f, 669)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16556,7 +16910,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 657)
+  call dtf_begin(f, 670)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16569,7 +16923,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 658)
+  call dtf_begin(f, 671)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16581,7 +16935,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 659)
+  call dtf_begin(f, 672)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16593,7 +16947,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 660)
+  call dtf_begin(f, 673)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16605,7 +16959,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 661)
+  call dtf_begin(f, 674)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16617,7 +16971,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 662)
+  call dtf_begin(f, 675)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16629,7 +16983,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 663)
+  call dtf_begin(f, 676)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16641,7 +16995,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 664)
+  call dtf_begin(f, 677)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16653,7 +17007,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 665)
+  call dtf_begin(f, 678)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16665,7 +17019,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 666)
+  call dtf_begin(f, 679)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16677,7 +17031,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 667)
+  call dtf_begin(f, 680)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16689,7 +17043,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 668)
+  call dtf_begin(f, 681)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16701,7 +17055,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 669)
+  call dtf_begin(f, 682)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16713,7 +17067,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 670)
+  call dtf_begin(f, 683)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16725,7 +17079,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 671)
+  call dtf_begin(f, 684)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16738,7 +17092,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 672)
+  call dtf_begin(f, 685)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(eps)) call dtf_give(f, 1, eps)
   call tell(dtf_run(f), stat, errmsg)
@@ -16752,7 +17106,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 673)
+  call dtf_begin(f, 686)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(eps)) call dtf_give(f, 1, eps)
   call tell(dtf_run(f), stat, errmsg)
@@ -16766,7 +17120,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 674)
+  call dtf_begin(f, 687)
   call give(f, 0, input)
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16780,7 +17134,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 675)
+  call dtf_begin(f, 688)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16794,7 +17148,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 676)
+  call dtf_begin(f, 689)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16809,7 +17163,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 677)
+  call dtf_begin(f, 690)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16824,7 +17178,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 678)
+  call dtf_begin(f, 691)
   call give(f, 0, input)
   call give(f, 1, exponent)
   call tell(dtf_run(f), stat, errmsg)
@@ -16838,7 +17192,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 679)
+  call dtf_begin(f, 692)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, exponent)
   call tell(dtf_run(f), stat, errmsg)
@@ -16852,7 +17206,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 680)
+  call dtf_begin(f, 693)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16866,7 +17220,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 681)
+  call dtf_begin(f, 694)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16879,7 +17233,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 682)
+  call dtf_begin(f, 695)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16891,7 +17245,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 683)
+  call dtf_begin(f, 696)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16904,7 +17258,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 684)
+  call dtf_begin(f, 697)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, decimals)
   call tell(dtf_run(f), stat, errmsg)
@@ -16918,7 +17272,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 685)
+  call dtf_begin(f, 698)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, decimals)
   call tell(dtf_run(f), stat, errmsg)
@@ -16931,7 +17285,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 686)
+  call dtf_begin(f, 699)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16944,7 +17298,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 687)
+  call dtf_begin(f, 700)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16958,7 +17312,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 688)
+  call dtf_begin(f, 701)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16972,7 +17326,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 689)
+  call dtf_begin(f, 702)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16986,7 +17340,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 690)
+  call dtf_begin(f, 703)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -17000,7 +17354,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 691)
+  call dtf_begin(f, 704)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -17014,7 +17368,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 692)
+  call dtf_begin(f, 705)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -17028,7 +17382,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 693)
+  call dtf_begin(f, 706)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -17042,7 +17396,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 694)
+  call dtf_begin(f, 707)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -17056,7 +17410,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 695)
+  call dtf_begin(f, 708)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -17070,7 +17424,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 696)
+  call dtf_begin(f, 709)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(values))
   call tell(dtf_run(f), stat, errmsg)
@@ -17084,7 +17438,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 697)
+  call dtf_begin(f, 710)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(values))
   call tell(dtf_run(f), stat, errmsg)
@@ -17098,7 +17452,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 698)
+  call dtf_begin(f, 711)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -17113,7 +17467,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 699)
+  call dtf_begin(f, 712)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -17130,7 +17484,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 700)
+  call dtf_begin(f, 713)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(nan)) call dtf_give(f, 1, nan)
   if (present(posinf)) call dtf_give(f, 2, posinf)
@@ -17148,7 +17502,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 701)
+  call dtf_begin(f, 714)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(nan)) call dtf_give(f, 1, nan)
   if (present(posinf)) call dtf_give(f, 2, posinf)
@@ -17163,7 +17517,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 702)
+  call dtf_begin(f, 715)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -17176,7 +17530,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 703)
+  call dtf_begin(f, 716)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -17189,7 +17543,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 704)
+  call dtf_begin(f, 717)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -17204,7 +17558,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 705)
+  call dtf_begin(f, 718)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(end))
   call give(f, 2, weight)
@@ -17220,7 +17574,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 706)
+  call dtf_begin(f, 719)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(end))
   call give(f, 2, weight)
@@ -17237,7 +17591,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 707)
+  call dtf_begin(f, 720)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(tensor1))
   call dtf_give_object(f, 2, handle_of(tensor2))
@@ -17255,7 +17609,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 708)
+  call dtf_begin(f, 721)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(tensor1))
   call dtf_give_object(f, 2, handle_of(tensor2))
@@ -17273,7 +17627,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 709)
+  call dtf_begin(f, 722)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(tensor1))
   call dtf_give_object(f, 2, handle_of(tensor2))
@@ -17291,7 +17645,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 710)
+  call dtf_begin(f, 723)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(tensor1))
   call dtf_give_object(f, 2, handle_of(tensor2))
@@ -17313,7 +17667,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 711)
+  call dtf_begin(f, 724)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -17339,7 +17693,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 712)
+  call dtf_begin(f, 725)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -17365,7 +17719,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 713)
+  call dtf_begin(f, 726)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -17390,7 +17744,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 714)
+  call dtf_begin(f, 727)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -17417,7 +17771,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 715)
+  call dtf_begin(f, 728)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -17444,7 +17798,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 716)
+  call dtf_begin(f, 729)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -17470,7 +17824,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 717)
+  call dtf_begin(f, 730)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -17497,7 +17851,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 718)
+  call dtf_begin(f, 731)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -17524,7 +17878,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 719)
+  call dtf_begin(f, 732)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -17545,7 +17899,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 720)
+  call dtf_begin(f, 733)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -17560,7 +17914,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 721)
+  call dtf_begin(f, 734)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -17578,7 +17932,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 722)
+  call dtf_begin(f, 735)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -17598,7 +17952,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 723)
+  call dtf_begin(f, 736)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, norm_type)
   call dtf_give(f, 2, kernel_size)
@@ -17621,7 +17975,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 724)
+  call dtf_begin(f, 737)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(indices))
   call dtf_give(f, 2, kernel_size)
@@ -17641,7 +17995,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 725)
+  call dtf_begin(f, 738)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -17656,7 +18010,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 726)
+  call dtf_begin(f, 739)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -17674,7 +18028,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 727)
+  call dtf_begin(f, 740)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -17694,7 +18048,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 728)
+  call dtf_begin(f, 741)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, norm_type)
   call dtf_give(f, 2, kernel_size)
@@ -17717,7 +18071,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 729)
+  call dtf_begin(f, 742)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(indices))
   call dtf_give(f, 2, kernel_size)
@@ -17737,7 +18091,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 730)
+  call dtf_begin(f, 743)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -17752,7 +18106,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 731)
+  call dtf_begin(f, 744)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -17770,7 +18124,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 732)
+  call dtf_begin(f, 745)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -17790,7 +18144,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 733)
+  call dtf_begin(f, 746)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, norm_type)
   call dtf_give(f, 2, kernel_size)
@@ -17813,7 +18167,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 734)
+  call dtf_begin(f, 747)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(indices))
   call dtf_give(f, 2, kernel_size)
@@ -17838,7 +18192,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 735)
+  call dtf_begin(f, 748)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(output_size)) call dtf_give(f, 2, output_size)
@@ -17862,7 +18216,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 736)
+  call dtf_begin(f, 749)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(output_size)) call dtf_give(f, 2, output_size)
@@ -17887,7 +18241,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 737)
+  call dtf_begin(f, 750)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(output_size)) call dtf_give(f, 2, output_size)
@@ -17911,7 +18265,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 738)
+  call dtf_begin(f, 751)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(output_size)) call dtf_give(f, 2, output_size)
@@ -17933,7 +18287,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_profiler) :: out
   type(frame) :: f
-  call dtf_begin(f, 739)
+  call dtf_begin(f, 752)
   if (present(record_shapes)) call dtf_give(f, 0, record_shapes)
   if (present(profile_memory)) call dtf_give(f, 1, profile_memory)
   if (present(device_times)) call dtf_give(f, 2, device_times)
@@ -17949,7 +18303,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 740)
+  call dtf_begin(f, 753)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -17962,7 +18316,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 741)
+  call dtf_begin(f, 754)
   call dtf_give(f, 0, name)
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -17975,7 +18329,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 742)
+  call dtf_begin(f, 755)
   call dtf_give(f, 0, range)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -17992,7 +18346,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 743)
+  call dtf_begin(f, 756)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(sort_by)) call dtf_give(f, 1, sort_by)
   if (present(row_limit)) call dtf_give(f, 2, row_limit)
@@ -18010,7 +18364,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 744)
+  call dtf_begin(f, 757)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(row_limit)) call dtf_give(f, 1, row_limit)
   call tell(dtf_run(f), stat, errmsg)
@@ -18029,7 +18383,7 @@ end function
   character(:), allocatable, dimension(:), intent(out) :: shapes
   type(dt_tensor), intent(inout) :: numbers
   type(frame) :: f
-  call dtf_begin(f, 745)
+  call dtf_begin(f, 758)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%results(0), f%results(1))
@@ -18045,9 +18399,83 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 746)
+  call dtf_begin(f, 759)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, path)
+  call tell(dtf_run(f), stat, errmsg)
+  call dtf_end(f)
+end subroutine
+! profiler_emit_nvtx: Tells a tool of each kernel and each node of a backward: a range around the
+! call, by its name.
+  subroutine dt_profiler_emit_nvtx(enabled, stat, errmsg)
+  logical, intent(in), optional :: enabled
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(frame) :: f
+  call dtf_begin(f, 760)
+  if (present(enabled)) call dtf_give(f, 0, enabled)
+  call tell(dtf_run(f), stat, errmsg)
+  call dtf_end(f)
+end subroutine
+! profiler_nvtx_push: Begins a range of this thread for a tool. How deep it lies, from 0; negative
+! where no tool watches.
+  function dt_profiler_nvtx_push(name, stat, errmsg) result(out)
+  character(*), intent(in) :: name
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  integer(int64) :: out
+  type(frame) :: f
+  call dtf_begin(f, 761)
+  call dtf_give(f, 0, name)
+  call tell(dtf_run(f), stat, errmsg)
+  out = f%results(0)
+  call dtf_end(f)
+end function
+! profiler_nvtx_pop: Ends the innermost range of this thread. How deep it lay, from 0; negative
+! where no tool watches, or there is no range.
+  function dt_profiler_nvtx_pop(stat, errmsg) result(out)
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  integer(int64) :: out
+  type(frame) :: f
+  call dtf_begin(f, 762)
+  call tell(dtf_run(f), stat, errmsg)
+  out = f%results(0)
+  call dtf_end(f)
+end function
+! profiler_nvtx_start: Begins a range for a tool that need not nest and may end on another thread.
+! Its number, for profiler_nvtx_end.
+  function dt_profiler_nvtx_start(name, stat, errmsg) result(out)
+  character(*), intent(in) :: name
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  integer(int64) :: out
+  type(frame) :: f
+  call dtf_begin(f, 763)
+  call dtf_give(f, 0, name)
+  call tell(dtf_run(f), stat, errmsg)
+  out = f%results(0)
+  call dtf_end(f)
+end function
+! profiler_nvtx_end: Ends such a range.
+  subroutine dt_profiler_nvtx_end(range, stat, errmsg)
+  type(*), dimension(..), intent(in) :: range
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(frame) :: f
+  call dtf_begin(f, 764)
+  call dtf_give(f, 0, range)
+  call tell(dtf_run(f), stat, errmsg)
+  call dtf_end(f)
+end subroutine
+! profiler_nvtx_mark: A mark on the tool's time line.
+  subroutine dt_profiler_nvtx_mark(name, stat, errmsg)
+  character(*), intent(in) :: name
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(frame) :: f
+  call dtf_begin(f, 765)
+  call dtf_give(f, 0, name)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -18062,7 +18490,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 747)
+  call dtf_begin(f, 766)
   call dtf_give(f, 0, size)
   if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -18083,7 +18511,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 748)
+  call dtf_begin(f, 767)
   call dtf_give(f, 0, size)
   if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -18107,7 +18535,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 749)
+  call dtf_begin(f, 768)
   call dtf_give(f, 0, low)
   call dtf_give(f, 1, high)
   call dtf_give(f, 2, size)
@@ -18130,7 +18558,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 750)
+  call dtf_begin(f, 769)
   call dtf_give(f, 0, n)
   if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -18153,7 +18581,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 751)
+  call dtf_begin(f, 770)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -18177,7 +18605,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 752)
+  call dtf_begin(f, 771)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -18203,7 +18631,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 753)
+  call dtf_begin(f, 772)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, low)
   call dtf_give(f, 2, high)
@@ -18224,7 +18652,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 754)
+  call dtf_begin(f, 773)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
@@ -18240,7 +18668,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 755)
+  call dtf_begin(f, 774)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
@@ -18259,7 +18687,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 756)
+  call dtf_begin(f, 775)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, num_samples)
   if (present(replacement)) call dtf_give(f, 2, replacement)
@@ -18276,7 +18704,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 757)
+  call dtf_begin(f, 776)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
@@ -18292,7 +18720,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 758)
+  call dtf_begin(f, 777)
   call dtf_give_object(f, 0, handle_of(count))
   call dtf_give_object(f, 1, handle_of(prob))
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
@@ -18308,7 +18736,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 759)
+  call dtf_begin(f, 778)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(lambd)) call dtf_give(f, 1, lambd)
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
@@ -18323,7 +18751,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 760)
+  call dtf_begin(f, 779)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
@@ -18339,7 +18767,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 761)
+  call dtf_begin(f, 780)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(median)) call dtf_give(f, 1, median)
   if (present(sigma)) call dtf_give(f, 2, sigma)
@@ -18356,7 +18784,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 762)
+  call dtf_begin(f, 781)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(mean)) call dtf_give(f, 1, mean)
   if (present(std)) call dtf_give(f, 2, std)
@@ -18373,7 +18801,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 763)
+  call dtf_begin(f, 782)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(low)) call dtf_give(f, 1, low)
   if (present(high)) call dtf_give(f, 2, high)
@@ -18390,7 +18818,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 764)
+  call dtf_begin(f, 783)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(mean)) call dtf_give(f, 1, mean)
   if (present(std)) call dtf_give(f, 2, std)
@@ -18406,7 +18834,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 765)
+  call dtf_begin(f, 784)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
@@ -18423,7 +18851,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 766)
+  call dtf_begin(f, 785)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dtype)
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
@@ -18439,7 +18867,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 767)
+  call dtf_begin(f, 786)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(probabilities))
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
@@ -18455,7 +18883,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 768)
+  call dtf_begin(f, 787)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(low)) call dtf_give(f, 1, low)
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
@@ -18471,7 +18899,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 769)
+  call dtf_begin(f, 788)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, low)
   call dtf_give(f, 2, high)
@@ -18486,7 +18914,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 770)
+  call dtf_begin(f, 789)
   call dtf_give(f, 0, seed)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -18499,7 +18927,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_generator) :: out
   type(frame) :: f
-  call dtf_begin(f, 771)
+  call dtf_begin(f, 790)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_hold(f, 0, 0))
@@ -18514,7 +18942,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 772)
+  call dtf_begin(f, 791)
   call dtf_give(f, 0, mode)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -18525,7 +18953,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 773)
+  call dtf_begin(f, 792)
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0) /= 0
   call dtf_end(f)
@@ -18537,7 +18965,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_generator) :: out
   type(frame) :: f
-  call dtf_begin(f, 774)
+  call dtf_begin(f, 793)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_hold(f, 0, 0))
@@ -18550,7 +18978,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 775)
+  call dtf_begin(f, 794)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = text_at(f%results(0), f%results(1))
@@ -18563,7 +18991,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 776)
+  call dtf_begin(f, 795)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, seed)
   call tell(dtf_run(f), stat, errmsg)
@@ -18576,7 +19004,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 777)
+  call dtf_begin(f, 796)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -18590,7 +19018,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 778)
+  call dtf_begin(f, 797)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -18603,7 +19031,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 779)
+  call dtf_begin(f, 798)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give_object(f, 1, handle_of(state))
   call tell(dtf_run(f), stat, errmsg)
@@ -18631,7 +19059,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: h_n
   type(dt_tensor), intent(inout) :: c_n
   type(frame) :: f
-  call dtf_begin(f, 780)
+  call dtf_begin(f, 799)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(params))
@@ -18666,7 +19094,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: h_n
   type(dt_tensor), intent(inout) :: c_n
   type(frame) :: f
-  call dtf_begin(f, 781)
+  call dtf_begin(f, 800)
   call dtf_give_object(f, 0, handle_of(data))
   call dtf_give_object(f, 1, handle_of(batch_sizes))
   if (present(hx)) call dtf_give(f, 2, handle_of(hx))
@@ -18702,7 +19130,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 782)
+  call dtf_begin(f, 801)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(hx)) call dtf_give_object(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(params))
@@ -18735,7 +19163,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 783)
+  call dtf_begin(f, 802)
   call dtf_give_object(f, 0, handle_of(data))
   call dtf_give_object(f, 1, handle_of(batch_sizes))
   if (present(hx)) call dtf_give_object(f, 2, handle_of(hx))
@@ -18769,7 +19197,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 784)
+  call dtf_begin(f, 803)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(hx)) call dtf_give_object(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(params))
@@ -18802,7 +19230,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 785)
+  call dtf_begin(f, 804)
   call dtf_give_object(f, 0, handle_of(data))
   call dtf_give_object(f, 1, handle_of(batch_sizes))
   if (present(hx)) call dtf_give_object(f, 2, handle_of(hx))
@@ -18835,7 +19263,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 786)
+  call dtf_begin(f, 805)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(hx)) call dtf_give_object(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(params))
@@ -18868,7 +19296,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 787)
+  call dtf_begin(f, 806)
   call dtf_give_object(f, 0, handle_of(data))
   call dtf_give_object(f, 1, handle_of(batch_sizes))
   if (present(hx)) call dtf_give_object(f, 2, handle_of(hx))
@@ -18896,7 +19324,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: h
   type(dt_tensor), intent(inout) :: c
   type(frame) :: f
-  call dtf_begin(f, 788)
+  call dtf_begin(f, 807)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give_object(f, 2, handle_of(w_ih))
@@ -18920,7 +19348,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 789)
+  call dtf_begin(f, 808)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(hx)) call dtf_give_object(f, 1, handle_of(hx))
   call dtf_give_object(f, 2, handle_of(w_ih))
@@ -18943,7 +19371,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 790)
+  call dtf_begin(f, 809)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(hx)) call dtf_give_object(f, 1, handle_of(hx))
   call dtf_give_object(f, 2, handle_of(w_ih))
@@ -18966,7 +19394,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 791)
+  call dtf_begin(f, 810)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(hx)) call dtf_give_object(f, 1, handle_of(hx))
   call dtf_give_object(f, 2, handle_of(w_ih))
@@ -18987,7 +19415,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 792)
+  call dtf_begin(f, 811)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19006,7 +19434,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 793)
+  call dtf_begin(f, 812)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19025,7 +19453,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 794)
+  call dtf_begin(f, 813)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19044,7 +19472,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 795)
+  call dtf_begin(f, 814)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19061,7 +19489,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 796)
+  call dtf_begin(f, 815)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -19078,7 +19506,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 797)
+  call dtf_begin(f, 816)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19094,7 +19522,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 798)
+  call dtf_begin(f, 817)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -19111,7 +19539,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 799)
+  call dtf_begin(f, 818)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19127,7 +19555,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 800)
+  call dtf_begin(f, 819)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -19144,7 +19572,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 801)
+  call dtf_begin(f, 820)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19162,7 +19590,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 802)
+  call dtf_begin(f, 821)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19179,7 +19607,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 803)
+  call dtf_begin(f, 822)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19198,7 +19626,7 @@ end function
   type(dt_tensor), intent(inout) :: min
   type(dt_tensor), intent(inout) :: max
   type(frame) :: f
-  call dtf_begin(f, 804)
+  call dtf_begin(f, 823)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19216,7 +19644,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 805)
+  call dtf_begin(f, 824)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19233,7 +19661,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 806)
+  call dtf_begin(f, 825)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19251,7 +19679,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 807)
+  call dtf_begin(f, 826)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
@@ -19270,7 +19698,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 808)
+  call dtf_begin(f, 827)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
@@ -19290,7 +19718,7 @@ end function
   type(dt_tensor), intent(inout) :: var
   type(dt_tensor), intent(inout) :: mean
   type(frame) :: f
-  call dtf_begin(f, 809)
+  call dtf_begin(f, 828)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
@@ -19311,7 +19739,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: std
   type(dt_tensor), intent(inout) :: mean
   type(frame) :: f
-  call dtf_begin(f, 810)
+  call dtf_begin(f, 829)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
@@ -19331,7 +19759,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 811)
+  call dtf_begin(f, 830)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(correction)) call dtf_give(f, 1, correction)
   if (present(fweights)) call dtf_give_object(f, 2, handle_of(fweights))
@@ -19347,7 +19775,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 812)
+  call dtf_begin(f, 831)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -19365,7 +19793,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 813)
+  call dtf_begin(f, 832)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call give(f, 1, p)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -19384,7 +19812,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 814)
+  call dtf_begin(f, 833)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19401,7 +19829,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 815)
+  call dtf_begin(f, 834)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19418,7 +19846,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 816)
+  call dtf_begin(f, 835)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19435,7 +19863,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 817)
+  call dtf_begin(f, 836)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -19451,7 +19879,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 818)
+  call dtf_begin(f, 837)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -19467,7 +19895,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 819)
+  call dtf_begin(f, 838)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -19483,7 +19911,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 820)
+  call dtf_begin(f, 839)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -19499,7 +19927,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 821)
+  call dtf_begin(f, 840)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -19518,7 +19946,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 822)
+  call dtf_begin(f, 841)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(n)) call dtf_give(f, 1, n)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -19539,7 +19967,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 823)
+  call dtf_begin(f, 842)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(spacing)) call dtf_give(f, 1, spacing)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -19559,7 +19987,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 824)
+  call dtf_begin(f, 843)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(coordinates))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -19578,7 +20006,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 825)
+  call dtf_begin(f, 844)
   call dtf_give_object(f, 0, handle_of(y))
   if (present(x)) call dtf_give_object(f, 1, handle_of(x))
   if (present(dx)) call give(f, 2, dx)
@@ -19597,7 +20025,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 826)
+  call dtf_begin(f, 845)
   call dtf_give_object(f, 0, handle_of(y))
   if (present(x)) call dtf_give_object(f, 1, handle_of(x))
   if (present(dx)) call give(f, 2, dx)
@@ -19614,7 +20042,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 827)
+  call dtf_begin(f, 846)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -19632,7 +20060,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 828)
+  call dtf_begin(f, 847)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   if (present(rtol)) call dtf_give(f, 2, rtol)
@@ -19653,7 +20081,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 829)
+  call dtf_begin(f, 848)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   if (present(rtol)) call dtf_give(f, 2, rtol)
@@ -19674,7 +20102,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 830)
+  call dtf_begin(f, 849)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, pad)
   if (present(mode)) call dtf_give(f, 2, mode)
@@ -19692,7 +20120,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 831)
+  call dtf_begin(f, 850)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, shifts)
   if (present(dims)) call dtf_give(f, 2, dims)
@@ -19709,7 +20137,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 832)
+  call dtf_begin(f, 851)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(k)) call dtf_give(f, 1, k)
   if (present(dims)) call dtf_give(f, 2, dims)
@@ -19724,7 +20152,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 833)
+  call dtf_begin(f, 852)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -19737,7 +20165,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 834)
+  call dtf_begin(f, 853)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -19752,7 +20180,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 835)
+  call dtf_begin(f, 854)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dims)
   call tell(dtf_run(f), stat, errmsg)
@@ -19769,7 +20197,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 836)
+  call dtf_begin(f, 855)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, repeats)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -19787,7 +20215,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 837)
+  call dtf_begin(f, 856)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call tell(dtf_run(f), stat, errmsg)
@@ -19804,7 +20232,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 838)
+  call dtf_begin(f, 857)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(offset)) call dtf_give(f, 1, offset)
   if (present(dim1)) call dtf_give(f, 2, dim1)
@@ -19821,7 +20249,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 839)
+  call dtf_begin(f, 858)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(offset)) call dtf_give(f, 1, offset)
   call tell(dtf_run(f), stat, errmsg)
@@ -19836,7 +20264,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 840)
+  call dtf_begin(f, 859)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -19849,7 +20277,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 841)
+  call dtf_begin(f, 860)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -19862,7 +20290,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 842)
+  call dtf_begin(f, 861)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -19875,7 +20303,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 843)
+  call dtf_begin(f, 862)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -19888,7 +20316,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 844)
+  call dtf_begin(f, 863)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -19902,7 +20330,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 845)
+  call dtf_begin(f, 864)
   call dtf_give_object(f, 0, handle_of(indices))
   call dtf_give(f, 1, shape)
   call tell(dtf_run(f), stat, errmsg)
@@ -19917,7 +20345,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 846)
+  call dtf_begin(f, 865)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -19932,7 +20360,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 847)
+  call dtf_begin(f, 866)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(r)) call dtf_give(f, 1, r)
   if (present(with_replacement)) call dtf_give(f, 2, with_replacement)
@@ -19951,7 +20379,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 848)
+  call dtf_begin(f, 867)
   call dtf_give(f, 0, row)
   call dtf_give(f, 1, col)
   if (present(offset)) call dtf_give(f, 2, offset)
@@ -19972,7 +20400,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 849)
+  call dtf_begin(f, 868)
   call dtf_give(f, 0, row)
   call dtf_give(f, 1, col)
   if (present(offset)) call dtf_give(f, 2, offset)
@@ -19992,7 +20420,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 850)
+  call dtf_begin(f, 869)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(src))
   call dtf_give(f, 2, dim)
@@ -20013,7 +20441,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 851)
+  call dtf_begin(f, 870)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(src))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20035,7 +20463,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 852)
+  call dtf_begin(f, 871)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(src))
   if (present(offset)) call dtf_give(f, 2, offset)
@@ -20057,7 +20485,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 853)
+  call dtf_begin(f, 872)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(src))
   call dtf_give(f, 2, size)
@@ -20079,7 +20507,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 854)
+  call dtf_begin(f, 873)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(dilation)) call dtf_give(f, 2, dilation)
@@ -20102,7 +20530,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 855)
+  call dtf_begin(f, 874)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call dtf_give(f, 2, kernel_size)
@@ -20122,7 +20550,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 856)
+  call dtf_begin(f, 875)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, upscale_factor)
   call tell(dtf_run(f), stat, errmsg)
@@ -20138,7 +20566,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 857)
+  call dtf_begin(f, 876)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, downscale_factor)
   call tell(dtf_run(f), stat, errmsg)
@@ -20154,7 +20582,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 858)
+  call dtf_begin(f, 877)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, groups)
   call tell(dtf_run(f), stat, errmsg)
@@ -20173,7 +20601,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 859)
+  call dtf_begin(f, 878)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(descending)) call dtf_give(f, 2, descending)
@@ -20193,7 +20621,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 860)
+  call dtf_begin(f, 879)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(descending)) call dtf_give(f, 2, descending)
@@ -20209,7 +20637,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 861)
+  call dtf_begin(f, 880)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20228,7 +20656,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 862)
+  call dtf_begin(f, 881)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, k)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20251,7 +20679,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 863)
+  call dtf_begin(f, 882)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, k)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20269,7 +20697,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 864)
+  call dtf_begin(f, 883)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20286,7 +20714,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 865)
+  call dtf_begin(f, 884)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20303,7 +20731,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 866)
+  call dtf_begin(f, 885)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20320,7 +20748,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 867)
+  call dtf_begin(f, 886)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20340,7 +20768,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 868)
+  call dtf_begin(f, 887)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20360,7 +20788,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 869)
+  call dtf_begin(f, 888)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, q)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20381,7 +20809,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 870)
+  call dtf_begin(f, 889)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, q)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20401,7 +20829,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 871)
+  call dtf_begin(f, 890)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -20419,7 +20847,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 872)
+  call dtf_begin(f, 891)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -20443,7 +20871,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: inverse_indices
   type(dt_tensor), intent(inout) :: counts
   type(frame) :: f
-  call dtf_begin(f, 873)
+  call dtf_begin(f, 892)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(sorted)) call dtf_give(f, 1, sorted)
   if (present(return_inverse)) call dtf_give(f, 2, return_inverse)
@@ -20470,7 +20898,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: inverse_indices
   type(dt_tensor), intent(inout) :: counts
   type(frame) :: f
-  call dtf_begin(f, 874)
+  call dtf_begin(f, 893)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(return_inverse)) call dtf_give(f, 1, return_inverse)
   if (present(return_counts)) call dtf_give(f, 2, return_counts)
@@ -20494,7 +20922,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 875)
+  call dtf_begin(f, 894)
   call dtf_give_object(f, 0, handle_of(sorted_sequence))
   call give(f, 1, input)
   if (present(out_int32)) call dtf_give(f, 2, out_int32)
@@ -20515,7 +20943,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 876)
+  call dtf_begin(f, 895)
   call give(f, 0, input)
   call dtf_give_object(f, 1, handle_of(boundaries))
   if (present(out_int32)) call dtf_give(f, 2, out_int32)
@@ -20534,7 +20962,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 877)
+  call dtf_begin(f, 896)
   call give(f, 0, elements)
   call give(f, 1, test_elements)
   if (present(assume_unique)) call dtf_give(f, 2, assume_unique)
@@ -20552,7 +20980,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 878)
+  call dtf_begin(f, 897)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(weights)) call dtf_give_object(f, 1, handle_of(weights))
   if (present(minlength)) call dtf_give(f, 2, minlength)
@@ -20570,7 +20998,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 879)
+  call dtf_begin(f, 898)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(bins)) call dtf_give(f, 1, bins)
   if (present(min)) call give(f, 2, min)
@@ -20592,7 +21020,7 @@ end function
   type(dt_tensor), intent(inout) :: hist
   type(dt_tensor), intent(inout) :: bin_edges
   type(frame) :: f
-  call dtf_begin(f, 880)
+  call dtf_begin(f, 899)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(bins)) call give(f, 1, bins)
   if (present(range)) call dtf_give(f, 2, range)
@@ -20610,7 +21038,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 881)
+  call dtf_begin(f, 900)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20622,7 +21050,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 882)
+  call dtf_begin(f, 901)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -20634,7 +21062,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 883)
+  call dtf_begin(f, 902)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20647,7 +21075,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 884)
+  call dtf_begin(f, 903)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20659,7 +21087,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 885)
+  call dtf_begin(f, 904)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -20671,7 +21099,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 886)
+  call dtf_begin(f, 905)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20684,7 +21112,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 887)
+  call dtf_begin(f, 906)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20697,7 +21125,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 888)
+  call dtf_begin(f, 907)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20710,7 +21138,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 889)
+  call dtf_begin(f, 908)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20722,7 +21150,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 890)
+  call dtf_begin(f, 909)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -20734,7 +21162,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 891)
+  call dtf_begin(f, 910)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20746,7 +21174,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 892)
+  call dtf_begin(f, 911)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -20760,7 +21188,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 893)
+  call dtf_begin(f, 912)
   call give(f, 0, input)
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -20775,7 +21203,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 894)
+  call dtf_begin(f, 913)
   call dtf_give(f, 0, n)
   call dtf_give_object(f, 1, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
@@ -20789,7 +21217,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 895)
+  call dtf_begin(f, 914)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -20804,7 +21232,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 896)
+  call dtf_begin(f, 915)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   call tell(dtf_run(f), stat, errmsg)
@@ -20818,7 +21246,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 897)
+  call dtf_begin(f, 916)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   call tell(dtf_run(f), stat, errmsg)
@@ -20831,7 +21259,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 898)
+  call dtf_begin(f, 917)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20843,7 +21271,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 899)
+  call dtf_begin(f, 918)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -20855,7 +21283,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 900)
+  call dtf_begin(f, 919)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20868,7 +21296,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 901)
+  call dtf_begin(f, 920)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20881,7 +21309,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 902)
+  call dtf_begin(f, 921)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20894,7 +21322,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 903)
+  call dtf_begin(f, 922)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20907,7 +21335,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 904)
+  call dtf_begin(f, 923)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20921,7 +21349,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 905)
+  call dtf_begin(f, 924)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20935,7 +21363,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 906)
+  call dtf_begin(f, 925)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20949,7 +21377,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 907)
+  call dtf_begin(f, 926)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20963,7 +21391,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 908)
+  call dtf_begin(f, 927)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20977,7 +21405,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 909)
+  call dtf_begin(f, 928)
   call dtf_give_object(f, 0, handle_of(x))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20991,7 +21419,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 910)
+  call dtf_begin(f, 929)
   call dtf_give_object(f, 0, handle_of(x))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -21004,7 +21432,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 911)
+  call dtf_begin(f, 930)
   call dtf_give_object(f, 0, handle_of(x))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -21017,7 +21445,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 912)
+  call dtf_begin(f, 931)
   call dtf_give_object(f, 0, handle_of(x))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -21032,7 +21460,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 913)
+  call dtf_begin(f, 932)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -21046,7 +21474,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 914)
+  call dtf_begin(f, 933)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -21060,7 +21488,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 915)
+  call dtf_begin(f, 934)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -21076,7 +21504,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 916)
+  call dtf_begin(f, 935)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -21090,7 +21518,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 917)
+  call dtf_begin(f, 936)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -21104,7 +21532,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 918)
+  call dtf_begin(f, 937)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -21120,7 +21548,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 919)
+  call dtf_begin(f, 938)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21136,7 +21564,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 920)
+  call dtf_begin(f, 939)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21152,7 +21580,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 921)
+  call dtf_begin(f, 940)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21168,7 +21596,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 922)
+  call dtf_begin(f, 941)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21184,7 +21612,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 923)
+  call dtf_begin(f, 942)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21200,7 +21628,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 924)
+  call dtf_begin(f, 943)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21216,7 +21644,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 925)
+  call dtf_begin(f, 944)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21232,7 +21660,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 926)
+  call dtf_begin(f, 945)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21247,7 +21675,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 927)
+  call dtf_begin(f, 946)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21262,7 +21690,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 928)
+  call dtf_begin(f, 947)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21277,7 +21705,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 929)
+  call dtf_begin(f, 948)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21292,7 +21720,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 930)
+  call dtf_begin(f, 949)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21306,7 +21734,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 931)
+  call dtf_begin(f, 950)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -21320,7 +21748,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 932)
+  call dtf_begin(f, 951)
   call give(f, 0, input)
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -21336,7 +21764,7 @@ end function
   type(dt_tensor), intent(inout) :: mantissa
   type(dt_tensor), intent(inout) :: exponent
   type(frame) :: f
-  call dtf_begin(f, 933)
+  call dtf_begin(f, 952)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(mantissa, dtf_tensor(f%results(0), 0))
@@ -21352,7 +21780,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 934)
+  call dtf_begin(f, 953)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -21366,7 +21794,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 935)
+  call dtf_begin(f, 954)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -21380,7 +21808,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 936)
+  call dtf_begin(f, 955)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -21393,7 +21821,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 937)
+  call dtf_begin(f, 956)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -21407,7 +21835,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 938)
+  call dtf_begin(f, 957)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -21421,7 +21849,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 939)
+  call dtf_begin(f, 958)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = words_at(f%results(0), f%results(2))
@@ -21435,7 +21863,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 940)
+  call dtf_begin(f, 959)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = words_at(f%results(0), f%results(2))
@@ -21448,7 +21876,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 941)
+  call dtf_begin(f, 960)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -21461,7 +21889,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 942)
+  call dtf_begin(f, 961)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -21474,7 +21902,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 943)
+  call dtf_begin(f, 962)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -21487,7 +21915,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 944)
+  call dtf_begin(f, 963)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -21500,7 +21928,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer :: out
   type(frame) :: f
-  call dtf_begin(f, 945)
+  call dtf_begin(f, 964)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = int(f%results(0))
@@ -21513,7 +21941,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 946)
+  call dtf_begin(f, 965)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = text_at(f%results(0), f%results(1))
@@ -21527,7 +21955,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 947)
+  call dtf_begin(f, 966)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(memory_format)) call dtf_give(f, 1, memory_format)
   call tell(dtf_run(f), stat, errmsg)
@@ -21541,7 +21969,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(c_ptr) :: out
   type(frame) :: f
-  call dtf_begin(f, 948)
+  call dtf_begin(f, 967)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = transfer(f%results(0), out)
@@ -21555,7 +21983,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 949)
+  call dtf_begin(f, 968)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -21570,7 +21998,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 950)
+  call dtf_begin(f, 969)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -21585,7 +22013,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 951)
+  call dtf_begin(f, 970)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -21599,7 +22027,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 952)
+  call dtf_begin(f, 971)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -21612,7 +22040,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   real(real64) :: out
   type(frame) :: f
-  call dtf_begin(f, 953)
+  call dtf_begin(f, 972)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = transfer(f%results(0), out)
@@ -21625,7 +22053,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 954)
+  call dtf_begin(f, 973)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = text_at(f%results(0), f%results(1))
@@ -21642,7 +22070,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 955)
+  call dtf_begin(f, 974)
   if (present(precision)) call dtf_give(f, 0, precision)
   if (present(threshold)) call dtf_give(f, 1, threshold)
   if (present(edge_items)) call dtf_give(f, 2, edge_items)
@@ -21659,7 +22087,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 956)
+  call dtf_begin(f, 975)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0) /= 0
@@ -21672,7 +22100,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 957)
+  call dtf_begin(f, 976)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(requires_grad)) call dtf_give(f, 1, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
@@ -21685,7 +22113,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 958)
+  call dtf_begin(f, 977)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0) /= 0
@@ -21699,7 +22127,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 959)
+  call dtf_begin(f, 978)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -21712,7 +22140,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 960)
+  call dtf_begin(f, 979)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(grad)) call dtf_give_object(f, 1, handle_of(grad))
   call tell(dtf_run(f), stat, errmsg)
@@ -21724,7 +22152,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 961)
+  call dtf_begin(f, 980)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -21736,7 +22164,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 962)
+  call dtf_begin(f, 981)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0) /= 0
@@ -21750,7 +22178,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_node) :: out
   type(frame) :: f
-  call dtf_begin(f, 963)
+  call dtf_begin(f, 982)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_hold(f, 0, 0))
@@ -21763,7 +22191,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 964)
+  call dtf_begin(f, 983)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -21776,7 +22204,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 965)
+  call dtf_begin(f, 984)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = text_at(f%results(0), f%results(1))
@@ -21789,7 +22217,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(c_ptr) :: out
   type(frame) :: f
-  call dtf_begin(f, 966)
+  call dtf_begin(f, 985)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = transfer(f%results(0), out)
@@ -21802,7 +22230,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 967)
+  call dtf_begin(f, 986)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -21817,7 +22245,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 968)
+  call dtf_begin(f, 987)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call tell(dtf_run(f), stat, errmsg)
@@ -21832,7 +22260,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_node) :: out
   type(frame) :: f
-  call dtf_begin(f, 969)
+  call dtf_begin(f, 988)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call tell(dtf_run(f), stat, errmsg)
@@ -21847,7 +22275,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 970)
+  call dtf_begin(f, 989)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = text_at(f%results(0), f%results(1))
@@ -21861,7 +22289,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 971)
+  call dtf_begin(f, 990)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -21875,7 +22303,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 972)
+  call dtf_begin(f, 991)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(data))
   call tell(dtf_run(f), stat, errmsg)
@@ -21888,7 +22316,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 973)
+  call dtf_begin(f, 992)
   call tell(dtf_run(f), stat, errmsg)
   out = text_at(f%results(0), f%results(1))
   call dtf_end(f)
@@ -21900,7 +22328,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 974)
+  call dtf_begin(f, 993)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -21913,7 +22341,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor_list) :: out
   type(frame) :: f
-  call dtf_begin(f, 975)
+  call dtf_begin(f, 994)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_hold(f, 0, 0))
@@ -21926,7 +22354,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 976)
+  call dtf_begin(f, 995)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -21940,7 +22368,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 977)
+  call dtf_begin(f, 996)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call tell(dtf_run(f), stat, errmsg)
@@ -21953,7 +22381,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 978)
+  call dtf_begin(f, 997)
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0) /= 0
   call dtf_end(f)
@@ -21964,7 +22392,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 979)
+  call dtf_begin(f, 998)
   call dtf_give(f, 0, mode)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -21975,7 +22403,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 980)
+  call dtf_begin(f, 999)
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0) /= 0
   call dtf_end(f)
@@ -21987,7 +22415,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 981)
+  call dtf_begin(f, 1000)
   call dtf_give(f, 0, mode)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -21998,7 +22426,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   integer :: out
   type(frame) :: f
-  call dtf_begin(f, 982)
+  call dtf_begin(f, 1001)
   call tell(dtf_run(f), stat, errmsg)
   out = int(f%results(0))
   call dtf_end(f)
@@ -22009,7 +22437,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 983)
+  call dtf_begin(f, 1002)
   call dtf_give(f, 0, d)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22020,7 +22448,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 984)
+  call dtf_begin(f, 1003)
   call tell(dtf_run(f), stat, errmsg)
   out = text_at(f%results(0), f%results(1))
   call dtf_end(f)
@@ -22031,7 +22459,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 985)
+  call dtf_begin(f, 1004)
   call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22043,7 +22471,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 986)
+  call dtf_begin(f, 1005)
   call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0) /= 0
@@ -22055,7 +22483,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 987)
+  call dtf_begin(f, 1006)
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
   call dtf_end(f)
@@ -22066,7 +22494,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 988)
+  call dtf_begin(f, 1007)
   call dtf_give(f, 0, n)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22081,7 +22509,7 @@ end subroutine
   integer(int64), intent(out) :: reserved
   integer(int64), intent(out) :: peak
   type(frame) :: f
-  call dtf_begin(f, 989)
+  call dtf_begin(f, 1008)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   allocated = f%results(0)
@@ -22095,7 +22523,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 990)
+  call dtf_begin(f, 1009)
   if (present(log)) f%args(0) = transfer(c_funloc(log), 0_int64)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22107,7 +22535,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 991)
+  call dtf_begin(f, 1010)
   f%args(0) = transfer(c_funloc(hook), 0_int64)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22117,7 +22545,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 992)
+  call dtf_begin(f, 1011)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -22127,7 +22555,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 993)
+  call dtf_begin(f, 1012)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22139,7 +22567,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 994)
+  call dtf_begin(f, 1013)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22152,7 +22580,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 995)
+  call dtf_begin(f, 1014)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call tell(dtf_run(f), stat, errmsg)
@@ -22166,7 +22594,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 996)
+  call dtf_begin(f, 1015)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -22179,7 +22607,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 997)
+  call dtf_begin(f, 1016)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22192,7 +22620,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 998)
+  call dtf_begin(f, 1017)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -22207,7 +22635,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 999)
+  call dtf_begin(f, 1018)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, shape)
   call tell(dtf_run(f), stat, errmsg)
@@ -22222,7 +22650,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1000)
+  call dtf_begin(f, 1019)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -22238,7 +22666,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1001)
+  call dtf_begin(f, 1020)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(start_dim)) call dtf_give(f, 1, start_dim)
   if (present(end_dim)) call dtf_give(f, 2, end_dim)
@@ -22255,7 +22683,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1002)
+  call dtf_begin(f, 1021)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, sizes)
@@ -22272,7 +22700,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1003)
+  call dtf_begin(f, 1022)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
@@ -22288,7 +22716,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1004)
+  call dtf_begin(f, 1023)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
@@ -22304,7 +22732,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1005)
+  call dtf_begin(f, 1024)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, axis0)
   call dtf_give(f, 2, axis1)
@@ -22320,7 +22748,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1006)
+  call dtf_begin(f, 1025)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, axis0)
   call dtf_give(f, 2, axis1)
@@ -22335,7 +22763,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1007)
+  call dtf_begin(f, 1026)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dims)
   call tell(dtf_run(f), stat, errmsg)
@@ -22351,7 +22779,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1008)
+  call dtf_begin(f, 1027)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, source)
   call dtf_give(f, 2, destination)
@@ -22366,7 +22794,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1009)
+  call dtf_begin(f, 1028)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -22378,7 +22806,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1010)
+  call dtf_begin(f, 1029)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22391,7 +22819,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1011)
+  call dtf_begin(f, 1030)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -22405,7 +22833,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1012)
+  call dtf_begin(f, 1031)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -22419,7 +22847,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1013)
+  call dtf_begin(f, 1032)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -22433,7 +22861,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1014)
+  call dtf_begin(f, 1033)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -22447,7 +22875,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1015)
+  call dtf_begin(f, 1034)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call tell(dtf_run(f), stat, errmsg)
@@ -22462,7 +22890,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1016)
+  call dtf_begin(f, 1035)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -22477,7 +22905,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1017)
+  call dtf_begin(f, 1036)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call tell(dtf_run(f), stat, errmsg)
@@ -22493,7 +22921,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1018)
+  call dtf_begin(f, 1037)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, index)
@@ -22511,7 +22939,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1019)
+  call dtf_begin(f, 1038)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, start)
@@ -22531,7 +22959,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1020)
+  call dtf_begin(f, 1039)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(start)) call dtf_give(f, 2, start)
@@ -22551,7 +22979,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1021)
+  call dtf_begin(f, 1040)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call dtf_give(f, 2, stride)
@@ -22569,7 +22997,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1022)
+  call dtf_begin(f, 1041)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call dtf_give(f, 2, stride)
@@ -22586,7 +23014,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1023)
+  call dtf_begin(f, 1042)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call tell(dtf_run(f), stat, errmsg)
@@ -22599,7 +23027,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1024)
+  call dtf_begin(f, 1043)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(the_template))
   call tell(dtf_run(f), stat, errmsg)
@@ -22613,7 +23041,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1025)
+  call dtf_begin(f, 1044)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dtype)
   call tell(dtf_run(f), stat, errmsg)
@@ -22631,7 +23059,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1026)
+  call dtf_begin(f, 1045)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dimension)
   call dtf_give(f, 2, size)
@@ -22650,7 +23078,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1027)
+  call dtf_begin(f, 1046)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(offset)) call dtf_give(f, 1, offset)
   if (present(dim1)) call dtf_give(f, 2, dim1)
@@ -22668,7 +23096,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1028)
+  call dtf_begin(f, 1047)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, chunks)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -22685,7 +23113,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1029)
+  call dtf_begin(f, 1048)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, split_size)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -22702,7 +23130,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1030)
+  call dtf_begin(f, 1049)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, split_sizes)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -22719,7 +23147,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1031)
+  call dtf_begin(f, 1050)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -22736,7 +23164,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1032)
+  call dtf_begin(f, 1051)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, indices)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -22752,7 +23180,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1033)
+  call dtf_begin(f, 1052)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   call tell(dtf_run(f), stat, errmsg)
@@ -22767,7 +23195,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1034)
+  call dtf_begin(f, 1053)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   call tell(dtf_run(f), stat, errmsg)
@@ -22782,7 +23210,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1035)
+  call dtf_begin(f, 1054)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   call tell(dtf_run(f), stat, errmsg)
@@ -22796,7 +23224,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1036)
+  call dtf_begin(f, 1055)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -22809,7 +23237,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1037)
+  call dtf_begin(f, 1056)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -22823,7 +23251,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1038)
+  call dtf_begin(f, 1057)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -22836,7 +23264,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1039)
+  call dtf_begin(f, 1058)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -22849,7 +23277,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1040)
+  call dtf_begin(f, 1059)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call take_tensors(out, f%results(0), f%results(1), 0)
@@ -22864,7 +23292,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1041)
+  call dtf_begin(f, 1060)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(indexing)) call dtf_give(f, 1, indexing)
   call tell(dtf_run(f), stat, errmsg)
@@ -22879,7 +23307,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1042)
+  call dtf_begin(f, 1061)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -22894,7 +23322,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1043)
+  call dtf_begin(f, 1062)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -22909,7 +23337,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1044)
+  call dtf_begin(f, 1063)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -22924,7 +23352,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1045)
+  call dtf_begin(f, 1064)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, repeats)
   call tell(dtf_run(f), stat, errmsg)
@@ -22941,7 +23369,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1046)
+  call dtf_begin(f, 1065)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, start)
@@ -22958,7 +23386,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1047)
+  call dtf_begin(f, 1066)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call tell(dtf_run(f), stat, errmsg)
@@ -22973,7 +23401,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1048)
+  call dtf_begin(f, 1067)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dims)
   call tell(dtf_run(f), stat, errmsg)
@@ -22991,7 +23419,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1049)
+  call dtf_begin(f, 1068)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(size)) call dtf_give(f, 1, size)
   if (present(scale_factor)) call dtf_give(f, 2, scale_factor)
@@ -23016,7 +23444,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1050)
+  call dtf_begin(f, 1069)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(size)) call dtf_give(f, 1, size)
   if (present(scale_factor)) call dtf_give(f, 2, scale_factor)
@@ -23041,7 +23469,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1051)
+  call dtf_begin(f, 1070)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(grid))
   if (present(mode)) call dtf_give(f, 2, mode)
@@ -23061,7 +23489,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1052)
+  call dtf_begin(f, 1071)
   call dtf_give_object(f, 0, handle_of(theta))
   call dtf_give(f, 1, size)
   if (present(align_corners)) call dtf_give(f, 2, align_corners)
@@ -23077,7 +23505,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1053)
+  call dtf_begin(f, 1072)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(vec2))
   call tell(dtf_run(f), stat, errmsg)
@@ -23091,7 +23519,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1054)
+  call dtf_begin(f, 1073)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -23103,7 +23531,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1055)
+  call dtf_begin(f, 1074)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23115,7 +23543,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1056)
+  call dtf_begin(f, 1075)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -23127,7 +23555,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1057)
+  call dtf_begin(f, 1076)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23139,7 +23567,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1058)
+  call dtf_begin(f, 1077)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -23151,7 +23579,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1059)
+  call dtf_begin(f, 1078)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23163,7 +23591,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1060)
+  call dtf_begin(f, 1079)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -23175,7 +23603,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1061)
+  call dtf_begin(f, 1080)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23187,7 +23615,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1062)
+  call dtf_begin(f, 1081)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -23199,7 +23627,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1063)
+  call dtf_begin(f, 1082)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23211,7 +23639,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1064)
+  call dtf_begin(f, 1083)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -23223,7 +23651,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1065)
+  call dtf_begin(f, 1084)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23235,7 +23663,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1066)
+  call dtf_begin(f, 1085)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -23247,7 +23675,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1067)
+  call dtf_begin(f, 1086)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23260,7 +23688,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1068)
+  call dtf_begin(f, 1087)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -23274,7 +23702,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1069)
+  call dtf_begin(f, 1088)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -23287,7 +23715,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1070)
+  call dtf_begin(f, 1089)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -23299,7 +23727,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1071)
+  call dtf_begin(f, 1090)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23311,7 +23739,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1072)
+  call dtf_begin(f, 1091)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -23323,7 +23751,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1073)
+  call dtf_begin(f, 1092)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23335,7 +23763,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1074)
+  call dtf_begin(f, 1093)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -23347,7 +23775,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1075)
+  call dtf_begin(f, 1094)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23361,7 +23789,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1076)
+  call dtf_begin(f, 1095)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -23377,7 +23805,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1077)
+  call dtf_begin(f, 1096)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -23392,7 +23820,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1078)
+  call dtf_begin(f, 1097)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -23406,7 +23834,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1079)
+  call dtf_begin(f, 1098)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -23421,7 +23849,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1080)
+  call dtf_begin(f, 1099)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
@@ -23437,7 +23865,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1081)
+  call dtf_begin(f, 1100)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
@@ -23453,7 +23881,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1082)
+  call dtf_begin(f, 1101)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
@@ -23469,7 +23897,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1083)
+  call dtf_begin(f, 1102)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
@@ -23484,7 +23912,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1084)
+  call dtf_begin(f, 1103)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -23498,7 +23926,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1085)
+  call dtf_begin(f, 1104)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -23512,7 +23940,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1086)
+  call dtf_begin(f, 1105)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -23526,7 +23954,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1087)
+  call dtf_begin(f, 1106)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -23540,7 +23968,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1088)
+  call dtf_begin(f, 1107)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -23554,7 +23982,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1089)
+  call dtf_begin(f, 1108)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -23568,7 +23996,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1090)
+  call dtf_begin(f, 1109)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -23582,7 +24010,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1091)
+  call dtf_begin(f, 1110)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -23596,7 +24024,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1092)
+  call dtf_begin(f, 1111)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -23610,7 +24038,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1093)
+  call dtf_begin(f, 1112)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -23626,7 +24054,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1094)
+  call dtf_begin(f, 1113)
   call dtf_give_object(f, 0, handle_of(y))
   if (present(x)) call dtf_give_object(f, 1, handle_of(x))
   if (present(dx)) call give(f, 2, dx)
@@ -23643,7 +24071,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1095)
+  call dtf_begin(f, 1114)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -23658,7 +24086,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1096)
+  call dtf_begin(f, 1115)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -23674,7 +24102,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1097)
+  call dtf_begin(f, 1116)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
@@ -23690,7 +24118,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1098)
+  call dtf_begin(f, 1117)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
@@ -23706,7 +24134,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1099)
+  call dtf_begin(f, 1118)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, source)
   call dtf_give(f, 2, destination)
@@ -23721,7 +24149,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1100)
+  call dtf_begin(f, 1119)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -23734,7 +24162,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1101)
+  call dtf_begin(f, 1120)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))

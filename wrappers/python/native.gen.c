@@ -1471,6 +1471,135 @@ static int64_t py_nn_circular_pad3d(const int64_t *padding, int64_t padding_n) {
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_models_lenet(int64_t num_classes, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_models_lenet_options options_options = DT_MODELS_LENET_OPTIONS_INIT;
+  options_options.num_classes = num_classes;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_models_lenet(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_models_alexnet(int64_t num_classes, double dropout, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_models_alexnet_options options_options = DT_MODELS_ALEXNET_OPTIONS_INIT;
+  options_options.num_classes = num_classes;
+  options_options.dropout = dropout;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_models_alexnet(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_models_vgg11(int64_t num_classes, double dropout, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_models_vgg11_options options_options = DT_MODELS_VGG11_OPTIONS_INIT;
+  options_options.num_classes = num_classes;
+  options_options.dropout = dropout;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_models_vgg11(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_models_resnet18(int64_t num_classes, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_models_resnet18_options options_options = DT_MODELS_RESNET18_OPTIONS_INIT;
+  options_options.num_classes = num_classes;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_models_resnet18(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_models_resnet34(int64_t num_classes, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_models_resnet34_options options_options = DT_MODELS_RESNET34_OPTIONS_INIT;
+  options_options.num_classes = num_classes;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_models_resnet34(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_models_resnet50(int64_t num_classes, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_models_resnet50_options options_options = DT_MODELS_RESNET50_OPTIONS_INIT;
+  options_options.num_classes = num_classes;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_models_resnet50(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_models_mobilenet_v2(int64_t num_classes, double dropout, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_models_mobilenet_v2_options options_options = DT_MODELS_MOBILENET_V2_OPTIONS_INIT;
+  options_options.num_classes = num_classes;
+  options_options.dropout = dropout;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_models_mobilenet_v2(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_models_vit_b_16(int64_t num_classes, int64_t image_size, int64_t patch_size, int64_t num_layers, int64_t num_heads, int64_t hidden_dim, int64_t mlp_dim, double dropout, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_models_vit_b_16_options options_options = DT_MODELS_VIT_B_16_OPTIONS_INIT;
+  options_options.num_classes = num_classes;
+  options_options.image_size = image_size;
+  options_options.patch_size = patch_size;
+  options_options.num_layers = num_layers;
+  options_options.num_heads = num_heads;
+  options_options.hidden_dim = hidden_dim;
+  options_options.mlp_dim = mlp_dim;
+  options_options.dropout = dropout;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_models_vit_b_16(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_models_gpt2(int64_t vocabulary, int64_t context, int64_t width, int64_t layers, int64_t heads, double dropout, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_models_gpt2_options options_options = DT_MODELS_GPT2_OPTIONS_INIT;
+  options_options.vocabulary = vocabulary;
+  options_options.context = context;
+  options_options.width = width;
+  options_options.layers = layers;
+  options_options.heads = heads;
+  options_options.dropout = dropout;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_models_gpt2(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_models_lstm_lm(int64_t vocabulary, int64_t width, int64_t hidden, int64_t layers, double dropout, int32_t tie_weights, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_models_lstm_lm_options options_options = DT_MODELS_LSTM_LM_OPTIONS_INIT;
+  options_options.width = width;
+  options_options.hidden = hidden;
+  options_options.layers = layers;
+  options_options.dropout = dropout;
+  options_options.tie_weights = tie_weights;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_models_lstm_lm(vocabulary, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_optim_sgd(const int64_t *params, int64_t params_n, double lr, double momentum, double dampening, double weight_decay, int32_t nesterov, int32_t maximize) {
   dt_sgd_options opts_options = DT_SGD_OPTIONS_INIT;
   opts_options.lr = lr;
@@ -2257,6 +2386,15 @@ static int32_t py_get_tf32(int64_t *out) {
   out[0] = matmul;
   out[1] = convolution;
   return status;
+}
+
+static int32_t py_set_deterministic(int32_t enabled) {
+  return dt_set_deterministic(enabled);
+}
+
+static int32_t py_get_deterministic(void) {
+  int32_t out = 0;
+  return dt_get_deterministic(&out) ? -1 : out;
 }
 
 static int64_t py_tensor_pin_memory(int64_t input) {
@@ -3372,6 +3510,12 @@ static int64_t py_module_forward_inputs(int64_t self, const int64_t *inputs, int
 static int64_t py_module_forward_outputs(int64_t self, const int64_t *inputs, int64_t inputs_n) {
   dt_tensor_list *out = NULL;
   (void)!dt_module_forward_outputs((dt_module *)(intptr_t)self, (dt_tensor *const *)inputs, inputs_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_module_generate(int64_t self, int64_t tokens, int64_t count, double temperature, int32_t top_k_given, int64_t top_k, int32_t top_p_given, double top_p, int64_t generator) {
+  dt_tensor *out = NULL;
+  (void)!dt_module_generate((dt_module *)(intptr_t)self, (dt_tensor *)(intptr_t)tokens, count, temperature, top_k_given ? &top_k : NULL, top_p_given ? &top_p : NULL, (dt_generator *)(intptr_t)generator, &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -5039,6 +5183,39 @@ static int32_t py_profiler_activities(int64_t self, int64_t *out) {
 
 static int32_t py_profiler_export_chrome_trace(int64_t self, const char *path) {
   return dt_profiler_export_chrome_trace((dt_profiler *)(intptr_t)self, path);
+}
+
+static int32_t py_profiler_emit_nvtx(int32_t enabled) {
+  return dt_profiler_emit_nvtx(enabled);
+}
+
+static int64_t py_profiler_nvtx_push(const char *name) {
+  int64_t out = 0;
+  if (dt_profiler_nvtx_push(name, &out)) return INT64_MIN;
+  if (out == INT64_MIN) dt_error_clear();
+  return out;
+}
+
+static int64_t py_profiler_nvtx_pop(void) {
+  int64_t out = 0;
+  if (dt_profiler_nvtx_pop(&out)) return INT64_MIN;
+  if (out == INT64_MIN) dt_error_clear();
+  return out;
+}
+
+static int64_t py_profiler_nvtx_start(const char *name) {
+  int64_t out = 0;
+  if (dt_profiler_nvtx_start(name, &out)) return INT64_MIN;
+  if (out == INT64_MIN) dt_error_clear();
+  return out;
+}
+
+static int32_t py_profiler_nvtx_end(int64_t range) {
+  return dt_profiler_nvtx_end(range);
+}
+
+static int32_t py_profiler_nvtx_mark(const char *name) {
+  return dt_profiler_nvtx_mark(name);
 }
 
 static int64_t py_rand(const int64_t *size, int64_t size_n, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {

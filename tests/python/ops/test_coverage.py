@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import layer_rows
+import model_rows
 import optimizer_rows
 import pytest
 from rows import ROWS
@@ -62,6 +63,7 @@ ELSEWHERE = {
     },
     "test_subscript.py: brackets, as other languages write them": {"at", "set_at"},
     "test_streams.py: where memory is": {"cpu", "cuda"},
+    "test_models.py: a module that writes": {"module_generate"},
     "tests/capi: handles, without arithmetic": {"tensor_alias", "tensor_list_get"},
 }  # fmt: skip
 EXEMPT = set().union(*ELSEWHERE.values())
@@ -95,7 +97,10 @@ def test_rows_belong_to_functions():
     assert {r.op for r in ROWS} - {f.name for f in FUNCTIONS} == set()
 
 
-def test_layers_optimizers_and_schedules_have_rows():
+def test_layers_models_optimizers_and_schedules_have_rows():
     assert {row[0] for row in layer_rows.LAYERS} == set(SCHEMA.layers)
+    models = {row[0] for row in model_rows.MODELS}
+    assert models | set(model_rows.LARGE) == set(SCHEMA.models)
+    assert not models & set(model_rows.LARGE)
     assert set(optimizer_rows.SETTINGS) == set(SCHEMA.optimizers)
     assert set(optimizer_rows.SCHEDULES) == set(SCHEMA.schedules)

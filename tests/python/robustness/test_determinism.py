@@ -29,10 +29,12 @@ def train(t):
 def reductions(t):
     x = t.randn(317, 1003)
     long = t.randn(1_000_003)
+    short = t.randn(60_001, 7)
     return [
         x.sum(), x.sum(0), x.sum(1), x.mean(), x.var(), x.std(0), x.prod(1), x.norm(), x.amax(0),
         x.argmax(1), x.cumsum(0), x.cumsum(1), x.logsumexp(1), x.softmax(0), x.softmax(1),
         x.log_softmax(1), long.sum(), long.var(), long.cumsum(0), x.T.sum(0), x[:, ::3].sum(1),
+        short.sum(1), short.cumsum(1), short.softmax(1), F.layer_norm(short, (7,)),
         long.double().sum(), F.mse_loss(long, long.cos()), (x > 0).sum(), x.view(317, 17, 59).sum((0, 2)),
     ]  # fmt: skip
 
@@ -82,6 +84,21 @@ def scattered(t):
     ]  # fmt: skip
 
 
+def fields(t):
+    """Images whose threads share channels, groups or places."""
+    results = []
+    for shape, groups in (((3, 12, 33, 35), 4), ((1, 3, 190, 183), 1), ((1, 40, 41, 43), 8)):
+        x, w, b = (t.randn(*s, requires_grad=True) for s in (shape, shape[1:2], shape[1:2]))
+        grid = (t.rand(shape[0], 37, 39, 2) * 2.2 - 1.1).requires_grad_()
+        table = t.randn(300, 48, requires_grad=True)
+        y = F.group_norm(x, groups, w, b)
+        z = F.grid_sample(x, grid, align_corners=False)
+        bags = F.embedding_bag(t.randint(0, 300, (500, 9)), table)
+        total = y.square().sum() + z.square().sum() + bags.square().sum()
+        results += [y, z, bags, *t.autograd.grad(total, (x, w, b, grid, table))]
+    return results
+
+
 def exact(t):
     """Pointwise ops whose results IEEE 754 determines, with awkward sizes and strides."""
     x, y = t.randn(1003, 37) * 100, t.randn(1003, 37)
@@ -100,7 +117,8 @@ def exact(t):
 
 
 WORK = {
-    f.__name__: f for f in (train, reductions, products, convolutions, random, scattered, exact)
+    f.__name__: f
+    for f in (train, reductions, products, convolutions, random, scattered, fields, exact)
 }
 
 

@@ -16,6 +16,8 @@ def get(x, index):
     """x[index]."""
     if index.__class__ is int:
         return _select(x, 0, index, 0)
+    if isinstance(index, TensorBase) and 0 < index.ndim <= x.ndim:
+        return _ops.index(x, (index,))  # nothing to take apart
     view, indices = _apply(x, index)
     if indices:
         return _ops.index(view, indices)

@@ -2782,6 +2782,230 @@ def nn_circular_pad3d(*args, padding=None):
     return Module.own(out)
 
 
+def models_lenet(*, num_classes=10, device=None, dtype=None):
+    """LeNet-5 with relu and max pooling: images [batch, 1, 28, 28] become scores [batch,
+    num_classes].
+
+    Args:
+        num_classes: How many scores an image gets.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+
+    Returns:
+        The module.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        out = lib.py_models_lenet(num_classes, device_type, device_index, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "lenet", "num_classes:i64 device:device? dtype:enum?", num_classes, device, dtype) from None
+    return Module.own(out)
+
+
+def models_alexnet(*, num_classes=1000, dropout=0.5, device=None, dtype=None):
+    """AlexNet (arXiv 1404.5997): images [batch, 3, height, width] become scores [batch,
+    num_classes].
+
+    Args:
+        num_classes: How many scores an image gets.
+        dropout: Probability of a 0, in training.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+
+    Returns:
+        The module.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        out = lib.py_models_alexnet(num_classes, dropout, device_type, device_index, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "alexnet", "num_classes:i64 dropout:f64 device:device? dtype:enum?", num_classes, dropout, device, dtype) from None
+    return Module.own(out)
+
+
+def models_vgg11(*, num_classes=1000, dropout=0.5, device=None, dtype=None):
+    """VGG-11 (arXiv 1409.1556): images [batch, 3, height, width] become scores [batch,
+    num_classes].
+
+    Args:
+        num_classes: How many scores an image gets.
+        dropout: Probability of a 0, in training.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+
+    Returns:
+        The module.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        out = lib.py_models_vgg11(num_classes, dropout, device_type, device_index, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "vgg11", "num_classes:i64 dropout:f64 device:device? dtype:enum?", num_classes, dropout, device, dtype) from None
+    return Module.own(out)
+
+
+def models_resnet18(*, num_classes=1000, device=None, dtype=None):
+    """ResNet-18 (arXiv 1512.03385): images [batch, 3, height, width] become scores [batch,
+    num_classes].
+
+    Args:
+        num_classes: How many scores an image gets.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+
+    Returns:
+        The module.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        out = lib.py_models_resnet18(num_classes, device_type, device_index, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "resnet18", "num_classes:i64 device:device? dtype:enum?", num_classes, device, dtype) from None
+    return Module.own(out)
+
+
+def models_resnet34(*, num_classes=1000, device=None, dtype=None):
+    """ResNet-34 (arXiv 1512.03385): images [batch, 3, height, width] become scores [batch,
+    num_classes].
+
+    Args:
+        num_classes: How many scores an image gets.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+
+    Returns:
+        The module.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        out = lib.py_models_resnet34(num_classes, device_type, device_index, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "resnet34", "num_classes:i64 device:device? dtype:enum?", num_classes, device, dtype) from None
+    return Module.own(out)
+
+
+def models_resnet50(*, num_classes=1000, device=None, dtype=None):
+    """ResNet-50 (arXiv 1512.03385): images [batch, 3, height, width] become scores [batch,
+    num_classes].
+
+    Args:
+        num_classes: How many scores an image gets.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+
+    Returns:
+        The module.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        out = lib.py_models_resnet50(num_classes, device_type, device_index, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "resnet50", "num_classes:i64 device:device? dtype:enum?", num_classes, device, dtype) from None
+    return Module.own(out)
+
+
+def models_mobilenet_v2(*, num_classes=1000, dropout=0.2, device=None, dtype=None):
+    """MobileNetV2 (arXiv 1801.04381): images [batch, 3, height, width] become scores [batch,
+    num_classes].
+
+    Args:
+        num_classes: How many scores an image gets.
+        dropout: Probability of a 0, in training.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+
+    Returns:
+        The module.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        out = lib.py_models_mobilenet_v2(num_classes, dropout, device_type, device_index, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "mobilenet_v2", "num_classes:i64 dropout:f64 device:device? dtype:enum?", num_classes, dropout, device, dtype) from None
+    return Module.own(out)
+
+
+def models_vit_b_16(*, num_classes=1000, image_size=224, patch_size=16, num_layers=12, num_heads=12, hidden_dim=768, mlp_dim=3072, dropout=0.0, device=None, dtype=None):
+    """ViT-B/16 (arXiv 2010.11929): images [batch, 3, image_size, image_size] become scores
+    [batch, num_classes].
+
+    Args:
+        num_classes: How many scores an image gets.
+        image_size: Height and width of the images.
+        patch_size: Height and width of the patches that become tokens.
+        num_layers: How many blocks there are.
+        num_heads: Into how many parts attention splits the features.
+        hidden_dim: Features of a token.
+        mlp_dim: Features inside the two linear layers of a block.
+        dropout: Probability of a 0, in training.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+
+    Returns:
+        The module.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        out = lib.py_models_vit_b_16(num_classes, image_size, patch_size, num_layers, num_heads, hidden_dim, mlp_dim, dropout, device_type, device_index, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "vit_b_16", "num_classes:i64 image_size:i64 patch_size:i64 num_layers:i64 num_heads:i64 hidden_dim:i64 mlp_dim:i64 dropout:f64 device:device? dtype:enum?", num_classes, image_size, patch_size, num_layers, num_heads, hidden_dim, mlp_dim, dropout, device, dtype) from None
+    return Module.own(out)
+
+
+def models_gpt2(*, vocabulary=50257, context=1024, width=768, layers=12, heads=12, dropout=0.1, device=None, dtype=None):
+    """GPT-2 (Radford et al., 2019) with 124 million parameters, or of another size: tokens
+    [batch, time] become scores [batch, time, vocabulary]. The last layer is `wte` again.
+    State dicts may have the published checkpoint's names, those with "transformer." in
+    front, and what files have besides: the masks and a copy of `wte`. `module_generate`
+    writes with it.
+
+    Args:
+        vocabulary: How many tokens there are.
+        context: How many tokens it looks at.
+        width: Features of a token.
+        layers: How many blocks there are.
+        heads: Into how many parts attention splits the features.
+        dropout: Probability of a 0, in training.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+
+    Returns:
+        The module.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        out = lib.py_models_gpt2(vocabulary, context, width, layers, heads, dropout, device_type, device_index, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "gpt2", "vocabulary:i64 context:i64 width:i64 layers:i64 heads:i64 dropout:f64 device:device? dtype:enum?", vocabulary, context, width, layers, heads, dropout, device, dtype) from None
+    return Module.own(out)
+
+
+def models_lstm_lm(vocabulary, *, width=200, hidden=200, layers=2, dropout=0.2, tie_weights=False, device=None, dtype=None):
+    """A language model of LSTM layers (arXiv 1409.2329): tokens [batch, time], and if need be
+    the hidden state and the cells before, become scores [batch, time, vocabulary], hidden
+    state and cells.
+
+    Args:
+        vocabulary: How many tokens there are.
+        width: Features of a token.
+        hidden: Features of the hidden state.
+        layers: How many blocks there are.
+        dropout: Probability of a 0, in training.
+        tie_weights: Whether the last layer has the weight of the first.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+
+    Returns:
+        The module.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        out = lib.py_models_lstm_lm(vocabulary, width, hidden, layers, dropout, tie_weights, device_type, device_index, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "lstm_lm", "vocabulary:i64 width:i64 hidden:i64 layers:i64 dropout:f64 tie_weights:bool device:device? dtype:enum?", vocabulary, width, hidden, layers, dropout, tie_weights, device, dtype) from None
+    return Module.own(out)
+
+
 def optim_sgd(params, *, lr=0.001, momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=False, maximize=False):
     """Stochastic gradient descent with momentum, as torch.optim.SGD.
 
@@ -3759,7 +3983,9 @@ def empty(*args, size=None, dtype=None, device=None, requires_grad=False, memory
         out = lib.py_empty(size_c, len(size_c), DTYPE[dtype], device_type, device_index, requires_grad, MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         raise complain(error, "empty", "size:i64[] dtype:enum? device:device? requires_grad:bool memory_format:enum?", size or args, dtype, device, requires_grad, memory_format) from None
-    return placed(wrap(out), layout, pin_memory)
+    if layout is not None or pin_memory:
+        return placed(wrap(out), layout, pin_memory)
+    return wrap(out)
 
 
 def empty_strided(size, stride, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
@@ -3781,7 +4007,9 @@ def empty_strided(size, stride, *, dtype=None, device=None, requires_grad=False,
         out = lib.py_empty_strided(size_c, len(size_c), stride_c, len(stride_c), DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "empty_strided", "size:i64[] stride:i64[] dtype:enum? device:device? requires_grad:bool", size, stride, dtype, device, requires_grad) from None
-    return placed(wrap(out), layout, pin_memory)
+    if layout is not None or pin_memory:
+        return placed(wrap(out), layout, pin_memory)
+    return wrap(out)
 
 
 def new_empty_strided(input, size, stride, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
@@ -3801,7 +4029,9 @@ def new_empty_strided(input, size, stride, *, dtype=None, device=None, requires_
         out = lib.py_new_empty_strided(input._h, size_c, len(size_c), stride_c, len(stride_c), DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "new_empty_strided", "input:tensor size:i64[] stride:i64[] dtype:enum? device:device? requires_grad:bool", input, size, stride, dtype, device, requires_grad) from None
-    return placed(wrap(out), layout, pin_memory)
+    if layout is not None or pin_memory:
+        return placed(wrap(out), layout, pin_memory)
+    return wrap(out)
 
 
 def zeros(*args, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
@@ -3821,7 +4051,9 @@ def zeros(*args, size=None, dtype=None, device=None, requires_grad=False, layout
         out = lib.py_zeros(size_c, len(size_c), DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "zeros", "size:i64[] dtype:enum? device:device? requires_grad:bool", size or args, dtype, device, requires_grad) from None
-    return placed(wrap(out), layout, pin_memory)
+    if layout is not None or pin_memory:
+        return placed(wrap(out), layout, pin_memory)
+    return wrap(out)
 
 
 def ones(*args, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
@@ -3841,7 +4073,9 @@ def ones(*args, size=None, dtype=None, device=None, requires_grad=False, layout=
         out = lib.py_ones(size_c, len(size_c), DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "ones", "size:i64[] dtype:enum? device:device? requires_grad:bool", size or args, dtype, device, requires_grad) from None
-    return placed(wrap(out), layout, pin_memory)
+    if layout is not None or pin_memory:
+        return placed(wrap(out), layout, pin_memory)
+    return wrap(out)
 
 
 def full(size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
@@ -3864,7 +4098,9 @@ def full(size, fill_value, *, dtype=None, device=None, requires_grad=False, layo
         out = lib.py_full(size_c, len(size_c), fill_value_kind, fill_value_i, fill_value_f, DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "full", "size:i64[] fill_value:scalar dtype:enum? device:device? requires_grad:bool", size, fill_value, dtype, device, requires_grad) from None
-    return placed(wrap(out), layout, pin_memory)
+    if layout is not None or pin_memory:
+        return placed(wrap(out), layout, pin_memory)
+    return wrap(out)
 
 
 def arange(start, end, step=1, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
@@ -3889,7 +4125,9 @@ def arange(start, end, step=1, *, dtype=None, device=None, requires_grad=False, 
         out = lib.py_arange(start_kind, start_i, start_f, end_kind, end_i, end_f, step_kind, step_i, step_f, DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "arange", "start:scalar end:scalar step:scalar dtype:enum? device:device? requires_grad:bool", start, end, step, dtype, device, requires_grad) from None
-    return placed(wrap(out), layout, pin_memory)
+    if layout is not None or pin_memory:
+        return placed(wrap(out), layout, pin_memory)
+    return wrap(out)
 
 
 def linspace(start, end, steps, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
@@ -3912,7 +4150,9 @@ def linspace(start, end, steps, *, dtype=None, device=None, requires_grad=False,
         out = lib.py_linspace(start_kind, start_i, start_f, end_kind, end_i, end_f, steps, DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "linspace", "start:scalar end:scalar steps:i64 dtype:enum? device:device? requires_grad:bool", start, end, steps, dtype, device, requires_grad) from None
-    return placed(wrap(out), layout, pin_memory)
+    if layout is not None or pin_memory:
+        return placed(wrap(out), layout, pin_memory)
+    return wrap(out)
 
 
 def logspace(start, end, steps, base=10.0, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
@@ -3936,7 +4176,9 @@ def logspace(start, end, steps, base=10.0, *, dtype=None, device=None, requires_
         out = lib.py_logspace(start_kind, start_i, start_f, end_kind, end_i, end_f, steps, base, DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "logspace", "start:scalar end:scalar steps:i64 base:f64 dtype:enum? device:device? requires_grad:bool", start, end, steps, base, dtype, device, requires_grad) from None
-    return placed(wrap(out), layout, pin_memory)
+    if layout is not None or pin_memory:
+        return placed(wrap(out), layout, pin_memory)
+    return wrap(out)
 
 
 def eye(n, m=None, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
@@ -3956,7 +4198,9 @@ def eye(n, m=None, *, dtype=None, device=None, requires_grad=False, layout=None,
         out = lib.py_eye(n, m is not None, 0 if m is None else m, DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "eye", "n:i64 m:i64? dtype:enum? device:device? requires_grad:bool", n, m, dtype, device, requires_grad) from None
-    return placed(wrap(out), layout, pin_memory)
+    if layout is not None or pin_memory:
+        return placed(wrap(out), layout, pin_memory)
+    return wrap(out)
 
 
 def scalar_tensor(s, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
@@ -3976,7 +4220,9 @@ def scalar_tensor(s, *, dtype=None, device=None, requires_grad=False, layout=Non
         out = lib.py_scalar_tensor(s_kind, s_i, s_f, DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "scalar_tensor", "s:scalar dtype:enum? device:device? requires_grad:bool", s, dtype, device, requires_grad) from None
-    return placed(wrap(out), layout, pin_memory)
+    if layout is not None or pin_memory:
+        return placed(wrap(out), layout, pin_memory)
+    return wrap(out)
 
 
 def empty_like(input, *, dtype=None, device=None, requires_grad=False, memory_format=None, layout=None, pin_memory=False, out=None):
@@ -3995,7 +4241,9 @@ def empty_like(input, *, dtype=None, device=None, requires_grad=False, memory_fo
         out = lib.py_empty_like(input._h, DTYPE[dtype], device_type, device_index, requires_grad, MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         raise complain(error, "empty_like", "input:tensor dtype:enum? device:device? requires_grad:bool memory_format:enum?", input, dtype, device, requires_grad, memory_format) from None
-    return placed(wrap(out), layout, pin_memory)
+    if layout is not None or pin_memory:
+        return placed(wrap(out), layout, pin_memory)
+    return wrap(out)
 
 
 def zeros_like(input, *, dtype=None, device=None, requires_grad=False, memory_format=None, layout=None, pin_memory=False, out=None):
@@ -4014,7 +4262,9 @@ def zeros_like(input, *, dtype=None, device=None, requires_grad=False, memory_fo
         out = lib.py_zeros_like(input._h, DTYPE[dtype], device_type, device_index, requires_grad, MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         raise complain(error, "zeros_like", "input:tensor dtype:enum? device:device? requires_grad:bool memory_format:enum?", input, dtype, device, requires_grad, memory_format) from None
-    return placed(wrap(out), layout, pin_memory)
+    if layout is not None or pin_memory:
+        return placed(wrap(out), layout, pin_memory)
+    return wrap(out)
 
 
 def ones_like(input, *, dtype=None, device=None, requires_grad=False, memory_format=None, layout=None, pin_memory=False, out=None):
@@ -4033,7 +4283,9 @@ def ones_like(input, *, dtype=None, device=None, requires_grad=False, memory_for
         out = lib.py_ones_like(input._h, DTYPE[dtype], device_type, device_index, requires_grad, MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         raise complain(error, "ones_like", "input:tensor dtype:enum? device:device? requires_grad:bool memory_format:enum?", input, dtype, device, requires_grad, memory_format) from None
-    return placed(wrap(out), layout, pin_memory)
+    if layout is not None or pin_memory:
+        return placed(wrap(out), layout, pin_memory)
+    return wrap(out)
 
 
 def full_like(input, fill_value, *, dtype=None, device=None, requires_grad=False, memory_format=None, layout=None, pin_memory=False, out=None):
@@ -4054,7 +4306,9 @@ def full_like(input, fill_value, *, dtype=None, device=None, requires_grad=False
         out = lib.py_full_like(input._h, fill_value_kind, fill_value_i, fill_value_f, DTYPE[dtype], device_type, device_index, requires_grad, MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         raise complain(error, "full_like", "input:tensor fill_value:scalar dtype:enum? device:device? requires_grad:bool memory_format:enum?", input, fill_value, dtype, device, requires_grad, memory_format) from None
-    return placed(wrap(out), layout, pin_memory)
+    if layout is not None or pin_memory:
+        return placed(wrap(out), layout, pin_memory)
+    return wrap(out)
 
 
 def new_empty(input, *args, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
@@ -4072,7 +4326,9 @@ def new_empty(input, *args, size=None, dtype=None, device=None, requires_grad=Fa
         out = lib.py_new_empty(input._h, size_c, len(size_c), DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "new_empty", "input:tensor size:i64[] dtype:enum? device:device? requires_grad:bool", input, size or args, dtype, device, requires_grad) from None
-    return placed(wrap(out), layout, pin_memory)
+    if layout is not None or pin_memory:
+        return placed(wrap(out), layout, pin_memory)
+    return wrap(out)
 
 
 def new_zeros(input, *args, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
@@ -4090,7 +4346,9 @@ def new_zeros(input, *args, size=None, dtype=None, device=None, requires_grad=Fa
         out = lib.py_new_zeros(input._h, size_c, len(size_c), DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "new_zeros", "input:tensor size:i64[] dtype:enum? device:device? requires_grad:bool", input, size or args, dtype, device, requires_grad) from None
-    return placed(wrap(out), layout, pin_memory)
+    if layout is not None or pin_memory:
+        return placed(wrap(out), layout, pin_memory)
+    return wrap(out)
 
 
 def new_ones(input, *args, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
@@ -4108,7 +4366,9 @@ def new_ones(input, *args, size=None, dtype=None, device=None, requires_grad=Fal
         out = lib.py_new_ones(input._h, size_c, len(size_c), DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "new_ones", "input:tensor size:i64[] dtype:enum? device:device? requires_grad:bool", input, size or args, dtype, device, requires_grad) from None
-    return placed(wrap(out), layout, pin_memory)
+    if layout is not None or pin_memory:
+        return placed(wrap(out), layout, pin_memory)
+    return wrap(out)
 
 
 def new_full(input, size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
@@ -4128,7 +4388,9 @@ def new_full(input, size, fill_value, *, dtype=None, device=None, requires_grad=
         out = lib.py_new_full(input._h, size_c, len(size_c), fill_value_kind, fill_value_i, fill_value_f, DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "new_full", "input:tensor size:i64[] fill_value:scalar dtype:enum? device:device? requires_grad:bool", input, size, fill_value, dtype, device, requires_grad) from None
-    return placed(wrap(out), layout, pin_memory)
+    if layout is not None or pin_memory:
+        return placed(wrap(out), layout, pin_memory)
+    return wrap(out)
 
 
 def from_numbers(data, size=None, *, dtype=None, device=None, requires_grad=False):
@@ -4857,6 +5119,35 @@ def get_tf32():
     if status:
         raise fail()
     return get_tf32_result((out[0] != 0, out[1] != 0))
+
+
+def set_deterministic(enabled):
+    """Whether a program that runs twice on the same machine must give the same bits, for the
+    whole process (torch.use_deterministic_algorithms). If not, CUDA may take faster kernels
+    that add up in no fixed order: today cuDNN's for the gradients of
+    scaled_dot_product_attention in float16 and bfloat16. The CPU repeats bit for bit in any
+    case.
+
+    Args:
+        enabled: Whether everything repeats bit for bit, which it does at first.
+    """
+    try:
+        status = lib.py_set_deterministic(enabled)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "set_deterministic", "enabled:bool", enabled) from None
+    if status:
+        raise fail()
+
+
+def get_deterministic():
+    """What set_deterministic set."""
+    try:
+        out = lib.py_get_deterministic()
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "get_deterministic", "") from None
+    if out < 0:
+        raise fail()
+    return out != 0
 
 
 def tensor_pin_memory(input):
@@ -11794,6 +12085,94 @@ def profiler_range_end(range):
         raise fail()
 
 
+def profiler_emit_nvtx(enabled=True):
+    """Tells a tool of each kernel and each node of a backward: a range around the call, by its
+    name.
+
+    Args:
+        enabled: Whether they are told from now on.
+    """
+    try:
+        status = lib.py_profiler_emit_nvtx(enabled)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "profiler_emit_nvtx", "enabled:bool", enabled) from None
+    if status:
+        raise fail()
+
+
+def profiler_nvtx_push(name):
+    """Begins a range of this thread for a tool.
+
+    Args:
+        name: The name of what comes.
+
+    Returns:
+        How deep it lies, from 0; negative where no tool watches.
+    """
+    try:
+        out = lib.py_profiler_nvtx_push(c_string(name))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "profiler_nvtx_push", "name:str", name) from None
+    return int_or_fail(out)
+
+
+def profiler_nvtx_pop():
+    """Ends the innermost range of this thread.
+
+    Returns:
+        How deep it lay, from 0; negative where no tool watches, or there is no range.
+    """
+    try:
+        out = lib.py_profiler_nvtx_pop()
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "profiler_nvtx_pop", "") from None
+    return int_or_fail(out)
+
+
+def profiler_nvtx_start(name):
+    """Begins a range for a tool that need not nest and may end on another thread.
+
+    Args:
+        name: The name of what comes.
+
+    Returns:
+        Its number, for profiler_nvtx_end.
+    """
+    try:
+        out = lib.py_profiler_nvtx_start(c_string(name))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "profiler_nvtx_start", "name:str", name) from None
+    return int_or_fail(out)
+
+
+def profiler_nvtx_end(range):
+    """Ends such a range.
+
+    Args:
+        range: What profiler_nvtx_start gave.
+    """
+    try:
+        status = lib.py_profiler_nvtx_end(range)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "profiler_nvtx_end", "range:i64", range) from None
+    if status:
+        raise fail()
+
+
+def profiler_nvtx_mark(name):
+    """A mark on the tool's time line.
+
+    Args:
+        name: What happened.
+    """
+    try:
+        status = lib.py_profiler_nvtx_mark(c_string(name))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "profiler_nvtx_mark", "name:str", name) from None
+    if status:
+        raise fail()
+
+
 def rand(*args, size=None, generator=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
     """Uniform numbers in [0, 1).
 
@@ -11812,7 +12191,9 @@ def rand(*args, size=None, generator=None, dtype=None, device=None, requires_gra
         out = lib.py_rand(size_c, len(size_c), 0 if generator is None else generator._h, DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "rand", "size:i64[] generator:handle? dtype:enum? device:device? requires_grad:bool", size or args, generator, dtype, device, requires_grad) from None
-    return placed(wrap(out), layout, pin_memory)
+    if layout is not None or pin_memory:
+        return placed(wrap(out), layout, pin_memory)
+    return wrap(out)
 
 
 def randn(*args, size=None, generator=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
@@ -11833,7 +12214,9 @@ def randn(*args, size=None, generator=None, dtype=None, device=None, requires_gr
         out = lib.py_randn(size_c, len(size_c), 0 if generator is None else generator._h, DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "randn", "size:i64[] generator:handle? dtype:enum? device:device? requires_grad:bool", size or args, generator, dtype, device, requires_grad) from None
-    return placed(wrap(out), layout, pin_memory)
+    if layout is not None or pin_memory:
+        return placed(wrap(out), layout, pin_memory)
+    return wrap(out)
 
 
 def randint(low, high, size, *, generator=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
@@ -11856,7 +12239,9 @@ def randint(low, high, size, *, generator=None, dtype=None, device=None, require
         out = lib.py_randint(low, high, size_c, len(size_c), 0 if generator is None else generator._h, DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "randint", "low:i64 high:i64 size:i64[] generator:handle? dtype:enum? device:device? requires_grad:bool", low, high, size, generator, dtype, device, requires_grad) from None
-    return placed(wrap(out), layout, pin_memory)
+    if layout is not None or pin_memory:
+        return placed(wrap(out), layout, pin_memory)
+    return wrap(out)
 
 
 def randperm(n, *, generator=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
@@ -11876,7 +12261,9 @@ def randperm(n, *, generator=None, dtype=None, device=None, requires_grad=False,
         out = lib.py_randperm(n, 0 if generator is None else generator._h, DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "randperm", "n:i64 generator:handle? dtype:enum? device:device? requires_grad:bool", n, generator, dtype, device, requires_grad) from None
-    return placed(wrap(out), layout, pin_memory)
+    if layout is not None or pin_memory:
+        return placed(wrap(out), layout, pin_memory)
+    return wrap(out)
 
 
 def rand_like(input, *, generator=None, dtype=None, device=None, requires_grad=False, memory_format=None, layout=None, pin_memory=False, out=None):
@@ -11896,7 +12283,9 @@ def rand_like(input, *, generator=None, dtype=None, device=None, requires_grad=F
         out = lib.py_rand_like(input._h, 0 if generator is None else generator._h, DTYPE[dtype], device_type, device_index, requires_grad, MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         raise complain(error, "rand_like", "input:tensor generator:handle? dtype:enum? device:device? requires_grad:bool memory_format:enum?", input, generator, dtype, device, requires_grad, memory_format) from None
-    return placed(wrap(out), layout, pin_memory)
+    if layout is not None or pin_memory:
+        return placed(wrap(out), layout, pin_memory)
+    return wrap(out)
 
 
 def randn_like(input, *, generator=None, dtype=None, device=None, requires_grad=False, memory_format=None, layout=None, pin_memory=False, out=None):
@@ -11916,7 +12305,9 @@ def randn_like(input, *, generator=None, dtype=None, device=None, requires_grad=
         out = lib.py_randn_like(input._h, 0 if generator is None else generator._h, DTYPE[dtype], device_type, device_index, requires_grad, MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         raise complain(error, "randn_like", "input:tensor generator:handle? dtype:enum? device:device? requires_grad:bool memory_format:enum?", input, generator, dtype, device, requires_grad, memory_format) from None
-    return placed(wrap(out), layout, pin_memory)
+    if layout is not None or pin_memory:
+        return placed(wrap(out), layout, pin_memory)
+    return wrap(out)
 
 
 def randint_like(input, low, high, *, generator=None, dtype=None, device=None, requires_grad=False, memory_format=None, layout=None, pin_memory=False, out=None):
@@ -11938,7 +12329,9 @@ def randint_like(input, low, high, *, generator=None, dtype=None, device=None, r
         out = lib.py_randint_like(input._h, low, high, 0 if generator is None else generator._h, DTYPE[dtype], device_type, device_index, requires_grad, MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         raise complain(error, "randint_like", "input:tensor low:i64 high:i64 generator:handle? dtype:enum? device:device? requires_grad:bool memory_format:enum?", input, low, high, generator, dtype, device, requires_grad, memory_format) from None
-    return placed(wrap(out), layout, pin_memory)
+    if layout is not None or pin_memory:
+        return placed(wrap(out), layout, pin_memory)
+    return wrap(out)
 
 
 def bernoulli(input, *, generator=None, out=None):
@@ -17952,6 +18345,30 @@ class Module(Handle):
             raise complain(error, "forward_outputs", "self:handle inputs:tensor?[]", self, inputs) from None
         return take_tensors(out)
 
+    def generate(self, tokens, count, temperature=1.0, top_k=None, top_p=None, *, generator=None):
+        """Writes with a language model: `count` more tokens, drawn one by one as sample_logits
+        does, with a cache of keys and values for each block. Where there are more than the
+        context holds, the last are looked at.
+
+        Args:
+            tokens: What it goes on from, int64 [batch, time].
+            count: How many tokens are drawn.
+            temperature: What scores are divided by: below 1 likely tokens become likelier; 0
+                takes the likeliest.
+            top_k: Draw among the k likeliest tokens alone.
+            top_p: Draw among the fewest tokens whose probabilities add up to top_p.
+            generator: Where the random numbers come from; absent means the device's default
+                one.
+
+        Returns:
+            int64 [batch, time + count]: `tokens`, and those that were drawn.
+        """
+        try:
+            out = lib.py_module_generate(self._h, tokens._h, count, temperature, top_k is not None, 0 if top_k is None else top_k, top_p is not None, 0.0 if top_p is None else top_p, 0 if generator is None else generator._h)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "generate", "self:handle tokens:tensor count:i64 temperature:f64 top_k:i64? top_p:f64? generator:handle?", self, tokens, count, temperature, top_k, top_p, generator) from None
+        return wrap(out)
+
     def kind(self):
         """The module's class: Linear."""
         try:
@@ -19368,6 +19785,18 @@ NAMESPACES = {
         "matrix_norm": linalg_matrix_norm,
         "norm": linalg_norm,
         "vander": linalg_vander,
+    },
+    "models": {
+        "lenet": models_lenet,
+        "alexnet": models_alexnet,
+        "vgg11": models_vgg11,
+        "resnet18": models_resnet18,
+        "resnet34": models_resnet34,
+        "resnet50": models_resnet50,
+        "mobilenet_v2": models_mobilenet_v2,
+        "vit_b_16": models_vit_b_16,
+        "gpt2": models_gpt2,
+        "lstm_lm": models_lstm_lm,
     },
     "nn": {
         "Linear": nn_linear,

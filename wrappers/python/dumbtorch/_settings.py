@@ -64,8 +64,8 @@ _determinism = 0
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Remembers what was asked for. It changes nothing: on the CPU every operation gives the same bits
-    each time, on any number of threads, and there is no other choice on a GPU."""
+    """Whether every operation gives the same bits each time. On the CPU it does in any case, on any
+    number of threads; on a GPU it does until this is called with False (see set_deterministic)."""
     if not isinstance(mode, bool):
         kind = type(mode).__name__
         raise TypeError(
@@ -102,6 +102,7 @@ def set_deterministic_debug_mode(debug_mode) -> None:
             f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}"
         )
     _determinism = debug_mode
+    _ops.set_deterministic(debug_mode != 0)
 
 
 def get_deterministic_debug_mode() -> int:

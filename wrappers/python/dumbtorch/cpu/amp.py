@@ -1,24 +1,17 @@
 """torch.cpu.amp: the names that torch.amp had for the CPU alone."""
 
-from __future__ import annotations
-
-from .. import amp
-from .._types import dtype as _dtype
+from ..amp import of_device
 
 __all__ = ["GradScaler", "autocast"]
 
 
-class autocast(amp.autocast):
+class autocast(of_device.autocast):
     """torch.amp.autocast("cpu", ...)."""
 
-    def __init__(
-        self, enabled: bool = True, dtype: _dtype | None = None, cache_enabled: bool = True
-    ):
-        super().__init__("cpu", dtype, enabled, cache_enabled)
+    _device_type = "cpu"
 
 
-class GradScaler(amp.GradScaler):
+class GradScaler(of_device.GradScaler):
     """torch.amp.GradScaler("cpu", ...)."""
 
-    def __init__(self, *args, **options):
-        super().__init__("cpu", *args, **options)
+    _device_type = "cpu"

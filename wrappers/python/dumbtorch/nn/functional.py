@@ -18,10 +18,8 @@ conv2d = _overloads.conv2d
 conv3d = _overloads.conv3d
 
 
-def _dim_of(name, input, dim):
-    """Where programs older than `dim` mean the dimension of classes, as PyTorch takes it, with its warning."""
-    if dim is not None:
-        return dim
+def _dim_of_classes(name, input):
+    """Where programs older than `dim` mean it, as PyTorch takes it, with its warning."""
     warnings.warn(
         f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
         stacklevel=3,
@@ -31,17 +29,20 @@ def _dim_of(name, input, dim):
 
 def softmax(input, dim=None, _stacklevel=3, dtype=None):
     """exp(input) / sum(exp(input)) along a dimension."""
-    return _ops.softmax(input, _dim_of("softmax", input, dim), dtype=dtype)
+    dim = _dim_of_classes("softmax", input) if dim is None else dim
+    return _ops.softmax(input, dim, dtype=dtype)
 
 
 def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
     """The logarithm of softmax."""
-    return _ops.log_softmax(input, _dim_of("log_softmax", input, dim), dtype=dtype)
+    dim = _dim_of_classes("log_softmax", input) if dim is None else dim
+    return _ops.log_softmax(input, dim, dtype=dtype)
 
 
 def softmin(input, dim=None, _stacklevel=3, dtype=None):
     """softmax of -input."""
-    return _ops.softmin(input, _dim_of("softmin", input, dim), dtype=dtype)
+    dim = _dim_of_classes("softmin", input) if dim is None else dim
+    return _ops.softmin(input, dim, dtype=dtype)
 
 
 def max_pool1d(

@@ -254,8 +254,9 @@ class Optimizer:
             for i in part if first else ():  # their first step is still to come
                 del self.state[given.params[i]]
             raise
-        for p, x in zip(params, computed):
-            self._round_back(p, x)
+        if self._wide:
+            for p, x in zip(params, computed):
+                self._round_back(p, x)
 
     # ---- half precision
 

@@ -1,0 +1,27 @@
+"""autocast and GradScaler as torch.cpu.amp and torch.cuda.amp have them: of one kind of device, which a subclass
+names."""
+
+from __future__ import annotations
+
+from .._types import dtype as _dtype
+from . import autocast_mode, grad_scaler
+
+
+class autocast(autocast_mode.autocast):
+    """torch.amp.autocast without its first argument."""
+
+    _device_type: str
+
+    def __init__(
+        self, enabled: bool = True, dtype: _dtype | None = None, cache_enabled: bool = True
+    ):
+        super().__init__(self._device_type, dtype, enabled, cache_enabled)
+
+
+class GradScaler(grad_scaler.GradScaler):
+    """torch.amp.GradScaler without its first argument."""
+
+    _device_type: str
+
+    def __init__(self, *args, **options):
+        super().__init__(self._device_type, *args, **options)
