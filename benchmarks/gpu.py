@@ -284,7 +284,8 @@ def captured_by_torch(step):
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         step()
-    return graph.replay
+    # PyTorch's graph does not keep what it uses: the step, whose tensors they are, lives as long.
+    return lambda _keep=step: graph.replay()
 
 
 def sgd(t, parameters):
