@@ -1,6 +1,6 @@
 """dumbtorch against PyTorch and against the machine over sizes, to find cliffs: `make bench ARGS=--sweep`, or
 
-    python benchmarks/sweep.py [softmax product ...] [--device cuda] [--drawn 2] [--seed 0] [--save FOLDER]
+    python benchmarks/sweep.py [softmax product ...] [--device cuda] [--drawn 2] [--some 30] [--seed 0] [--save FOLDER]
 
 Every point is measured in both libraries in turns; the smallest time counts, since what a machine can do is asked. Its
 share of the limit is (start + bytes / copy rate, or flops / best rate) / time: `start` is what the smallest work takes,
@@ -115,16 +115,26 @@ def limits(clock: Clock, scale: Scale) -> Limits:
     return Limits(8.0 * scale.largest / large, 2.0 * side**3 / square, start)
 
 
-def sweep(clock: Clock, scale: Scale, names: list[str]) -> list[Result]:
+def chosen(scale: Scale, names: list[str], some: int) -> dict:
+    """The points of each class; `some` of all, drawn at random, unless that is 0."""
+    classes = [c for c in CLASSES if not names or any(n in c.name for n in names)]
+    pairs = [(work, point) for work in classes for point in work.points(scale)]
+    if 0 < some < len(pairs):
+        pairs = [pairs[i] for i in sorted(scale.random.sample(range(len(pairs)), some))]
+    found = defaultdict(list)
+    for work, point in pairs:
+        found[work].append(point)
+    return found
+
+
+def sweep(clock: Clock, scale: Scale, classes: dict) -> list[Result]:
     limit = limits(clock, scale)
     print(
         f"copy {limit.bytes / 1e9:.0f} GB/s, product {limit.flops / 1e9:.0f} GFLOP/s, start {limit.start * 1e6:.1f} us"
     )
     found = []
-    for work in CLASSES:
-        if names and not any(n in work.name for n in names):
-            continue
-        for point in work.points(scale):
+    for work, points in classes.items():
+        for point in points:
             ours, theirs = clock.of(work.make, point.sizes).values()
             found.append(
                 Result(
@@ -253,6 +263,9 @@ def parse_arguments() -> argparse.Namespace:
         "--drawn", type=int, default=2, help="shapes drawn at random for each class (2)"
     )
     parser.add_argument(
+        "--some", type=int, default=0, help="only so many points, drawn at random from all"
+    )
+    parser.add_argument(
         "--seed", type=int, default=random.randrange(1 << 30), help="of these; printed"
     )
     parser.add_argument(
@@ -280,7 +293,8 @@ def main() -> int:
     heading = (f"# Sweep on {options.device}, {datetime.date.today()}, PyTorch {torch.__version__}, "
                f"{torch.get_num_threads()} threads, seed {options.seed}")  # fmt: skip
     print(heading)
-    results = sweep(Clock(options.device, (dumbtorch, torch)), scale, options.names)
+    classes = chosen(scale, options.names, options.some)
+    results = sweep(Clock(options.device, (dumbtorch, torch)), scale, classes)
     print("\n".join(table(results)))
     print(summary(results))
     if options.save:
