@@ -44,7 +44,11 @@ BROKEN = {
         ],
         "dt_conv2d",
     ),
-    "a function is renamed": ("views.toml", [("[fn.permute]", "[fn.permuted]")], "dt_permute"),
+    "a function is renamed": (
+        "views.toml",
+        [("[fn.reshape_as]", "[fn.unsafe_view]")],
+        "dt_reshape_as",
+    ),
     "a default changes": (
         "reduce.toml",
         [("keepdim: bool = false", "keepdim: bool = true")],

@@ -92,5 +92,5 @@ def test_sqrt_of_a_layer():
     """In `let` it is a number's, elsewhere the op."""
     sqrt = Function("sqrt", "", "", (Argument("input", Kind("tensor")),), ())
     schema = Schema(functions={"sqrt": sqrt})
-    assert python_layers._Printer(schema, {}).print("sqrt(input)") == "_ops.sqrt(input)"
-    assert python_layers._NumberPrinter(schema, {}).print("1 / sqrt(n)") == "1 / math.sqrt(n)"
+    assert python_layers.Printer(schema, {}).print("sqrt(input)") == "_ops.sqrt(input)"
+    assert python_layers.NumberPrinter(schema, {}).print("1 / sqrt(n)") == "1 / math.sqrt(n)"
