@@ -234,6 +234,8 @@ def test_each_model_says_what_it_was_given(make):
         make("lstm_lm", {"vocabulary": 9, "width": 4, "hidden": 5, "tie_weights": True})
     with pytest.raises(ValueError, match="image_size 30 is no multiple of patch_size 16"):
         make("vit_b_16", {"image_size": 30})
+    with pytest.raises(ValueError, match="image_size 8589934592 is too large"):
+        make("vit_b_16", {"image_size": 2**33, "patch_size": 1, "num_layers": 0})
     vit = make("vit_b_16", {"image_size": 32, "num_layers": 1})
     with pytest.raises(ValueError, match="expected images of 32 x 32, given 32 x 48"):
         vit(dt.zeros(1, 3, 32, 48))
@@ -272,6 +274,31 @@ def test_the_core_writes_as_python_does():
         TypeError, match="expected a module that writes, such as a GPT2, but got a LeNet"
     ):
         CoreModel("lenet", {}).module.generate(start, 1)
+
+
+@pytest.mark.parametrize("make", [of_python, CoreModel], ids=["python", "core"])
+def test_a_model_with_another_block_writes_with_a_cache_for_that_too(make):
+    dt.manual_seed(0)
+    model, other = make("gpt2", GPT2_SIZES), make("gpt2", GPT2_SIZES)
+    if make is CoreModel:
+        model.module.child(3).register_module("3", other.module.child(3).child(0))
+        model.generate = model.module.generate
+    else:
+        model.h.append(other.h[0])
+    with dt.no_grad():
+        for name, value in model.state_dict().items():
+            if name.endswith("weight") and value.ndim > 1:
+                value.normal_(std=0.3)
+    text = start = dt.tensor([[3, 1, 4]])
+    for _ in range(10):
+        text = dt.cat([text, model(text)[:, -1:].argmax(-1)], 1)
+    assert model.generate(start, 10, temperature=0.0).equal(text)
+
+
+def test_each_block_takes_one_cache():
+    model = of_python("gpt2", GPT2_SIZES)
+    with pytest.raises(ValueError, match="expected 3 caches, one for each block, but got 2"):
+        model(dt.arange(4).reshape(1, 4), [dt.nn.KVCache(), dt.nn.KVCache()])
 
 
 def test_tied_weights_are_one():
