@@ -9,6 +9,7 @@ import inspect
 import dumbtorch as dt
 import pytest
 from dumbtorch import _ops, models
+from model_rows import LARGE, MODELS
 
 torch = pytest.importorskip("torch")
 nets = pytest.importorskip("architectures")
@@ -30,29 +31,21 @@ class Weights(dict):
         return {name for name in self if not name.endswith("num_batches_tracked")} - self.read
 
 
+def of_row(formula, *settings):
+    return lambda weights, x: getattr(nets, formula)(weights, x, *settings)
+
+
 GPT2_SIZES = dict(vocabulary=50, context=16, width=32, layers=3, heads=4)
-# Which model, with which options, what it is applied to, and what comes out.
+# Name, options with the arguments among them, what it is applied to, and what comes out.
 CASES = [
-    ("lenet", {}, (2, 1, 28, 28), nets.lenet),
-    ("alexnet", {"num_classes": 7}, (1, 3, 64, 64), nets.alexnet),
-    ("vgg11", {"num_classes": 7}, (1, 3, 32, 32), nets.vgg11),
-    ("resnet18", {}, (2, 3, 64, 64), lambda w, x: nets.resnet(w, x, (2, 2, 2, 2), False)),
-    ("resnet34", {}, (1, 3, 64, 64), lambda w, x: nets.resnet(w, x, (3, 4, 6, 3), False)),
-    ("resnet50", {}, (1, 3, 64, 64), lambda w, x: nets.resnet(w, x, (3, 4, 6, 3), True)),
-    ("mobilenet_v2", {}, (2, 3, 64, 64), nets.mobilenet_v2),
     (
-        "vit_b_16",
-        {"image_size": 64, "num_layers": 2},
-        (2, 3, 64, 64),
-        lambda w, x: nets.vit(w, x, 2, 12),
-    ),
-    ("gpt2", GPT2_SIZES, (2, 16), lambda w, x: nets.gpt2(w, x, 3, 4)),
-    (
-        "lstm_lm",
-        {"vocabulary": 50, "width": 12, "hidden": 16},
-        (2, 9),
-        lambda w, x: nets.lstm_lm(w, x, 2, 16),
-    ),
+        name,
+        dict(zip(inspect.signature(getattr(models, name)).parameters, args, strict=False))
+        | options,
+        size,
+        of_row(*formula),
+    )
+    for name, args, options, size, formula in MODELS + LARGE
 ]
 NAMES = [case[0] for case in CASES]
 
@@ -98,7 +91,7 @@ def test_outputs_are_those_of_the_architecture(make, name, options, size, formul
     model = with_weights_of_all_kinds(make(name, options))
     generator = torch.Generator().manual_seed(0)
     if len(size) == 2:
-        x = torch.randint(0, 50, size, generator=generator)
+        x = torch.randint(0, 11, size, generator=generator)
     else:
         x = torch.randn(size, generator=generator)
     with dt.no_grad():
@@ -137,7 +130,7 @@ def test_gradients_are_those_of_the_architecture(name, options):
     ours.train()
     core.module.train()
     core.module.load_state_dict(list(ours.state_dict()), list(ours.state_dict().values()))
-    x = dt.randint(0, 50, size) if len(size) == 2 else dt.randn(size)
+    x = dt.randint(0, 11, size) if len(size) == 2 else dt.randn(size)
     for model in (ours, core):
         y = model(x)
         (y[0] if isinstance(y, tuple) else y).square().mean().backward()
