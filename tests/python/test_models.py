@@ -193,6 +193,21 @@ def test_gpt2_takes_published_files():
         core.module.load_state_dict(list(state), list(state.values()))
 
 
+def test_gpt2_refuses_what_is_no_state_dict():
+    for wrong in ([1], None):
+        with pytest.raises(TypeError, match="Expected state_dict to be dict-like, got <class"):
+            models.gpt2(**GPT2_SIZES).load_state_dict(wrong)
+
+
+def test_hooks_of_gpt2s_layers_see_the_versions_of_a_state_dict():
+    model, seen = models.gpt2(**GPT2_SIZES), []
+    model.ln_f.register_load_state_dict_pre_hook(
+        lambda _, state, prefix, meta, *rest: seen.append(meta)
+    )
+    model.load_state_dict(model.state_dict())
+    assert [meta["version"] for meta in seen] == [1]
+
+
 def test_gpt2_draws_tokens():
     dt.manual_seed(0)
     model = models.gpt2(**GPT2_SIZES).eval()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from collections.abc import Mapping
+
 from .. import bool, cat, nn, no_grad, ones
 
 
@@ -36,8 +39,16 @@ def chain(modules, x, caches):
 
 def own_names(state_dict, prefix: str, ignored: tuple[str, ...]) -> dict:
     """A published state dict without a prefix of its names, and without names that have one of these ends."""
-    own = state_dict.items()
-    return {name.removeprefix(prefix): x for name, x in own if not name.endswith(ignored)}
+    if not isinstance(state_dict, Mapping):
+        return state_dict  # which load_state_dict refuses
+    own = OrderedDict(
+        (name.removeprefix(prefix), x)
+        for name, x in state_dict.items()
+        if not name.endswith(ignored)
+    )
+    if hasattr(state_dict, "_metadata"):
+        own._metadata = state_dict._metadata
+    return own
 
 
 class Generates:
