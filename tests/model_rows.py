@@ -1,11 +1,11 @@
-"""A row for each model that every language makes, for tests/conformance/test_model_rows.py: its name, arguments,
-options away from their defaults, what it is applied to, and the function of architectures.py that says what comes
-out."""
+"""A row for each model: its name, arguments, options away from their defaults, what it is applied to, and the function
+of architectures.py that says what comes out. tests/python/test_models.py tries Python's class and the core's,
+tests/conformance/test_model_rows.py each language's."""
 
 MODELS = [
     ("lenet", (), {"num_classes": 3}, (2, 1, 28, 28), ("lenet",)),
-    ("resnet18", (), {"num_classes": 3}, (1, 3, 32, 32), ("resnet", (2, 2, 2, 2), False)),
-    ("mobilenet_v2", (), {"num_classes": 3, "dropout": 0.3}, (1, 3, 32, 32), ("mobilenet_v2",)),
+    ("resnet18", (), {"num_classes": 3}, (2, 3, 64, 64), ("resnet", (2, 2, 2, 2), False)),
+    ("mobilenet_v2", (), {"num_classes": 3, "dropout": 0.3}, (2, 3, 64, 64), ("mobilenet_v2",)),
     (
         "vit_b_16",
         (),
@@ -32,5 +32,10 @@ MODELS = [
     ),
 ]  # fmt: skip
 
-# They are as large as half a gigabyte, and take the options of others: tests/python/test_models.py has them.
-LARGE = ("alexnet", "vgg11", "resnet34", "resnet50")
+# They are as large as half a gigabyte, and take the options of others: not every language makes them.
+LARGE = [
+    ("alexnet", (), {"num_classes": 7}, (1, 3, 64, 64), ("alexnet",)),
+    ("vgg11", (), {"num_classes": 7}, (1, 3, 32, 32), ("vgg11",)),
+    ("resnet34", (), {}, (1, 3, 64, 64), ("resnet", (3, 4, 6, 3), False)),
+    ("resnet50", (), {}, (1, 3, 64, 64), ("resnet", (3, 4, 6, 3), True)),
+]

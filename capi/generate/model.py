@@ -339,7 +339,7 @@ class Network:
     outputs: tuple[str, ...] = ()
     prefix: str = ""  # what names of published files may begin with
     ignored: tuple[str, ...] = ()  # ends of names of published files that mean nothing here
-    generates: dict[str, str] = field(default_factory=dict)  # context, and how many caches
+    generates: dict[str, str] = field(default_factory=dict)  # context, and the child of blocks
 
     @property
     def takes_caches(self) -> bool:

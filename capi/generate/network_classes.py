@@ -381,13 +381,11 @@ def _statement(cpp: _Forward, line: Statement) -> str:
 def _virtuals(n: Network) -> list[str]:
     lines = []
     if n.generates:
-        cpp = expr.Cpp()
+        context, blocks = expr.Cpp().print(n.generates["context"]), n.generates["blocks"]
         lines += [
             "",
-            f"  int64_t context_size() const override {{ return {cpp.print(n.generates['context'])}; }}",
-        ]
-        lines += [
-            f"  int64_t cache_count() const override {{ return {cpp.print(n.generates['caches'])}; }}"
+            f"  int64_t context_size() const override {{ return {context}; }}",
+            f'  int64_t cache_count() const override {{ return child("{blocks}").child_count(); }}',
         ]
     if n.prefix or n.ignored:
         ignored = ", ".join(f'"{end}"' for end in n.ignored)

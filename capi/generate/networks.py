@@ -118,15 +118,17 @@ def check(schema: Schema) -> None:
         except SchemaError as error:
             raise SchemaError(f"[network.{n.name}]: {error}") from None
     for m in schema.models.values():
-        for text in (m.make,):
-            _refuse_unknown(schema, text, {a.name for a in m.args}, set())
+        _refuse_unknown(schema, m.make, {a.name for a in m.args}, set())
 
 
 def _check_names(schema: Schema, n: Network) -> None:
     known = {a.name for a in n.args}
-    texts = [n.make or "0", *(c.condition for c in n.checks), *n.generates.values()]
-    for text in texts:
+    for text in (n.make or "0", *(c.condition for c in n.checks)):
         _refuse_unknown(schema, text, known, set())
+    if n.generates:
+        _refuse_unknown(schema, n.generates["context"], known, set())
+        if n.generates["blocks"] not in n.children:
+            raise SchemaError(f"'{n.generates['blocks']}' is no child")
     for name, text in n.let.items():
         _refuse_unknown(schema, text, known, {"sqrt"})
         known = known | {name}
@@ -167,7 +169,7 @@ def kept(n: Network) -> set[str]:
     """The arguments and numbers that forward, or who writes with it, reads."""
     used = {name for line in n.forward for name in expr.names(line.value)}
     used |= {w for line in n.forward for w in _in_braces(line.message)}
-    used |= {name for text in n.generates.values() for name in expr.names(text)}
+    used |= set(expr.names(n.generates["context"])) if n.generates else set()
     local = {name for line in n.forward for name in line.names}
     return ({a.name for a in n.args} | set(n.let)) & used - local
 

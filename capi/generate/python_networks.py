@@ -131,6 +131,10 @@ def _class(schema: Schema, n: Network) -> list[str]:
     doc = indented(documented(n.doc, n.args, {}))
     lines = [f"class {n.name}({bases}):", *doc, "", *indented(_constructor(schema, n))]
     lines += ["", *indented(_forward(schema, n))]
+    if n.generates:
+        context, blocks = _members(schema, n).print(n.generates["context"]), n.generates["blocks"]
+        lines += ["", *indented(["def _writes_with(self):"])]
+        lines.append(f"{INDENT * 2}return {context}, self.{blocks}")
     if n.prefix or n.ignored:
         given = f'state_dict, "{n.prefix}", {n.ignored}'
         lines += [
@@ -174,12 +178,17 @@ def _initialize(schema: Schema, n: Network) -> list[str]:
 
 
 def _forward(schema: Schema, n: Network) -> list[str]:
-    members = [*networks.kept(n), *(s.name for s in n.state), *n.children, "training"]
-    printer = _Forward(schema, n, {name: f"self.{name}" for name in members})
+    printer = _members(schema, n)
     body = [line for s in n.forward[:-1] for line in _statement(printer, s)]
     body.append(f"return {printer.print(n.forward[-1].value)}")
     inputs = ", ".join(a.name + ("=None" if a.has_default else "") for a in n.forward_args)
     return [f"def forward(self, {inputs}):", *indented(body)]
+
+
+def _members(schema: Schema, n: Network) -> _Forward:
+    """Prints what is said of the object."""
+    members = [*networks.kept(n), *(s.name for s in n.state), *n.children, "training"]
+    return _Forward(schema, n, {name: f"self.{name}" for name in members})
 
 
 def _statement(printer: _Forward, line: Statement) -> list[str]:

@@ -28,7 +28,7 @@ Tensor generate(const Ref<Module>& model, const Tensor& tokens, int64_t count, d
     if (time > context) {  // each token has another place than before
       for (const auto& cache : caches) cache->truncate(0);
     }
-    const int64_t known = caches[0]->length();
+    const int64_t known = past(caches);
     const Tensor fresh = narrow(text, 1, time - looked_at + known, looked_at - known);
     const Tensor scores = select(writer->forward_cached({fresh}, caches), 1, -1);
     const Tensor next = sample_logits(scores, temperature, top_k, top_p, generator);

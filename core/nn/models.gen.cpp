@@ -468,6 +468,7 @@ class VisionTransformer final : public Module {
     DT_CHECK(num_classes > 0, kValueError, "VisionTransformer: num_classes must be positive, given ", num_classes);
     DT_CHECK(patch_size > 0, kValueError, "VisionTransformer: patch_size must be positive, given ", patch_size);
     DT_CHECK((image_size > 0) && ((image_size % patch_size) == 0), kValueError, "VisionTransformer: image_size ", image_size, " is no multiple of patch_size ", patch_size);
+    DT_CHECK(image_size <= 1073741824, kValueError, "VisionTransformer: image_size ", image_size, " is too large");
     DT_CHECK(num_layers >= 0, kValueError, "VisionTransformer: num_layers must not be negative, given ", num_layers);
     const auto fan_in = (3 * patch_size) * patch_size;
     const auto side = image_size / patch_size;
@@ -588,7 +589,7 @@ class Block final : public CachedModule {
 class GPT2 final : public CachedModule {
  public:
   GPT2(const Place& place, int64_t vocabulary, int64_t context, int64_t width, int64_t layers, int64_t heads, double dropout)
-      : CachedModule("GPT2"), context(context), layers(layers) {
+      : CachedModule("GPT2"), context(context) {
     DT_CHECK(vocabulary > 0, kValueError, "GPT2: vocabulary must be positive, given ", vocabulary);
     DT_CHECK(context > 0, kValueError, "GPT2: context must be positive, given ", context);
     DT_CHECK(layers > 0, kValueError, "GPT2: layers must be positive, given ", layers);
@@ -617,7 +618,7 @@ class GPT2 final : public CachedModule {
   }
 
   int64_t context_size() const override { return context; }
-  int64_t cache_count() const override { return layers; }
+  int64_t cache_count() const override { return child("h").child_count(); }
 
   std::string own_name(const std::string& name) const override {
     return without_prefix(name, "transformer.", {"lm_head.weight", ".attn.bias", ".attn.masked_bias"});
@@ -625,7 +626,6 @@ class GPT2 final : public CachedModule {
 
  private:
   int64_t context;
-  int64_t layers;
 };
 
 // A language model of LSTM layers (arXiv 1409.2329): tokens [batch, time] become scores [batch,

@@ -80,27 +80,34 @@ void Module::load_state_dict(const std::vector<std::string>& published, TensorLi
            published.size(), " names and ", tensors.size(), " tensors");
   std::vector<std::string> names;
   for (const std::string& name : published) names.push_back(own_name(name));
-  std::string problems;
+  std::string missing, unexpected, problems;
+  const auto list = [](std::string& keys, const std::string& key) {
+    keys += text(keys.empty() ? "" : ", ", '"', key, '"');
+  };
   std::vector<bool> used(names.size());
   std::vector<std::pair<Tensor, Tensor>> loads;
   for (const auto& [key, own] : state_dict()) {
     const size_t i = std::find(names.begin(), names.end(), key) - names.begin();
     if (i == names.size()) {
-      if (strict) problems += text("\n\tMissing key(s) in state_dict: \"", key, "\". ");
+      if (strict) list(missing, key);
       continue;
     }
     used[i] = true;
     if (own.sizes() != tensors[i].sizes()) {
       problems +=
-          text("\n\tsize mismatch for ", key, ": copying a param with shape ", tensors[i].sizes(),
-               " from checkpoint, the shape in current model is ", own.sizes(), ".");
+          text("\n\tsize mismatch for ", key, ": copying a param with shape torch.Size(",
+               tensors[i].sizes(), ") from checkpoint, the shape in current model is torch.Size(",
+               own.sizes(), ").");
     }
     loads.emplace_back(own, tensors[i]);
   }
   for (size_t i = 0; strict && i < names.size(); ++i) {
-    if (!used[i] && !names[i].empty())
-      problems += text("\n\tUnexpected key(s) in state_dict: \"", names[i], "\". ");
+    if (!used[i] && !names[i].empty()) list(unexpected, names[i]);
   }
+  if (!unexpected.empty())
+    problems = text("\n\tUnexpected key(s) in state_dict: ", unexpected, ". ", problems);
+  if (!missing.empty())
+    problems = text("\n\tMissing key(s) in state_dict: ", missing, ". ", problems);
   DT_CHECK(problems.empty(), kRuntimeError, "Error(s) in loading state_dict for ", kind_, ":",
            problems);
   const GradMode no_grad(false);

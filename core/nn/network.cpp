@@ -57,8 +57,11 @@ Tensor forward_with(Module& module, const Tensor& x, Caches caches) {
 }
 
 Tensor chain(const Module& modules, const Tensor& x, Caches caches) {
+  const int64_t count = modules.child_count();
+  DT_CHECK(caches.empty() || caches.size() == count, kValueError, "expected ", count,
+           " caches, one for each block, but got ", caches.size());
   Tensor y = x;
-  for (int64_t i = 0; i < modules.child_count(); ++i)
+  for (int64_t i = 0; i < count; ++i)
     y = forward_with(*modules.child(i), y, caches.empty() ? caches : Caches(&caches[i], 1));
   return y;
 }

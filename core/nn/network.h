@@ -28,7 +28,8 @@ class CachedModule : public Module {
   Tensor forward(TensorList inputs) override { return forward_cached(inputs, {}); }
   virtual Tensor forward_cached(TensorList inputs, Caches caches) = 0;
 
-  // How many tokens it looks at, and how many caches it takes; 0: it cannot write.
+  // How many tokens it looks at, and how many caches it takes, one for each block. Looking at none,
+  // it cannot write.
   virtual int64_t context_size() const { return 0; }
   virtual int64_t cache_count() const { return 0; }
 };

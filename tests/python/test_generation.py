@@ -117,6 +117,15 @@ def refused(error, words, call):
         call()
 
 
+def test_the_likeliest_stays_however_small_top_p_is():
+    for dtype in (dt.float32, dt.float64, dt.float16):
+        x = dt.tensor([[0.5, 2.0, 1.0], [3.0, 0.0, -1.0]], dtype=dtype)
+        for p in (1e-300, 1e-46, 1e-40):
+            assert F.sample_logits(x, top_p=p).tolist() == [1, 0]
+            kept = F.top_k_top_p_filtering(x, top_p=p)
+            assert kept.isfinite().sum(1).tolist() == [1, 1]
+
+
 def test_bad_arguments_are_refused():
     x = dt.zeros(2, 3, 4)
     refused(RuntimeError, "even number of features", lambda: F.rotary_embedding(dt.zeros(2, 3)))

@@ -9,6 +9,7 @@ import inspect
 import dumbtorch as dt
 import pytest
 from dumbtorch import _ops, models
+from model_rows import LARGE, MODELS
 
 torch = pytest.importorskip("torch")
 nets = pytest.importorskip("architectures")
@@ -30,29 +31,21 @@ class Weights(dict):
         return {name for name in self if not name.endswith("num_batches_tracked")} - self.read
 
 
+def of_row(formula, *settings):
+    return lambda weights, x: getattr(nets, formula)(weights, x, *settings)
+
+
 GPT2_SIZES = dict(vocabulary=50, context=16, width=32, layers=3, heads=4)
-# Which model, with which options, what it is applied to, and what comes out.
+# Name, options with the arguments among them, what it is applied to, and what comes out.
 CASES = [
-    ("lenet", {}, (2, 1, 28, 28), nets.lenet),
-    ("alexnet", {"num_classes": 7}, (1, 3, 64, 64), nets.alexnet),
-    ("vgg11", {"num_classes": 7}, (1, 3, 32, 32), nets.vgg11),
-    ("resnet18", {}, (2, 3, 64, 64), lambda w, x: nets.resnet(w, x, (2, 2, 2, 2), False)),
-    ("resnet34", {}, (1, 3, 64, 64), lambda w, x: nets.resnet(w, x, (3, 4, 6, 3), False)),
-    ("resnet50", {}, (1, 3, 64, 64), lambda w, x: nets.resnet(w, x, (3, 4, 6, 3), True)),
-    ("mobilenet_v2", {}, (2, 3, 64, 64), nets.mobilenet_v2),
     (
-        "vit_b_16",
-        {"image_size": 64, "num_layers": 2},
-        (2, 3, 64, 64),
-        lambda w, x: nets.vit(w, x, 2, 12),
-    ),
-    ("gpt2", GPT2_SIZES, (2, 16), lambda w, x: nets.gpt2(w, x, 3, 4)),
-    (
-        "lstm_lm",
-        {"vocabulary": 50, "width": 12, "hidden": 16},
-        (2, 9),
-        lambda w, x: nets.lstm_lm(w, x, 2, 16),
-    ),
+        name,
+        dict(zip(inspect.signature(getattr(models, name)).parameters, args, strict=False))
+        | options,
+        size,
+        of_row(*formula),
+    )
+    for name, args, options, size, formula in MODELS + LARGE
 ]
 NAMES = [case[0] for case in CASES]
 
@@ -98,7 +91,7 @@ def test_outputs_are_those_of_the_architecture(make, name, options, size, formul
     model = with_weights_of_all_kinds(make(name, options))
     generator = torch.Generator().manual_seed(0)
     if len(size) == 2:
-        x = torch.randint(0, 50, size, generator=generator)
+        x = torch.randint(0, 11, size, generator=generator)
     else:
         x = torch.randn(size, generator=generator)
     with dt.no_grad():
@@ -137,7 +130,7 @@ def test_gradients_are_those_of_the_architecture(name, options):
     ours.train()
     core.module.train()
     core.module.load_state_dict(list(ours.state_dict()), list(ours.state_dict().values()))
-    x = dt.randint(0, 50, size) if len(size) == 2 else dt.randn(size)
+    x = dt.randint(0, 11, size) if len(size) == 2 else dt.randn(size)
     for model in (ours, core):
         y = model(x)
         (y[0] if isinstance(y, tuple) else y).square().mean().backward()
@@ -200,6 +193,21 @@ def test_gpt2_takes_published_files():
         core.module.load_state_dict(list(state), list(state.values()))
 
 
+def test_gpt2_refuses_what_is_no_state_dict():
+    for wrong in ([1], None):
+        with pytest.raises(TypeError, match="Expected state_dict to be dict-like, got <class"):
+            models.gpt2(**GPT2_SIZES).load_state_dict(wrong)
+
+
+def test_hooks_of_gpt2s_layers_see_the_versions_of_a_state_dict():
+    model, seen = models.gpt2(**GPT2_SIZES), []
+    model.ln_f.register_load_state_dict_pre_hook(
+        lambda _, state, prefix, meta, *rest: seen.append(meta)
+    )
+    model.load_state_dict(model.state_dict())
+    assert [meta["version"] for meta in seen] == [1]
+
+
 def test_gpt2_draws_tokens():
     dt.manual_seed(0)
     model = models.gpt2(**GPT2_SIZES).eval()
@@ -234,6 +242,8 @@ def test_each_model_says_what_it_was_given(make):
         make("lstm_lm", {"vocabulary": 9, "width": 4, "hidden": 5, "tie_weights": True})
     with pytest.raises(ValueError, match="image_size 30 is no multiple of patch_size 16"):
         make("vit_b_16", {"image_size": 30})
+    with pytest.raises(ValueError, match="image_size 8589934592 is too large"):
+        make("vit_b_16", {"image_size": 2**33, "patch_size": 1, "num_layers": 0})
     vit = make("vit_b_16", {"image_size": 32, "num_layers": 1})
     with pytest.raises(ValueError, match="expected images of 32 x 32, given 32 x 48"):
         vit(dt.zeros(1, 3, 32, 48))
@@ -272,6 +282,31 @@ def test_the_core_writes_as_python_does():
         TypeError, match="expected a module that writes, such as a GPT2, but got a LeNet"
     ):
         CoreModel("lenet", {}).module.generate(start, 1)
+
+
+@pytest.mark.parametrize("make", [of_python, CoreModel], ids=["python", "core"])
+def test_a_model_with_another_block_writes_with_a_cache_for_that_too(make):
+    dt.manual_seed(0)
+    model, other = make("gpt2", GPT2_SIZES), make("gpt2", GPT2_SIZES)
+    if make is CoreModel:
+        model.module.child(3).register_module("3", other.module.child(3).child(0))
+        model.generate = model.module.generate
+    else:
+        model.h.append(other.h[0])
+    with dt.no_grad():
+        for name, value in model.state_dict().items():
+            if name.endswith("weight") and value.ndim > 1:
+                value.normal_(std=0.3)
+    text = start = dt.tensor([[3, 1, 4]])
+    for _ in range(10):
+        text = dt.cat([text, model(text)[:, -1:].argmax(-1)], 1)
+    assert model.generate(start, 10, temperature=0.0).equal(text)
+
+
+def test_each_block_takes_one_cache():
+    model = of_python("gpt2", GPT2_SIZES)
+    with pytest.raises(ValueError, match="expected 3 caches, one for each block, but got 2"):
+        model(dt.arange(4).reshape(1, 4), [dt.nn.KVCache(), dt.nn.KVCache()])
 
 
 def test_tied_weights_are_one():

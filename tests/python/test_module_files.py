@@ -41,6 +41,27 @@ def test_what_pytorch_saved_is_read(network, torch, same, tmp_path):
     same(ours.forward(dt.tensor(x.numpy())), network(x))
 
 
+def test_what_does_not_fit_is_listed_as_pytorch_does(network, torch):
+    state = {
+        "x": torch.ones(2),
+        "2.more": torch.ones(1),
+        "0.bias": torch.ones(4),
+        "1.num_batches_tracked": torch.tensor(3),
+        "1.bias": torch.ones(3),
+        "1.weight": torch.ones(2, 3),
+    }
+    ours, kind = core_network(), type(network).__name__
+    for strict in (True, False):
+        with pytest.raises(RuntimeError) as expected:
+            network.load_state_dict(state, strict=strict)
+        with pytest.raises(RuntimeError) as found:
+            values = [dt.tensor(x.numpy()) for x in state.values()]
+            ours.load_state_dict(list(state), values, strict=strict)
+        begin = f"Error(s) in loading state_dict for {kind}:"
+        told = str(found.value)
+        assert told[told.index(begin) :] == str(expected.value)
+
+
 def test_wrong_files(tmp_path):
     path = str(tmp_path / "other.safetensors")
     dt.safetensors.save_file({"0.bias": dt.ones(3), "more": dt.ones(1)}, path)

@@ -31,12 +31,13 @@ void check_logits(const Tensor& logits) {
            logits.dtype());
 }
 
-// A token goes if those likelier than it reach `p` without it.
+// A token goes if those likelier than it reach `p` without it. None is likelier than the first,
+// which stays also where `p` is 0 as a float.
 Tensor keep_top_p(const Tensor& logits, double p) {
   const auto [sorted, order] = sort(logits, -1, true, true);
   const Tensor probabilities = softmax(sorted, -1, info(logits.dtype()).compute);
   const Tensor likelier = cumsum(probabilities, -1) - probabilities;
-  const Tensor goes = ge(likelier, p);
+  const Tensor goes = ge(likelier, std::max<double>(p, std::numeric_limits<float>::min()));
   return masked_fill(logits, scatter(goes, -1, order, goes), kNever);
 }
 

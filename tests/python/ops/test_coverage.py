@@ -100,7 +100,8 @@ def test_rows_belong_to_functions():
 def test_layers_models_optimizers_and_schedules_have_rows():
     assert {row[0] for row in layer_rows.LAYERS} == set(SCHEMA.layers)
     models = {row[0] for row in model_rows.MODELS}
-    assert models | set(model_rows.LARGE) == set(SCHEMA.models)
-    assert not models & set(model_rows.LARGE)
+    large = {row[0] for row in model_rows.LARGE}
+    assert models | large == set(SCHEMA.models)
+    assert not models & large
     assert set(optimizer_rows.SETTINGS) == set(SCHEMA.optimizers)
     assert set(optimizer_rows.SCHEDULES) == set(SCHEMA.schedules)

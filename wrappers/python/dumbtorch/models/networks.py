@@ -417,6 +417,8 @@ class VisionTransformer(nn.Module):
             raise ValueError(f"VisionTransformer: patch_size must be positive, given {patch_size}")
         if not ((image_size > 0) and ((image_size % patch_size) == 0)):
             raise ValueError(f"VisionTransformer: image_size {image_size} is no multiple of patch_size {patch_size}")
+        if not (image_size <= 1073741824):
+            raise ValueError(f"VisionTransformer: image_size {image_size} is too large")
         if not (num_layers >= 0):
             raise ValueError(f"VisionTransformer: num_layers must not be negative, given {num_layers}")
         fan_in = (3 * patch_size) * patch_size
@@ -561,7 +563,6 @@ class GPT2(Generates, nn.Module):
             raise ValueError(f"GPT2: width {width} is no multiple of heads {heads}")
         out_std = 0.02 / math.sqrt(2 * layers)
         self.context = context
-        self.layers = layers
         self.wte = nn.Embedding(vocabulary, width, device=device, dtype=dtype)
         self.wpe = nn.Embedding(context, width, device=device, dtype=dtype)
         self.drop = nn.Dropout(dropout)
@@ -579,6 +580,9 @@ class GPT2(Generates, nn.Module):
             raise ValueError(f"{time} tokens are more than the context of {self.context}")
         x = self.drop(self.wte(tokens) + self.wpe(_ops.arange(before, time, 1, dtype=None, device=_ops.tensor_device(tokens))))
         return _ops.linear(self.ln_f(chain(self.h, x, caches)), self.wte.weight)
+
+    def _writes_with(self):
+        return self.context, self.h
 
     def load_state_dict(self, state_dict, strict=True, assign=False):
         own = own_names(state_dict, "transformer.", ('lm_head.weight', '.attn.bias', '.attn.masked_bias'))

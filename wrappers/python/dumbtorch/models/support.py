@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from collections.abc import Mapping
+
 from .. import bool, cat, nn, no_grad, ones
 
 
@@ -25,6 +28,10 @@ def attend(query, key, value, dropout: float, caches):
 
 def chain(modules, x, caches):
     """Modules one after another, each with a cache of its own."""
+    if caches and len(caches) != len(modules):
+        raise ValueError(
+            f"expected {len(modules)} caches, one for each block, but got {len(caches)}"
+        )
     for i, module in enumerate(modules):
         x = module(x, caches[i : i + 1]) if caches else module(x)
     return x
@@ -32,15 +39,24 @@ def chain(modules, x, caches):
 
 def own_names(state_dict, prefix: str, ignored: tuple[str, ...]) -> dict:
     """A published state dict without a prefix of its names, and without names that have one of these ends."""
-    own = state_dict.items()
-    return {name.removeprefix(prefix): x for name, x in own if not name.endswith(ignored)}
+    if not isinstance(state_dict, Mapping):
+        return state_dict  # which load_state_dict refuses
+    own = OrderedDict(
+        (name.removeprefix(prefix), x)
+        for name, x in state_dict.items()
+        if not name.endswith(ignored)
+    )
+    if hasattr(state_dict, "_metadata"):
+        own._metadata = state_dict._metadata
+    return own
 
 
 class Generates:
-    """A language model of `layers` blocks that looks at `context` tokens."""
+    """A language model whose class says how it writes."""
 
-    context: int
-    layers: int
+    def _writes_with(self) -> tuple[int, nn.ModuleList]:
+        """How many tokens it looks at, and the blocks, each of which takes a cache."""
+        raise NotImplementedError
 
     @no_grad()
     def generate(
@@ -55,12 +71,13 @@ class Generates:
             )
         if count < 0:
             raise ValueError(f"count must not be negative, but got {count}")
-        caches = [nn.KVCache(self.context) for _ in range(self.layers)]
+        context, blocks = self._writes_with()
+        caches = [nn.KVCache(context) for _ in blocks]
         for _ in range(count):
-            if tokens.shape[1] > self.context:  # each token has another place than before
+            if tokens.shape[1] > context:  # each token has another place than before
                 for cache in caches:
                     cache.truncate(0)
-            new = tokens[:, -self.context :][:, len(caches[0]) :]
+            new = tokens[:, -context:][:, past(caches) :]
             scores = self(new, caches)[:, -1]
             following = nn.functional.sample_logits(
                 scores, temperature, top_k, top_p, generator=generator
