@@ -160,6 +160,13 @@ def _(c: Case) -> bool:
     return "create_graph" in c.statement and c.derives("Logit") and all_that_differ(c, wrong)
 
 
+# Of 0, by a number that is NaN: a tensor's is NaN.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    by_number = c.derives("XlogyBackward2", "SpecialXlog1PyBackward2")
+    return by_number and all_that_differ(c, lambda ours, theirs: ours.isnan() & (theirs == 0))
+
+
 # A number without a sign is negated.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:

@@ -478,7 +478,7 @@ def _(c: Case) -> bool:
 @documented("**Expanded memory**")
 def _(c: Case) -> bool:
     return c.only_ours_raises(
-        "^RuntimeError: (masked_fill_|index_put_|index_fill_|tril_|triu_|copy_|addmv_): "
+        "^RuntimeError: (masked_fill_|index_put_|index_fill_|tril_|triu_|copy_|addmv_|baddbmm_): "
         "unsupported operation: more than one element"
     )
 

@@ -72,6 +72,15 @@ KEPT_BY_PYTORCH_ALONE = {
 }
 # Whose result, in place, is computed apart here and then copied: a later write does not reach what is kept.
 COPIED_IN_PLACE = ("CumprodBackward0", "IndexReduceBackward0", "ScatterReduceBackward0")
+# What ours look at only where the gradient of one result arrives, by its number: the sign of a determinant has none.
+KEPT_FOR_RESULT = {
+    ("LinalgSlogdetBackward0", "A"): 1,
+    ("LinalgSlogdetBackward0", "LU"): 1,
+    ("LinalgSlogdetBackward0", "pivots"): 1,
+    ("LinalgSlogdetBackward0", "sign"): 1,
+    ("StdMeanBackward0", "self"): 0,
+    ("VarMeanBackward0", "self"): 0,
+}
 # What ours keep, or look at, only for the gradients of some of the inputs: their places among the node's edges.
 KEPT_FOR = {
     ("AddmmBackward0", "mat1"): [2],
@@ -110,21 +119,40 @@ KEPT_FOR = {
 
 @documented(KEEPS)
 def _(c: Case) -> bool:
-    return c.only_theirs_raises(SECOND_TIME)
+    changed = reported(c)
+    alone = all(is_kept_by_pytorch_alone(c, *kept) for kept in changed)
+    return c.only_theirs_raises(CHANGED) and len(changed) > 0 and alone
 
 
+# What PyTorch ran in vain has forgotten, too.
 @documented(KEEPS)
 def _(c: Case) -> bool:
-    changed = reported(c)
-    alone = all(
-        by_pytorch_alone(node, what, c.asked) or is_copied(node, what) for node, what in changed
+    gone = freed(c)
+    inputs = re.findall(r"\.backward\(.*inputs=\[(.*?)\]", c.history)
+    in_vain = {x.grad_fn for x in c.named(" ".join(inputs))}
+    alone = all(n in in_vain or is_kept_by_pytorch_alone(c, n, what) for n, what in gone)
+    return c.only_theirs_raises(SECOND_TIME) and len(gone) > 0 and alone
+
+
+def is_kept_by_pytorch_alone(c: Case, node: Node, what: str) -> bool:
+    return (
+        by_pytorch_alone(node, what, c.asked)
+        or is_copied(node, what)
+        or is_for_another_result(c, node, what)
     )
-    return c.only_theirs_raises(CHANGED) and len(changed) > 0 and alone
+
+
+def is_for_another_result(c: Case, node: Node, what: str) -> bool:
+    """Whether it is kept for the gradient of a result from which nothing comes back."""
+    edges = [e for x in c.derived for n in graph_of(x) for e in n.next_functions]
+    edges += [(x.grad_fn, x.output_nr) for x in c.derived]
+    needed = KEPT_FOR_RESULT.get((node.name(), what))
+    return needed is not None and all(output != needed for n, output in edges if n is node)
 
 
 def is_copied(node: Node, what: str) -> bool:
     """Whether it is a result in place: one of a new tensor is at version 0."""
-    in_place = not why_changed(node, f"_saved_{what}").endswith("expected version 0")
+    in_place = not why_changed(node, what).endswith("expected version 0")
     return node.name() in COPIED_IN_PLACE and what == "result" and in_place
 
 
@@ -176,21 +204,35 @@ def dtype_at(node: Node) -> torch.dtype:
 
 def reported(c: Case) -> list[tuple[Node, str]]:
     """The nodes behind PyTorch's error that keep what was changed, each with its name for that."""
-    prefix = "_saved_"
-    names = [(n, a) for x in c.derived for n in graph_of(x) for a in dir(n) if a.startswith(prefix)]
-    return [
-        (n, a.removeprefix(prefix)) for n, a in names if why_changed(n, a) in c.difference.theirs
-    ]
+    return [(n, what) for n, what in kept_by(c) if why_changed(n, what) in c.difference.theirs]
 
 
-def why_changed(node: Node, attribute: str) -> str:
+def freed(c: Case) -> list[tuple[Node, str]]:
+    """The nodes that have forgotten what they kept, each with its name for that."""
+    return [(n, what) for n, what in kept_by(c) if SECOND_TIME in why_lost(n, what)]
+
+
+PREFIX = "_saved_"
+
+
+def kept_by(c: Case) -> list[tuple[Node, str]]:
+    names = [(n, a) for x in c.derived for n in graph_of(x) for a in dir(n)]
+    return [(n, a.removeprefix(PREFIX)) for n, a in names if a.startswith(PREFIX)]
+
+
+def why_changed(node: Node, what: str) -> str:
     """What PyTorch says of it; of what was not changed, what it says of nothing."""
+    sentence = re.search(rf"{CHANGED}.*?; expected version \d+", why_lost(node, what))
+    return sentence[0] if sentence else "unchanged"
+
+
+def why_lost(node: Node, what: str) -> str:
+    """PyTorch's error where it no longer has what it kept."""
     try:
-        getattr(node, attribute)
+        getattr(node, PREFIX + what)
     except RuntimeError as error:
-        if sentence := re.search(rf"{CHANGED}.*?; expected version \d+", str(error)):
-            return sentence[0]
-    return "unchanged"
+        return str(error)
+    return ""
 
 
 # What is kept of an op in place on a view, where graph_of() does not look.
@@ -233,17 +275,6 @@ def _(c: Case) -> bool:
     copied = copied or (kept == {("MulBackward0", "other")} and c.derives("LogSoftmax"))
     written = [x for x in c.tensors.values() if x._version and not x.is_contiguous()]
     return copied and any(names_changed(c.difference.theirs, x) for x in written)
-
-
-# The sign of a determinant has no gradient: nothing is looked at for that.
-@documented(KEEPS)
-def _(c: Case) -> bool:
-    nodes = {n for n, _ in reported(c)}
-    signs = [n for n in nodes if n.name() == "LinalgSlogdetBackward0"]
-    edges = [e for x in c.derived for n in graph_of(x) for e in n.next_functions]
-    edges += [(x.grad_fn, x.output_nr) for x in c.derived]
-    by_sign = all(output == 0 for n, output in edges if n in signs)
-    return c.only_theirs_raises(CHANGED) and bool(nodes) and len(signs) == len(nodes) and by_sign
 
 
 # With a graph attention is computed once more, from its inputs; a GPU composes that of float64.
@@ -295,9 +326,16 @@ def is_bias_of_product(node: Node) -> bool:
     return adds and any(n and n.name().startswith(products) for n, _ in node.next_functions)
 
 
+# What these keep and PyTorch's do not: operands, and the result of attention.
+KEEP_MORE = r"scaled_dot_product_attention\(|cross_entropy\(|CrossEntropyLoss\(|matmul\(|@"
+
+
 @documented(KEEPS)
 def _(c: Case) -> bool:
-    return c.derives("LogSoftmax", "Mm", "Bmm", "Mv") and c.only_ours_raises(CHANGED)
+    calls = [s for s in c.history.split("\n") if re.search(KEEP_MORE, s)]
+    kept = [x for x in c.named("\n".join(calls)) if names_changed(c.difference.ours, x)]
+    products = c.derives("LogSoftmax", "Mm", "Bmm", "Mv")
+    return c.only_ours_raises(CHANGED) and products and len(kept) > 0
 
 
 # The derivative of x.pow(0), of which PyTorch's graph knows nothing.
@@ -362,4 +400,4 @@ def _(c: Case) -> bool:
 def serves(node: Node) -> bool:
     """Whether PyTorch alone computes the node's gradient from its result."""
     kept = KEPT_BY_PYTORCH_ALONE.get(node.name(), "").split("|")
-    return "result" in kept or node.name() in COPIED_IN_PLACE
+    return "result" in kept or node.name() in COPIED_IN_PLACE or is_solved_apart(node)

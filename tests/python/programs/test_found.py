@@ -505,6 +505,39 @@ x4 = x1.nextafter(x3).sum()
 x4.backward()
 x4.backward()
 """,
+    "a mean does not look at what its deviation is made of": """
+x1 = t.tensor([0.0, 1.0], requires_grad=True)
+x2, x3 = t.std_mean(x1)
+with t.no_grad():
+    x1.sub_(1)
+x3.backward()
+""",
+    "xlogy of 0 by a number that is NaN": """
+x1 = t.zeros(2, requires_grad=True)
+t.xlogy(x1, t.nan).sum().backward()
+""",
+    "expanded memory in a batch of products": """
+x1 = t.ones(1).expand((3, 1, 1))
+x1.baddbmm_(t.ones(3, 1, 1), t.ones(3, 1, 1))
+""",
+    "densities of narrow bins": """
+x1 = t.tensor([-1.6])
+x2, x3 = x1.histogram(density=True)
+""",
+    "what was solved from the right is no result of a factor": """
+x1 = t.tensor([[2.0]], dtype=t.float64, requires_grad=True)
+x2 = t.linalg.lu_solve(*t.linalg.lu_factor(x1 + 1), t.ones(1, 1, dtype=t.float64), left=False)
+x3, = t.autograd.grad(x2, [x1], create_graph=True)
+s4 = []
+x2.register_hook(lambda g: s4.append(g.clone()))
+x3.backward()
+""",
+    "what ran in vain has forgotten what it kept": """
+x1 = t.tensor(0.0, requires_grad=True)
+x2 = x1.tanh()
+t.autograd.backward([x2], inputs=[x2])
+x2.backward()
+""",
     "counts have no derivative": """
 x1 = t.tensor([1.0, 1.0, 3.0], requires_grad=True)
 x2 = t.histogram(x1, 2).hist

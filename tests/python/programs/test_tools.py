@@ -105,6 +105,38 @@ FAULTS = [
 ]
 
 
+TWICE = """
+x1 = t.tensor(0.0, requires_grad=True)
+x2 = t.exp(x1)
+x2.backward()
+x2.backward()
+"""
+CHANGED = """
+x1 = t.ones(2, 2, requires_grad=True)
+x2 = t.ones(2, 2)
+x3 = t.add(x1, x2)
+x4 = t.mm(x3, x1)
+x2.add_(1)
+x4.sum().backward()
+"""
+
+
+def keeps_its_second(x, y):
+    return x + y + (x - x.detach()) * y
+
+
+@pytest.mark.parametrize(
+    "name, fault, program",
+    [("exp", wrong_gradient, TWICE), ("add", keeps_its_second, CHANGED)],
+    ids=["too little", "too much"],
+)
+def test_an_op_that_keeps_the_wrong_tensors_is_found(name, fault, program, monkeypatch):
+    assert compare(program) is None
+    monkeypatch.setattr(dt, name, fault)
+    found = compare(program)
+    assert found and found.aspect == "raised"
+
+
 @pytest.fixture
 def differs():
     """What a worker says of a program."""
