@@ -267,10 +267,13 @@ struct ActivityScope::Open {
 };
 
 void ActivityScope::begin(ActivityKind kind, const char* name) {
-  if (is_watched_by(kToolWatches)) {
-    tool().range_push(name);
-    pushed_ = true;
-  }
+  record(kind, name);
+  if (!is_watched_by(kToolWatches)) return;
+  tool().range_push(name);  // last: what throws before it leaves no range open
+  pushed_ = true;
+}
+
+void ActivityScope::record(ActivityKind kind, const char* name) {
   const Ref<Profiler> p = running_profiler();
   if (!p) return;
   auto open = std::make_unique<Open>();

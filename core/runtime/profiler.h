@@ -131,6 +131,7 @@ class ActivityScope {
   struct Open;
 
   void begin(ActivityKind kind, const char* name);
+  void record(ActivityKind kind, const char* name);
   void finish() noexcept;
 
   Open* open_ = nullptr;  // all that there is of it where no profiler runs
