@@ -8,6 +8,7 @@ from typing import Any, Literal
 from ._creation import as_tensor as as_tensor
 from ._creation import asarray as asarray
 from ._creation import from_dlpack as from_dlpack
+from ._creation import from_file as from_file
 from ._creation import from_numpy as from_numpy
 from ._creation import frombuffer as frombuffer
 from ._creation import tensor as tensor
@@ -21,6 +22,7 @@ from ._of_complex import is_neg as is_neg
 from ._of_complex import real as real
 from ._of_complex import resolve_conj as resolve_conj
 from ._of_complex import resolve_neg as resolve_neg
+from ._runtime import AcceleratorError as AcceleratorError
 from ._runtime import OutOfMemoryError as OutOfMemoryError
 from ._tensor import Tensor as Tensor
 from ._types import Size as Size
@@ -65,9 +67,11 @@ from ._by_position import alpha_dropout_ as alpha_dropout_
 from ._by_position import batch_norm as batch_norm
 from ._by_position import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
 from ._by_position import cosine_embedding_loss as cosine_embedding_loss
+from ._by_position import ctc_loss as ctc_loss
 from ._by_position import dropout as dropout
 from ._by_position import dropout_ as dropout_
 from ._by_position import embedding as embedding
+from ._by_position import embedding_bag as embedding_bag
 from ._by_position import feature_alpha_dropout as feature_alpha_dropout
 from ._by_position import feature_alpha_dropout_ as feature_alpha_dropout_
 from ._by_position import hinge_embedding_loss as hinge_embedding_loss
@@ -88,6 +92,10 @@ from ._functions import range as range
 from ._functions import unsafe_chunk as unsafe_chunk
 from ._functions import unsafe_split as unsafe_split
 from ._graph import capture as capture
+from ._histogramdd import histogramdd as histogramdd
+from ._lowrank import lobpcg as lobpcg
+from ._lowrank import pca_lowrank as pca_lowrank
+from ._lowrank import svd_lowrank as svd_lowrank
 from ._settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
 from ._settings import get_deterministic_debug_mode as get_deterministic_debug_mode
 from ._settings import get_float32_matmul_precision as get_float32_matmul_precision
@@ -202,6 +210,7 @@ from ._overloads import atleast_1d as atleast_1d
 from ._overloads import atleast_2d as atleast_2d
 from ._overloads import atleast_3d as atleast_3d
 from ._overloads import broadcast_shapes as broadcast_shapes
+from ._overloads import alias_copy as alias_copy
 from ._ops import conv_transpose1d as conv_transpose1d
 from ._ops import conv_transpose2d as conv_transpose2d
 from ._ops import conv_transpose3d as conv_transpose3d
@@ -266,6 +275,7 @@ from ._ops import tril as tril
 from ._ops import tril_ as tril_
 from ._ops import triu as triu
 from ._ops import triu_ as triu_
+from ._ops import segment_reduce as segment_reduce
 from ._ops import matmul as matmul
 from ._ops import mm as mm
 from ._ops import bmm as bmm
@@ -304,6 +314,8 @@ from ._ops import softmax as softmax
 from ._ops import log_softmax as log_softmax
 from ._ops import rrelu as rrelu
 from ._ops import rrelu_ as rrelu_
+from ._ops import fake_quantize_per_tensor_affine as fake_quantize_per_tensor_affine
+from ._ops import fake_quantize_per_channel_affine as fake_quantize_per_channel_affine
 from ._ops import neg as neg
 from ._ops import neg_ as neg_
 from ._ops import abs as abs
