@@ -10,7 +10,6 @@ from .case import (
     Case,
     documented,
     graph_of,
-    has_node,
     is_derivative,
 )
 from .elements import (

@@ -556,7 +556,9 @@ def _polygamma_method(self, n):
 def _copying(name: str):
     """NAME_copy of a function or method NAME whose results are views."""
 
-    def copy(*args, **options):
+    def copy(*args, out=None, **options):
+        if out is not None:
+            return into(out, copy, *args, **options)
         made = _ops.METHODS[name](*args, **options)
         results = made if isinstance(made, tuple) else (made,)
         copies = tuple(_ops.clone(x, memory_format=_types.contiguous_format) for x in results)
@@ -564,6 +566,13 @@ def _copying(name: str):
 
     copy.__name__ = name + "_copy"
     return copy
+
+
+def alias_copy(input, *, out=None):
+    """A copy of the elements, in row-major order."""
+    if out is not None:
+        return into(out, alias_copy, input)
+    return _ops.clone(input, memory_format=_types.contiguous_format)
 
 
 _COPIES = (
@@ -575,7 +584,7 @@ _LISTED = (
     einsum, tensordot, chain_matmul, cdist, gradient, where, nonzero, round, repeat_interleave, tensor_split,
     hsplit, vsplit, dsplit, meshgrid, broadcast_tensors, broadcast_shapes, block_diag, cartesian_prod,
     atleast_1d, atleast_2d, atleast_3d, median, nanmedian, unique, unique_consecutive, scatter, scatter_,
-    lu, qr, pinverse, round_, bernoulli_, random_, conv1d, conv2d, conv3d, lstm, gru, rnn_tanh, rnn_relu,
+    lu, qr, pinverse, round_, bernoulli_, random_, alias_copy, conv1d, conv2d, conv3d, lstm, gru, rnn_tanh, rnn_relu,
 )  # fmt: skip
 FUNCTIONS = {f.__name__: f for f in _LISTED}
 FUNCTIONS |= {f"{name}_copy": _copying(name) for name in _COPIES}
