@@ -31,6 +31,8 @@ _REASONS = {
         guaranteed_datapipes_determinism non_deterministic runtime_validation runtime_validation_disabled""",
     "there is no such device": "ipu mps mtia xpu",
     "all tensors are strided": "to_mkldnn",
+    "volumes have no order of their own in memory": "channels_last_3d",
+    "matmul and bmm take the groups one by one": "grouped_mm",
     "nothing is distributed over processes": "distributed",
     "nothing is compiled or exported": "export fork fx jit onnx wait",
     "optimizers and modules have it; x.grad = None clears one tensor's gradient": "zero_grad",

@@ -3,10 +3,10 @@ the generated function in `_ops.py`."""
 
 from __future__ import annotations
 
-from . import _ops, _types, linalg
+from . import _ops, _types
 from ._out import into
+from ._runtime import placed
 from ._tensor_type import TensorBase
-from .linalg import _order_of
 
 
 def arange(start=0, end=None, step=1, **options):
@@ -91,6 +91,66 @@ def random_(input, *bounds, generator=None, **named):
     if high is None:
         return _ops.random_from_(input, *low, generator=generator)
     return _ops.random_(input, *(low or [0]), high, generator=generator)
+
+
+def uniform_(input, *bounds, generator=None, **named):
+    """uniform_(from, to): uniform numbers between the two, 0 and 1 by default."""
+    if len(bounds) > 2:
+        raise TypeError(
+            f"uniform_() takes from 0 to 2 positional arguments but {len(bounds)} were given"
+        )
+    given = dict(zip(("low", "high"), bounds, strict=False))
+    for word, name in (("from", "low"), ("to", "high")):
+        if word in named:
+            given[name] = named.pop(word)
+    return _ops.uniform_(input, **given, **named, generator=generator)
+
+
+def resize_(input, *sizes, size=None, memory_format=None):
+    """Gives the tensor another shape, row-major or in the order that `memory_format` names."""
+    _ops.resize_(input, *sizes, size=size)
+    return _ordered(input, memory_format)
+
+
+def resize_as_(input, the_template, *, memory_format=None):
+    """resize_ to the shape of another tensor, row-major or in the order that `memory_format` names; preserve_format is
+    the other tensor's."""
+    if memory_format is _types.preserve_format:
+        last = the_template.is_contiguous(memory_format=_types.channels_last)
+        memory_format = _types.channels_last if last and the_template.ndim == 4 else None
+    _ops.resize_as_(input, the_template)
+    return _ordered(input, memory_format)
+
+
+def _ordered(x, memory_format):
+    """The tensor, which is row-major, with the strides of a memory format over the same memory."""
+    if memory_format in (None, _types.contiguous_format):
+        return x
+    if memory_format is _types.preserve_format:
+        raise RuntimeError("Unsupported memory formatPreserve")
+    strides = _ops.empty(x.shape, dtype=x.dtype, memory_format=memory_format).stride()
+    return _ops.as_strided_(x, x.shape, strides)
+
+
+def tril_indices(
+    row, col, offset=0, *, dtype=None, layout=None, device=None, pin_memory=False, out=None
+):
+    """Rows and columns of the lower triangle's elements: [2, count]."""
+    made = _ops.tril_indices(row, col, offset, dtype=dtype, device=device, out=out)
+    return placed(made, layout, pin_memory)
+
+
+def triu_indices(
+    row, col, offset=0, *, dtype=None, layout=None, device=None, pin_memory=False, out=None
+):
+    """Rows and columns of the upper triangle's elements: [2, count]."""
+    made = _ops.triu_indices(row, col, offset, dtype=dtype, device=device, out=out)
+    return placed(made, layout, pin_memory)
+
+
+def bitwise_not_(input):
+    """In-place version of bitwise_not."""
+    return _ops.copy_(input, _ops.bitwise_not(input))
 
 
 def max(input, other=None, keepdim=False, *, dim=None, axis=None, keepdims=None, out=None):
@@ -248,6 +308,8 @@ def norm(
     input, p="fro", dim=None, keepdim=False, dtype=None, *, axis=None, keepdims=None, out=None
 ):
     """Vector norm; "fro" is the 2-norm, of at most two dimensions if they are named."""
+    from . import linalg  # which needs tensors
+
     dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
     if p == "fro" and isinstance(dim, (list, tuple)) and len(dim) > 2:
         dims = " ".join(map(str, dim))
@@ -255,7 +317,7 @@ def norm(
     if p == "nuc":
         dim = (0, 1) if dim is None else dim
         return linalg.matrix_norm(input, p, dim, keepdim, dtype=dtype, out=out)
-    order = _order_of(p)
+    order = linalg._order_of(p)
     return _ops.norm(input, 2 if order is None else order, dim, keepdim, dtype=dtype, out=out)
 
 
@@ -276,20 +338,26 @@ def pinverse(input, rcond=1e-15):
 
 
 def var_mean(
-    input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None, keepdims=None
-):
+    input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None, keepdims=None,
+    out=None,
+):  # fmt: skip
     """var_mean(input, dim, *, correction, keepdim), and the older `unbiased`."""
     dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
     dim, options = _spread(dim, unbiased, correction, keepdim)
+    if out is not None:
+        return into(out, _ops.var_mean, input, dim, **options)
     return _ops.var_mean(input, dim, **options)
 
 
 def std_mean(
-    input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None, keepdims=None
-):
+    input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None, keepdims=None,
+    out=None,
+):  # fmt: skip
     """std_mean(input, dim, *, correction, keepdim), and the older `unbiased`."""
     dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
     dim, options = _spread(dim, unbiased, correction, keepdim)
+    if out is not None:
+        return into(out, _ops.std_mean, input, dim, **options)
     return _ops.std_mean(input, dim, **options)
 
 
@@ -584,7 +652,8 @@ _LISTED = (
     einsum, tensordot, chain_matmul, cdist, gradient, where, nonzero, round, repeat_interleave, tensor_split,
     hsplit, vsplit, dsplit, meshgrid, broadcast_tensors, broadcast_shapes, block_diag, cartesian_prod,
     atleast_1d, atleast_2d, atleast_3d, median, nanmedian, unique, unique_consecutive, scatter, scatter_,
-    lu, qr, pinverse, round_, bernoulli_, random_, alias_copy, conv1d, conv2d, conv3d, lstm, gru, rnn_tanh, rnn_relu,
+    lu, qr, pinverse, round_, bernoulli_, random_, alias_copy,
+    resize_as_, tril_indices, triu_indices, conv1d, conv2d, conv3d, lstm, gru, rnn_tanh, rnn_relu,
 )  # fmt: skip
 FUNCTIONS = {f.__name__: f for f in _LISTED}
 FUNCTIONS |= {f"{name}_copy": _copying(name) for name in _COPIES}
@@ -595,6 +664,7 @@ METHODS = {
         *(repeat_interleave, tensor_split, hsplit, vsplit, dsplit),
         *(median, nanmedian, unique, unique_consecutive),
         *(bernoulli, bernoulli_, random_, lu, qr, pinverse),
+        *(uniform_, resize_, resize_as_, bitwise_not_),
     )
 }
 METHODS |= {"where": _where_method, "view": _view_method, "polygamma": _polygamma_method}
