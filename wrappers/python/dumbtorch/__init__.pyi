@@ -164,6 +164,12 @@ from ._overloads import normal as normal
 from ._overloads import bernoulli as bernoulli
 from ._overloads import bernoulli_ as bernoulli_
 from ._overloads import random_ as random_
+from ._overloads import uniform_ as uniform_
+from ._overloads import resize_ as resize_
+from ._overloads import resize_as_ as resize_as_
+from ._overloads import tril_indices as tril_indices
+from ._overloads import triu_indices as triu_indices
+from ._overloads import bitwise_not_ as bitwise_not_
 from ._overloads import max as max
 from ._overloads import min as min
 from ._overloads import median as median
@@ -513,7 +519,6 @@ from ._ops import exponential_ as exponential_
 from ._ops import geometric_ as geometric_
 from ._ops import cauchy_ as cauchy_
 from ._ops import log_normal_ as log_normal_
-from ._ops import uniform_ as uniform_
 from ._ops import normal_ as normal_
 from ._ops import default_generator as default_generator
 from ._ops import set_own_generators as set_own_generators
@@ -567,8 +572,6 @@ from ._ops import dstack as dstack
 from ._ops import column_stack as column_stack
 from ._ops import unravel_index as unravel_index
 from ._ops import combinations as combinations
-from ._ops import tril_indices as tril_indices
-from ._ops import triu_indices as triu_indices
 from ._ops import select_scatter as select_scatter
 from ._ops import slice_scatter as slice_scatter
 from ._ops import diagonal_scatter as diagonal_scatter
@@ -648,8 +651,6 @@ from ._ops import select as select
 from ._ops import narrow as narrow
 from ._ops import as_strided as as_strided
 from ._ops import as_strided_ as as_strided_
-from ._ops import resize_ as resize_
-from ._ops import resize_as_ as resize_as_
 from ._ops import diagonal as diagonal
 from ._ops import chunk as chunk
 from ._ops import split_with_sizes as split_with_sizes

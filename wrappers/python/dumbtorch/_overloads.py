@@ -653,7 +653,8 @@ _LISTED = (
     hsplit, vsplit, dsplit, meshgrid, broadcast_tensors, broadcast_shapes, block_diag, cartesian_prod,
     atleast_1d, atleast_2d, atleast_3d, median, nanmedian, unique, unique_consecutive, scatter, scatter_,
     lu, qr, pinverse, round_, bernoulli_, random_, alias_copy,
-    resize_as_, tril_indices, triu_indices, conv1d, conv2d, conv3d, lstm, gru, rnn_tanh, rnn_relu,
+    uniform_, resize_, resize_as_, bitwise_not_,
+    tril_indices, triu_indices, conv1d, conv2d, conv3d, lstm, gru, rnn_tanh, rnn_relu,
 )  # fmt: skip
 FUNCTIONS = {f.__name__: f for f in _LISTED}
 FUNCTIONS |= {f"{name}_copy": _copying(name) for name in _COPIES}
