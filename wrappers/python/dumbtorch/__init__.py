@@ -12,7 +12,7 @@ from __future__ import annotations
 import importlib as _importlib
 import math as _math
 
-from . import _missing, _ops, _overloads, _typed_tensors, _types
+from . import _copies, _missing, _ops, _overloads, _typed_tensors, _types
 from ._creation import as_tensor, asarray, from_dlpack, from_file, from_numpy, frombuffer, tensor
 from ._native import lib as _lib
 from ._of_complex import (
@@ -54,6 +54,7 @@ from .storage import TYPES as _storage_types
 # The functions of the schema, then those whose signatures are overloads.
 globals().update(_ops.NAMESPACES["torch"])
 globals().update(_overloads.FUNCTIONS)
+globals().update(_copies.FUNCTIONS)
 globals().update(_typed_tensors.TYPES["cpu"])
 globals().update((t.__name__, t) for t in _storage_types.values())
 
@@ -100,6 +101,9 @@ from ._by_position import (  # noqa: E402
     triplet_margin_loss,
 )
 from ._functions import (  # noqa: E402
+    broadcast_shapes,
+    cdist,
+    chain_matmul,
     compiled_with_cxx11_abi,
     cond,
     conj_physical_,
@@ -108,6 +112,8 @@ from ._functions import (  # noqa: E402
     is_inference,
     is_inference_mode_enabled,
     range,
+    tril_indices,
+    triu_indices,
     unsafe_chunk,
     unsafe_split,
 )

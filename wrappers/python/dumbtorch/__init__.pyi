@@ -81,6 +81,9 @@ from ._by_position import margin_ranking_loss as margin_ranking_loss
 from ._by_position import max_pool1d_with_indices as max_pool1d_with_indices
 from ._by_position import poisson_nll_loss as poisson_nll_loss
 from ._by_position import triplet_margin_loss as triplet_margin_loss
+from ._functions import broadcast_shapes as broadcast_shapes
+from ._functions import cdist as cdist
+from ._functions import chain_matmul as chain_matmul
 from ._functions import compiled_with_cxx11_abi as compiled_with_cxx11_abi
 from ._functions import cond as cond
 from ._functions import conj_physical_ as conj_physical_
@@ -89,6 +92,8 @@ from ._functions import get_device_module as get_device_module
 from ._functions import is_inference as is_inference
 from ._functions import is_inference_mode_enabled as is_inference_mode_enabled
 from ._functions import range as range
+from ._functions import tril_indices as tril_indices
+from ._functions import triu_indices as triu_indices
 from ._functions import unsafe_chunk as unsafe_chunk
 from ._functions import unsafe_split as unsafe_split
 from ._graph import capture as capture
@@ -167,9 +172,6 @@ from ._overloads import random_ as random_
 from ._overloads import uniform_ as uniform_
 from ._overloads import resize_ as resize_
 from ._overloads import resize_as_ as resize_as_
-from ._overloads import tril_indices as tril_indices
-from ._overloads import triu_indices as triu_indices
-from ._overloads import bitwise_not_ as bitwise_not_
 from ._overloads import max as max
 from ._overloads import min as min
 from ._overloads import median as median
@@ -194,8 +196,6 @@ from ._overloads import var_mean as var_mean
 from ._overloads import std_mean as std_mean
 from ._overloads import einsum as einsum
 from ._overloads import tensordot as tensordot
-from ._overloads import chain_matmul as chain_matmul
-from ._overloads import cdist as cdist
 from ._overloads import gradient as gradient
 from ._overloads import round as round
 from ._overloads import round_ as round_
@@ -215,8 +215,6 @@ from ._overloads import cartesian_prod as cartesian_prod
 from ._overloads import atleast_1d as atleast_1d
 from ._overloads import atleast_2d as atleast_2d
 from ._overloads import atleast_3d as atleast_3d
-from ._overloads import broadcast_shapes as broadcast_shapes
-from ._overloads import alias_copy as alias_copy
 from ._ops import conv_transpose1d as conv_transpose1d
 from ._ops import conv_transpose2d as conv_transpose2d
 from ._ops import conv_transpose3d as conv_transpose3d

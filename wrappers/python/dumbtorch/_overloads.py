@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from . import _ops, _types
 from ._out import into
-from ._runtime import placed
 from ._tensor_type import TensorBase
 
 
@@ -130,27 +129,6 @@ def _ordered(x, memory_format):
         raise RuntimeError("Unsupported memory formatPreserve")
     strides = _ops.empty(x.shape, dtype=x.dtype, memory_format=memory_format).stride()
     return _ops.as_strided_(x, x.shape, strides)
-
-
-def tril_indices(
-    row, col, offset=0, *, dtype=None, layout=None, device=None, pin_memory=False, out=None
-):
-    """Rows and columns of the lower triangle's elements: [2, count]."""
-    made = _ops.tril_indices(row, col, offset, dtype=dtype, device=device, out=out)
-    return placed(made, layout, pin_memory)
-
-
-def triu_indices(
-    row, col, offset=0, *, dtype=None, layout=None, device=None, pin_memory=False, out=None
-):
-    """Rows and columns of the upper triangle's elements: [2, count]."""
-    made = _ops.triu_indices(row, col, offset, dtype=dtype, device=device, out=out)
-    return placed(made, layout, pin_memory)
-
-
-def bitwise_not_(input):
-    """In-place version of bitwise_not."""
-    return _ops.copy_(input, _ops.bitwise_not(input))
 
 
 def max(input, other=None, keepdim=False, *, dim=None, axis=None, keepdims=None, out=None):
@@ -403,25 +381,6 @@ def tensordot(a, b, dims=2, out=None):
     return _ops.tensordot_dims(a, b, *([dims] if isinstance(dims, int) else dims))
 
 
-def chain_matmul(*matrices):
-    """Product of several matrices, in the order that takes the fewest multiplications."""
-    return _ops.chain_matmul(matrices)
-
-
-_MODES = {
-    "use_mm_for_euclid_dist_if_necessary": 0,
-    "use_mm_for_euclid_dist": 1,
-    "donot_use_mm_for_euclid_dist": 2,
-}
-
-
-def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
-    """Distances between each row of the one and each of the other."""
-    if compute_mode not in _MODES:
-        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
-    return _ops.cdist(x1, x2, p, _MODES[compute_mode])
-
-
 def gradient(input, *, spacing=None, dim=None, edge_order=1):
     """Estimates of the derivatives along dimensions; spacing is a number, numbers or coordinates."""
     if spacing is not None and isinstance(spacing, (list, tuple)):
@@ -605,12 +564,6 @@ def _each(function, tensors):
     return tuple(map(function, _listed(tensors)))
 
 
-def broadcast_shapes(*shapes):
-    """The shape that tensors of these shapes broadcast to; a number is a shape of one."""
-    views = [_ops.expand(_ops.zeros(()), (s,) if isinstance(s, int) else s) for s in shapes]
-    return _ops.broadcast_tensors(views)[0].shape if views else _types.Size()
-
-
 def _where_method(self, condition, other):
     """self where the condition holds, other elsewhere."""
     return _ops.where(condition, self, other)
@@ -621,43 +574,14 @@ def _polygamma_method(self, n):
     return _ops.polygamma(n, self)
 
 
-def _copying(name: str):
-    """NAME_copy of a function or method NAME whose results are views."""
-
-    def copy(*args, out=None, **options):
-        if out is not None:
-            return into(out, copy, *args, **options)
-        made = _ops.METHODS[name](*args, **options)
-        results = made if isinstance(made, tuple) else (made,)
-        copies = tuple(_ops.clone(x, memory_format=_types.contiguous_format) for x in results)
-        return copies if isinstance(made, tuple) else copies[0]
-
-    copy.__name__ = name + "_copy"
-    return copy
-
-
-def alias_copy(input, *, out=None):
-    """A copy of the elements, in row-major order."""
-    if out is not None:
-        return into(out, alias_copy, input)
-    return _ops.clone(input, memory_format=_types.contiguous_format)
-
-
-_COPIES = (
-    "as_strided", "detach", "diagonal", "expand", "permute", "select", "slice", "split",
-    "split_with_sizes", "squeeze", "t", "transpose", "unbind", "unfold", "unsqueeze", "view",
-)  # fmt: skip
 _LISTED = (
-    arange, randint, randint_like, normal, bernoulli, max, min, split, var, std, norm, var_mean, std_mean,
-    einsum, tensordot, chain_matmul, cdist, gradient, where, nonzero, round, repeat_interleave, tensor_split,
-    hsplit, vsplit, dsplit, meshgrid, broadcast_tensors, broadcast_shapes, block_diag, cartesian_prod,
-    atleast_1d, atleast_2d, atleast_3d, median, nanmedian, unique, unique_consecutive, scatter, scatter_,
-    lu, qr, pinverse, round_, bernoulli_, random_, alias_copy,
-    uniform_, resize_, resize_as_, bitwise_not_,
-    tril_indices, triu_indices, conv1d, conv2d, conv3d, lstm, gru, rnn_tanh, rnn_relu,
+    arange, randint, randint_like, normal, bernoulli, max, min, split, var, std, norm, var_mean, std_mean, einsum,
+    tensordot, gradient, where, nonzero, round, repeat_interleave, tensor_split, hsplit, vsplit, dsplit, meshgrid,
+    broadcast_tensors, block_diag, cartesian_prod, atleast_1d, atleast_2d, atleast_3d, median, nanmedian, unique,
+    unique_consecutive, scatter, scatter_, lu, qr, pinverse, round_, bernoulli_, random_, uniform_, resize_,
+    resize_as_, conv1d, conv2d, conv3d, lstm, gru, rnn_tanh, rnn_relu,
 )  # fmt: skip
 FUNCTIONS = {f.__name__: f for f in _LISTED}
-FUNCTIONS |= {f"{name}_copy": _copying(name) for name in _COPIES}
 METHODS = {
     f.__name__: f
     for f in (
@@ -665,7 +589,7 @@ METHODS = {
         *(repeat_interleave, tensor_split, hsplit, vsplit, dsplit),
         *(median, nanmedian, unique, unique_consecutive),
         *(bernoulli, bernoulli_, random_, lu, qr, pinverse),
-        *(uniform_, resize_, resize_as_, bitwise_not_),
+        *(uniform_, resize_, resize_as_),
     )
 }
 METHODS |= {"where": _where_method, "view": _view_method, "polygamma": _polygamma_method}

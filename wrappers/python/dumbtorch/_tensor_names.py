@@ -190,6 +190,10 @@ class TensorNames(TensorBase):
         """Writes callable(x, y) over each element x, where y is the other tensor's."""
         return _elementwise("map_", self, callable, (tensor,))
 
+    def bitwise_not_(self):
+        """In-place version of bitwise_not."""
+        return _ops.copy_(self, _ops.bitwise_not(self))
+
     # ---- complex numbers
 
     @property
