@@ -70,6 +70,9 @@ TEXTS = [
     "t.zeros(2).resize_(2, 3, 1, 1, memory_format=t.channels_last).stride()",
     "t.zeros(2).resize_(2, 3, 1, 2, memory_format=t.preserve_format)", "t.zeros(2).resize_(size=(1, 2)).shape",
     "t.conj_physical(t.ones(2), out=t.empty(0))", "t.tensor([1, 2]).bitwise_not_()", "t.tensor([True]).bitwise_not_()",
+    "t.isin(element=1, test_elements=t.tensor([1]))", "t.isin(t.tensor([1]), test_element=1)",
+    "t.isin(t.tensor([1]), t.tensor([2]), invert=True)", "t.isin(1, t.tensor([1]))",
+    "t.conv_tbc(t.ones(3, 1, 2), t.ones(2, 2, 1), t.zeros(1), pad=1)",
     "t.t_copy(t.ones(2, 3), out=t.empty(0))", "t.alias_copy(t.ones(2, 3).t(), out=t.empty(0))",
     "t.alias_copy(t.ones(2, 3).t()).stride()",
     # refusals of segments and of what is rounded

@@ -111,6 +111,7 @@ from ._functions import (  # noqa: E402
     get_device_module,
     is_inference,
     is_inference_mode_enabled,
+    isin,
     range,
     tril_indices,
     triu_indices,
@@ -172,6 +173,7 @@ from .autograd import enable_grad, inference_mode, no_grad, set_grad_enabled  # 
 from .compiler import compile  # noqa: E402
 from .cuda import Event, Stream  # noqa: E402
 from .func import vmap  # noqa: E402
+from .nn.functional import conv_tbc  # noqa: E402
 from .random import (  # noqa: E402
     Generator,
     get_rng_state,

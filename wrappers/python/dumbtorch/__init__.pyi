@@ -91,6 +91,7 @@ from ._functions import empty_permuted as empty_permuted
 from ._functions import get_device_module as get_device_module
 from ._functions import is_inference as is_inference
 from ._functions import is_inference_mode_enabled as is_inference_mode_enabled
+from ._functions import isin as isin
 from ._functions import range as range
 from ._functions import tril_indices as tril_indices
 from ._functions import triu_indices as triu_indices
@@ -150,6 +151,7 @@ from .compiler import compile as compile
 from .cuda import Event as Event
 from .cuda import Stream as Stream
 from .func import vmap as vmap
+from .nn.functional import conv_tbc as conv_tbc
 from .random import Generator as Generator
 from .random import get_rng_state as get_rng_state
 from .random import initial_seed as initial_seed
@@ -589,7 +591,6 @@ from ._ops import cummax as cummax
 from ._ops import cummin as cummin
 from ._ops import searchsorted as searchsorted
 from ._ops import bucketize as bucketize
-from ._ops import isin as isin
 from ._ops import bincount as bincount
 from ._ops import histc as histc
 from ._ops import histogram as histogram

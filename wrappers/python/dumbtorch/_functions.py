@@ -146,3 +146,13 @@ def triu_indices(
     """Rows and columns of the upper triangle's elements: [2, count]."""
     made = _ops.triu_indices(row, col, offset, dtype=dtype, device=device, out=out)
     return placed(made, layout, pin_memory)
+
+
+def isin(
+    elements=None, test_elements=None, *, assume_unique=False, invert=False, element=None,
+    test_element=None, out=None,
+):  # fmt: skip
+    """Which elements are among the others. `element` and `test_element` are PyTorch's names of numbers."""
+    elements = element if elements is None else elements
+    tested = test_element if test_elements is None else test_elements
+    return _ops.isin(elements, tested, assume_unique=assume_unique, invert=invert, out=out)
