@@ -5625,6 +5625,24 @@ DT_MUST_CHECK DT_API dt_status dt_set_at(
     dt_tensor *input, const char *index, dt_tensor *value, dt_scalar_kind value_kind,
     int64_t value_i, double value_f, dt_tensor *const *tensors, int64_t tensors_n) DT_NOEXCEPT;
 
+/** Reduces each of the segments that lie one behind the other along a dimension.
+ * @param data The input tensor, of floats.
+ * @param reduce sum, mean, prod, max or min.
+ * @param lengths How long each segment is: int64 or int32 [..., segments], with the sizes of data
+ *   before the axis. PyTorch's default: absent.
+ * @param indices Must be absent, as in PyTorch. PyTorch's default: absent.
+ * @param offsets Where each segment begins, and the last one ends, in place of lengths: [...,
+ *   segments + 1]. PyTorch's default: absent.
+ * @param axis The dimension that segments lie along. PyTorch's default: 0.
+ * @param unsafe Whether lengths are believed; if not, they are looked at. PyTorch's default: false.
+ * @param initial What each reduction begins with; absent: empty segments give 0, 1, NaN or an
+ *   infinity. PyTorch's default: absent.
+ * @throws RuntimeError: lengths or offsets do not fit, or reduce is another word. */
+DT_MUST_CHECK DT_API dt_status dt_segment_reduce(
+    dt_tensor *data, const char *reduce, dt_tensor *lengths, dt_tensor *indices, dt_tensor *offsets,
+    int64_t axis, int32_t unsafe, dt_scalar_kind initial_kind, int64_t initial_i, double initial_f,
+    dt_tensor **out) DT_NOEXCEPT;
+
 /* ---- linalg */
 
 /** Matrix product. 1-d factors are vectors; leading dimensions are a batch and broadcast.
@@ -6799,6 +6817,34 @@ DT_MUST_CHECK DT_API dt_status dt_embedding_bag(
     double norm_type, int32_t scale_grad_by_freq, const char *mode, int32_t sparse,
     dt_tensor *per_sample_weights, int32_t include_last_offset, const int64_t *padding_idx,
     dt_tensor **out) DT_NOEXCEPT;
+
+/** What is left of the input's elements when they are rounded to integers in given bounds, each
+ * worth scale: (clamp(round(input / scale) + zero_point, quant_min, quant_max) - zero_point) *
+ * scale. The gradient passes where nothing is clamped.
+ * @param input The input tensor.
+ * @param scale What one step is worth: a number, or a tensor of one.
+ * @param zero_point The integer that stands for 0: a number, or a tensor of one.
+ * @param quant_min The least integer.
+ * @param quant_max The largest integer.
+ * @throws RuntimeError: zero_point, quant_min and quant_max are not in order, or scale requires
+ *   grad. */
+DT_MUST_CHECK DT_API dt_status dt_fake_quantize_per_tensor_affine(
+    dt_tensor *input, dt_tensor *scale, dt_scalar_kind scale_kind, int64_t scale_i, double scale_f,
+    dt_tensor *zero_point, dt_scalar_kind zero_point_kind, int64_t zero_point_i,
+    double zero_point_f, int64_t quant_min, int64_t quant_max, dt_tensor **out) DT_NOEXCEPT;
+
+/** fake_quantize_per_tensor_affine with a scale and a zero_point for each channel. A zero_point of
+ * floats is added before rounding.
+ * @param input The input tensor.
+ * @param scale What one step is worth, for each channel: float32 or bfloat16.
+ * @param zero_point What stands for 0, for each channel: int32, float32 or float16.
+ * @param axis The dimension of channels.
+ * @param quant_min The least integer.
+ * @param quant_max The largest integer.
+ * @throws RuntimeError: shapes, dtypes or bounds do not fit, or scale requires grad. */
+DT_MUST_CHECK DT_API dt_status dt_fake_quantize_per_channel_affine(
+    dt_tensor *input, dt_tensor *scale, dt_tensor *zero_point, int64_t axis, int64_t quant_min,
+    int64_t quant_max, dt_tensor **out) DT_NOEXCEPT;
 
 /* ---- optim */
 

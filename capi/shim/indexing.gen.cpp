@@ -431,3 +431,22 @@ dt_status dt_set_at(
     set_at(input_, index_, value_, tensors_);
   });
 }
+
+dt_status dt_segment_reduce(
+    dt_tensor *data, const char *reduce, dt_tensor *lengths, dt_tensor *indices, dt_tensor *offsets,
+    int64_t axis, int32_t unsafe, dt_scalar_kind initial_kind, int64_t initial_i, double initial_f,
+    dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("segment_reduce", [&] {
+    const Pin<dt_tensor> data_pin(data, "data"); auto& data_ = *data_pin;
+    const std::string reduce_ = string(reduce, "reduce");
+    const OptionalPin<dt_tensor> lengths_pin(lengths, "lengths"); auto& lengths_ = *lengths_pin;
+    const OptionalPin<dt_tensor> indices_pin(indices, "indices"); auto& indices_ = *indices_pin;
+    const OptionalPin<dt_tensor> offsets_pin(offsets, "offsets"); auto& offsets_ = *offsets_pin;
+    const auto axis_ = axis;
+    const bool unsafe_ = unsafe != 0;
+    const auto initial_ = optional_scalar(initial_kind, initial_i, initial_f, "initial");
+    need(out, "out");
+    put(out, dt::segment_reduce(data_, reduce_, lengths_, indices_, offsets_, axis_, unsafe_, initial_));
+  });
+}

@@ -351,3 +351,35 @@ dt_status dt_embedding_bag(
     put(out, dt::embedding_bag(input_, weight_, offsets_, max_norm_, norm_type_, scale_grad_by_freq_, mode_, sparse_, per_sample_weights_, include_last_offset_, padding_idx_));
   });
 }
+
+dt_status dt_fake_quantize_per_tensor_affine(
+    dt_tensor *input, dt_tensor *scale, dt_scalar_kind scale_kind, int64_t scale_i, double scale_f,
+    dt_tensor *zero_point, dt_scalar_kind zero_point_kind, int64_t zero_point_i,
+    double zero_point_f, int64_t quant_min, int64_t quant_max, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("fake_quantize_per_tensor_affine", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Operand scale_ = operand(scale, scale_kind, scale_i, scale_f, "scale");
+    const Operand zero_point_ = operand(zero_point, zero_point_kind, zero_point_i, zero_point_f, "zero_point");
+    const auto quant_min_ = quant_min;
+    const auto quant_max_ = quant_max;
+    need(out, "out");
+    put(out, dt::fake_quantize_per_tensor_affine(input_, scale_, zero_point_, quant_min_, quant_max_));
+  });
+}
+
+dt_status dt_fake_quantize_per_channel_affine(
+    dt_tensor *input, dt_tensor *scale, dt_tensor *zero_point, int64_t axis, int64_t quant_min,
+    int64_t quant_max, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("fake_quantize_per_channel_affine", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> scale_pin(scale, "scale"); auto& scale_ = *scale_pin;
+    const Pin<dt_tensor> zero_point_pin(zero_point, "zero_point"); auto& zero_point_ = *zero_point_pin;
+    const auto axis_ = axis;
+    const auto quant_min_ = quant_min;
+    const auto quant_max_ = quant_max;
+    need(out, "out");
+    put(out, dt::fake_quantize_per_channel_affine(input_, scale_, zero_point_, axis_, quant_min_, quant_max_));
+  });
+}

@@ -136,4 +136,10 @@ Tensor triu(const Tensor& input, int64_t diagonal = 0);
 // In-place version of `triu`.
 const Tensor& triu_(const Tensor& input, int64_t diagonal = 0);
 
+// Reduces each of the segments that lie one behind the other along a dimension.
+Tensor segment_reduce(
+    const Tensor& data, const std::string& reduce, const Tensor& lengths = {},
+    const Tensor& indices = {}, const Tensor& offsets = {}, int64_t axis = 0, bool unsafe = false,
+    const std::optional<Scalar>& initial = {});
+
 }  // namespace dt

@@ -137,4 +137,17 @@ Tensor embedding_bag(
     const std::string& mode = "mean", bool sparse = false, const Tensor& per_sample_weights = {},
     bool include_last_offset = false, std::optional<int64_t> padding_idx = {});
 
+// What is left of the input's elements when they are rounded to integers in given bounds, each
+// worth scale: (clamp(round(input / scale) + zero_point, quant_min, quant_max) - zero_point) *
+// scale. The gradient passes where nothing is clamped.
+Tensor fake_quantize_per_tensor_affine(
+    const Tensor& input, const Operand& scale, const Operand& zero_point, int64_t quant_min,
+    int64_t quant_max);
+
+// fake_quantize_per_tensor_affine with a scale and a zero_point for each channel. A zero_point of
+// floats is added before rounding.
+Tensor fake_quantize_per_channel_affine(
+    const Tensor& input, const Tensor& scale, const Tensor& zero_point, int64_t axis,
+    int64_t quant_min, int64_t quant_max);
+
 }  // namespace dt

@@ -481,6 +481,25 @@ static void test_set_at(void) {
   EXPECT(HANDLE, "set_at", dt_set_at(good.tensor, "text", good.tensor, 0, 0, 0.0, bad.null_tensors, 2));
 }
 
+static void test_segment_reduce(void) {
+  EXPECT(HANDLE, "segment_reduce", dt_segment_reduce((dt_tensor *)bad.released, "text", good.tensor, good.tensor, good.tensor, 1, 1, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "segment_reduce", dt_segment_reduce((dt_tensor *)bad.garbage, "text", good.tensor, good.tensor, good.tensor, 1, 1, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "segment_reduce", dt_segment_reduce((dt_tensor *)bad.foreign, "text", good.tensor, good.tensor, good.tensor, 1, 1, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "segment_reduce", dt_segment_reduce(NULL, "text", good.tensor, good.tensor, good.tensor, 1, 1, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "segment_reduce", dt_segment_reduce(good.tensor, NULL, good.tensor, good.tensor, good.tensor, 1, 1, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "segment_reduce", dt_segment_reduce(good.tensor, "text", (dt_tensor *)bad.released, good.tensor, good.tensor, 1, 1, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "segment_reduce", dt_segment_reduce(good.tensor, "text", (dt_tensor *)bad.garbage, good.tensor, good.tensor, 1, 1, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "segment_reduce", dt_segment_reduce(good.tensor, "text", (dt_tensor *)bad.foreign, good.tensor, good.tensor, 1, 1, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "segment_reduce", dt_segment_reduce(good.tensor, "text", good.tensor, (dt_tensor *)bad.released, good.tensor, 1, 1, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "segment_reduce", dt_segment_reduce(good.tensor, "text", good.tensor, (dt_tensor *)bad.garbage, good.tensor, 1, 1, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "segment_reduce", dt_segment_reduce(good.tensor, "text", good.tensor, (dt_tensor *)bad.foreign, good.tensor, 1, 1, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "segment_reduce", dt_segment_reduce(good.tensor, "text", good.tensor, good.tensor, (dt_tensor *)bad.released, 1, 1, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "segment_reduce", dt_segment_reduce(good.tensor, "text", good.tensor, good.tensor, (dt_tensor *)bad.garbage, 1, 1, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "segment_reduce", dt_segment_reduce(good.tensor, "text", good.tensor, good.tensor, (dt_tensor *)bad.foreign, 1, 1, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "segment_reduce", dt_segment_reduce(good.tensor, "text", good.tensor, good.tensor, good.tensor, 1, 1, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "segment_reduce", dt_segment_reduce(good.tensor, "text", good.tensor, good.tensor, good.tensor, 1, 1, DT_SCALAR_KIND_INT, 1, 0.0, NULL));
+}
+
 int main(void) {
   misuse_begin();
   test_index();
@@ -518,5 +537,6 @@ int main(void) {
   test_triu_();
   test_at();
   test_set_at();
+  test_segment_reduce();
   return misuse_end();
 }

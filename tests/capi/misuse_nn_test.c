@@ -291,6 +291,38 @@ static void test_embedding_bag(void) {
   EXPECT(TYPE_ERROR, "embedding_bag", dt_embedding_bag(good.tensor, good.tensor, good.tensor, NULL, 1, 1, "text", 1, good.tensor, 1, NULL, NULL));
 }
 
+static void test_fake_quantize_per_tensor_affine(void) {
+  EXPECT(HANDLE, "fake_quantize_per_tensor_affine", dt_fake_quantize_per_tensor_affine((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, good.tensor, 0, 0, 0.0, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "fake_quantize_per_tensor_affine", dt_fake_quantize_per_tensor_affine((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, good.tensor, 0, 0, 0.0, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "fake_quantize_per_tensor_affine", dt_fake_quantize_per_tensor_affine((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, good.tensor, 0, 0, 0.0, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "fake_quantize_per_tensor_affine", dt_fake_quantize_per_tensor_affine(NULL, good.tensor, 0, 0, 0.0, good.tensor, 0, 0, 0.0, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "fake_quantize_per_tensor_affine", dt_fake_quantize_per_tensor_affine(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, good.tensor, 0, 0, 0.0, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "fake_quantize_per_tensor_affine", dt_fake_quantize_per_tensor_affine(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, good.tensor, 0, 0, 0.0, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "fake_quantize_per_tensor_affine", dt_fake_quantize_per_tensor_affine(good.tensor, NULL, 99, 0, 0.0, good.tensor, 0, 0, 0.0, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "fake_quantize_per_tensor_affine", dt_fake_quantize_per_tensor_affine(good.tensor, NULL, 0, 0, 0.0, good.tensor, 0, 0, 0.0, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "fake_quantize_per_tensor_affine", dt_fake_quantize_per_tensor_affine(good.tensor, good.tensor, 0, 0, 0.0, (dt_tensor *)bad.released, 0, 0, 0.0, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "fake_quantize_per_tensor_affine", dt_fake_quantize_per_tensor_affine(good.tensor, good.tensor, 0, 0, 0.0, (dt_tensor *)bad.foreign, 0, 0, 0.0, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "fake_quantize_per_tensor_affine", dt_fake_quantize_per_tensor_affine(good.tensor, good.tensor, 0, 0, 0.0, NULL, 99, 0, 0.0, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "fake_quantize_per_tensor_affine", dt_fake_quantize_per_tensor_affine(good.tensor, good.tensor, 0, 0, 0.0, NULL, 0, 0, 0.0, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "fake_quantize_per_tensor_affine", dt_fake_quantize_per_tensor_affine(good.tensor, good.tensor, 0, 0, 0.0, good.tensor, 0, 0, 0.0, 1, 1, NULL));
+}
+
+static void test_fake_quantize_per_channel_affine(void) {
+  EXPECT(HANDLE, "fake_quantize_per_channel_affine", dt_fake_quantize_per_channel_affine((dt_tensor *)bad.released, good.tensor, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "fake_quantize_per_channel_affine", dt_fake_quantize_per_channel_affine((dt_tensor *)bad.garbage, good.tensor, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "fake_quantize_per_channel_affine", dt_fake_quantize_per_channel_affine((dt_tensor *)bad.foreign, good.tensor, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "fake_quantize_per_channel_affine", dt_fake_quantize_per_channel_affine(NULL, good.tensor, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "fake_quantize_per_channel_affine", dt_fake_quantize_per_channel_affine(good.tensor, (dt_tensor *)bad.released, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "fake_quantize_per_channel_affine", dt_fake_quantize_per_channel_affine(good.tensor, (dt_tensor *)bad.garbage, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "fake_quantize_per_channel_affine", dt_fake_quantize_per_channel_affine(good.tensor, (dt_tensor *)bad.foreign, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "fake_quantize_per_channel_affine", dt_fake_quantize_per_channel_affine(good.tensor, NULL, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "fake_quantize_per_channel_affine", dt_fake_quantize_per_channel_affine(good.tensor, good.tensor, (dt_tensor *)bad.released, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "fake_quantize_per_channel_affine", dt_fake_quantize_per_channel_affine(good.tensor, good.tensor, (dt_tensor *)bad.garbage, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "fake_quantize_per_channel_affine", dt_fake_quantize_per_channel_affine(good.tensor, good.tensor, (dt_tensor *)bad.foreign, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "fake_quantize_per_channel_affine", dt_fake_quantize_per_channel_affine(good.tensor, good.tensor, NULL, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "fake_quantize_per_channel_affine", dt_fake_quantize_per_channel_affine(good.tensor, good.tensor, good.tensor, 1, 1, 1, NULL));
+}
+
 int main(void) {
   misuse_begin();
   test_linear();
@@ -320,5 +352,7 @@ int main(void) {
   test_gumbel_softmax();
   test_embedding();
   test_embedding_bag();
+  test_fake_quantize_per_tensor_affine();
+  test_fake_quantize_per_channel_affine();
   return misuse_end();
 }

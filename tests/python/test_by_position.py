@@ -17,6 +17,15 @@ CALLS = {
         *t.max_pool1d_with_indices(t.stack([x, y]), 2),
         *t.max_pool1d_with_indices(t.stack([x, y]), [2], [1], [1], [1], True),
     ],
+    "ctc_loss": lambda t, x, y: [
+        t.ctc_loss(x.reshape(4, 1, 2).log_softmax(2), t.tensor([[1, 1]]), *lengths, 0, r, True)
+        for r in range(3) for lengths in (([4], [2]), (t.tensor([3]), t.tensor([1])))
+    ] + [t.ctc_loss(x.reshape(4, 1, 2).log_softmax(2), t.tensor([[1]]), [4], [1])],
+    "embedding_bag": lambda t, x, y: [
+        part for mode in range(3) for rest in ((), (False, None, False, 1))
+        for part in t.embedding_bag(x, t.tensor([0, 1, 1, 0, 1]), t.tensor([0, 2, 2]), False, mode, *rest)
+    ] + [*t.embedding_bag(x, t.tensor([0, 1]), t.tensor([0, 1, 2]), mode=2, include_last_offset=True),
+         *t.embedding_bag(x, t.tensor([0, 1]), t.tensor([0, 1]), per_sample_weights=y[0, :2])],
     "kl_div": lambda t, x, y: [t.kl_div(x, y.abs(), r) for r in range(3)] + [t.kl_div(x, y, log_target=True)],
     "binary_cross_entropy_with_logits": lambda t, x, y: [
         t.binary_cross_entropy_with_logits(x, y.sigmoid()),

@@ -8572,6 +8572,36 @@ static inline dt_tensor *T_do_set_at(
   T_OPTIONS_(set_at, \
     T_do_set_at(input, index, T_OP(value), &T_set_at_o), __VA_ARGS__)
 
+/** T_segment_reduce(data: tensor, reduce: str, .lengths: tensor? = absent, .indices: tensor? =
+ *     absent, .offsets: tensor? = absent, .axis: i64 = 0, .unsafe: bool = false, .initial: scalar?
+ *     = absent)
+ * Reduces each of the segments that lie one behind the other along a dimension. */
+typedef struct {
+  dt_tensor *lengths;
+  dt_tensor *indices;
+  dt_tensor *offsets;
+  int64_t axis;
+  int unsafe;
+  T_Number initial;
+} T_segment_reduce_options;
+static inline T_segment_reduce_options T_segment_reduce_defaults(void) {
+  T_segment_reduce_options options = {NULL, NULL, NULL, 0, 0, {0, 0, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_segment_reduce(
+    dt_tensor *data, const char *reduce, const T_segment_reduce_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_segment_reduce(
+    data, reduce, options->lengths, options->indices, options->offsets, options->axis,
+    options->unsafe, options->initial.kind, options->initial.i, options->initial.f, &result));
+  return T_own_tensor_(result);
+}
+#define T_segment_reduce(...) T_segment_reduce_with_(__VA_ARGS__, )
+#define T_segment_reduce_with_(data, reduce, ...) \
+  T_OPTIONS_(segment_reduce, \
+    T_do_segment_reduce(data, reduce, &T_segment_reduce_o), __VA_ARGS__)
+
 /** T_matmul(input: tensor, other: tensor)
  * Matrix product. 1-d factors are vectors; leading dimensions are a batch and broadcast. */
 static inline dt_tensor *T_matmul(dt_tensor *input, dt_tensor *other) {
@@ -10901,6 +10931,37 @@ static inline dt_tensor *T_do_embedding_bag(
 #define T_embedding_bag_with_(input, weight, ...) \
   T_OPTIONS_(embedding_bag, \
     T_do_embedding_bag(input, weight, &T_embedding_bag_o), __VA_ARGS__)
+
+/** T_fake_quantize_per_tensor_affine(input: tensor, scale: operand, zero_point: operand, quant_min:
+ *     i64, quant_max: i64)
+ * What is left of the input's elements when they are rounded to integers in given bounds, each
+ * worth scale: (clamp(round(input / scale) + zero_point, quant_min, quant_max) - zero_point) *
+ * scale. The gradient passes where nothing is clamped. */
+static inline dt_tensor *T_do_fake_quantize_per_tensor_affine(
+    dt_tensor *input, T_Operand scale, T_Operand zero_point, int64_t quant_min, int64_t quant_max) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_fake_quantize_per_tensor_affine(
+    input, scale.tensor, scale.number.kind, scale.number.i, scale.number.f, zero_point.tensor,
+    zero_point.number.kind, zero_point.number.i, zero_point.number.f, quant_min, quant_max,
+    &result));
+  return T_own_tensor_(result);
+}
+#define T_fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_max) T_do_fake_quantize_per_tensor_affine(input, T_OP(scale), T_OP(zero_point), quant_min, quant_max)
+
+/** T_fake_quantize_per_channel_affine(input: tensor, scale: tensor, zero_point: tensor, axis: i64,
+ *     quant_min: i64, quant_max: i64)
+ * fake_quantize_per_tensor_affine with a scale and a zero_point for each channel. A zero_point
+ * of floats is added before rounding. */
+static inline dt_tensor *T_fake_quantize_per_channel_affine(
+    dt_tensor *input, dt_tensor *scale, dt_tensor *zero_point, int64_t axis, int64_t quant_min,
+    int64_t quant_max) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_fake_quantize_per_channel_affine(
+    input, scale, zero_point, axis, quant_min, quant_max, &result));
+  return T_own_tensor_(result);
+}
 
 /** T_optimizer_step(self: optimizer)
  * Updates every parameter that has a gradient. After an error earlier groups are updated, later

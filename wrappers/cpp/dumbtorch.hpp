@@ -11309,6 +11309,18 @@ inline const Tensor& set_at(
   return input;
 }
 
+// Reduces each of the segments that lie one behind the other along a dimension.
+inline Tensor segment_reduce(
+    const Tensor& data, const std::string& reduce, const Tensor& lengths = {},
+    const Tensor& indices = {}, const Tensor& offsets = {}, int64_t axis = 0, bool unsafe = false,
+    const Scalar& initial = std::nullopt) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_segment_reduce(
+    data.handle(), detail::text(reduce), lengths.handle(), indices.handle(), offsets.handle(), axis,
+    unsafe, initial.kind(), initial.i(), initial.f(), &out));
+  return Tensor(out);
+}
+
 inline Tensor matmul(const Tensor& input, const Tensor& other) {
   return input.matmul(other);
 }
@@ -11505,6 +11517,31 @@ inline const Tensor& rrelu_(
     bool training = false) {
   detail::check(dt_rrelu_(input.handle(), lower, upper, training));
   return input;
+}
+
+// What is left of the input's elements when they are rounded to integers in given bounds, each
+// worth scale: (clamp(round(input / scale) + zero_point, quant_min, quant_max) - zero_point) *
+// scale. The gradient passes where nothing is clamped.
+inline Tensor fake_quantize_per_tensor_affine(
+    const Tensor& input, const Operand& scale, const Operand& zero_point, int64_t quant_min,
+    int64_t quant_max) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_fake_quantize_per_tensor_affine(
+    input.handle(), scale.tensor(), scale.number().kind(), scale.number().i(), scale.number().f(),
+    zero_point.tensor(), zero_point.number().kind(), zero_point.number().i(),
+    zero_point.number().f(), quant_min, quant_max, &out));
+  return Tensor(out);
+}
+
+// fake_quantize_per_tensor_affine with a scale and a zero_point for each channel. A zero_point of
+// floats is added before rounding.
+inline Tensor fake_quantize_per_channel_affine(
+    const Tensor& input, const Tensor& scale, const Tensor& zero_point, int64_t axis,
+    int64_t quant_min, int64_t quant_max) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_fake_quantize_per_channel_affine(
+    input.handle(), scale.handle(), zero_point.handle(), axis, quant_min, quant_max, &out));
+  return Tensor(out);
 }
 
 // Refuses a first step in a graph that is being captured, for languages whose optimizers keep their

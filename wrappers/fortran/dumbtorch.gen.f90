@@ -1830,6 +1830,10 @@ public :: set_at
 interface set_at
   procedure dt_set_at
 end interface
+public :: segment_reduce
+interface segment_reduce
+  procedure dt_segment_reduce
+end interface
 public :: matmul
 interface matmul
   procedure dt_matmul
@@ -2209,6 +2213,14 @@ end interface
 public :: embedding_bag
 interface embedding_bag
   procedure dt_embedding_bag
+end interface
+public :: fake_quantize_per_tensor_affine
+interface fake_quantize_per_tensor_affine
+  procedure dt_fake_quantize_per_tensor_affine
+end interface
+public :: fake_quantize_per_channel_affine
+interface fake_quantize_per_channel_affine
+  procedure dt_fake_quantize_per_channel_affine
 end interface
 public :: clip_grad_norm_
 interface clip_grad_norm_
@@ -12380,6 +12392,34 @@ end function
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
+! segment_reduce: Reduces each of the segments that lie one behind the other along a dimension.
+  function dt_segment_reduce(data, reduce, lengths, indices, offsets, axis, unsafe, initial, &
+      stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: data
+  character(*), intent(in) :: reduce
+  type(dt_tensor), intent(in), optional :: lengths
+  type(dt_tensor), intent(in), optional :: indices
+  type(dt_tensor), intent(in), optional :: offsets
+  type(*), dimension(..), intent(in), optional :: axis
+  logical, intent(in), optional :: unsafe
+  class(*), intent(in), optional :: initial
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 378)
+  call dtf_give_object(f, 0, handle_of(data))
+  call dtf_give(f, 1, reduce)
+  if (present(lengths)) call dtf_give_object(f, 2, handle_of(lengths))
+  if (present(indices)) call dtf_give_object(f, 3, handle_of(indices))
+  if (present(offsets)) call dtf_give_object(f, 4, handle_of(offsets))
+  if (present(axis)) call dtf_give(f, 5, axis)
+  if (present(unsafe)) call dtf_give(f, 6, unsafe)
+  if (present(initial)) call give(f, 7, initial)
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
+  call dtf_end(f)
+end function
 ! matmul: Matrix product. 1-d factors are vectors; leading dimensions are a batch and broadcast.
   function dt_matmul(input, other, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
@@ -12388,7 +12428,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 378)
+  call dtf_begin(f, 379)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -12403,7 +12443,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 379)
+  call dtf_begin(f, 380)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mat2))
   call tell(dtf_run(f), stat, errmsg)
@@ -12418,7 +12458,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 380)
+  call dtf_begin(f, 381)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mat2))
   call tell(dtf_run(f), stat, errmsg)
@@ -12436,7 +12476,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 381)
+  call dtf_begin(f, 382)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(batch1))
   call dtf_give_object(f, 2, handle_of(batch2))
@@ -12456,7 +12496,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 382)
+  call dtf_begin(f, 383)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(batch1))
   call dtf_give_object(f, 2, handle_of(batch2))
@@ -12476,7 +12516,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 383)
+  call dtf_begin(f, 384)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(batch1))
   call dtf_give_object(f, 2, handle_of(batch2))
@@ -12496,7 +12536,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 384)
+  call dtf_begin(f, 385)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(batch1))
   call dtf_give_object(f, 2, handle_of(batch2))
@@ -12513,7 +12553,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 385)
+  call dtf_begin(f, 386)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(vec))
   call tell(dtf_run(f), stat, errmsg)
@@ -12531,7 +12571,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 386)
+  call dtf_begin(f, 387)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mat))
   call dtf_give_object(f, 2, handle_of(vec))
@@ -12551,7 +12591,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 387)
+  call dtf_begin(f, 388)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mat))
   call dtf_give_object(f, 2, handle_of(vec))
@@ -12568,7 +12608,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 388)
+  call dtf_begin(f, 389)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -12583,7 +12623,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 389)
+  call dtf_begin(f, 390)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(tensor))
   call tell(dtf_run(f), stat, errmsg)
@@ -12601,7 +12641,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 390)
+  call dtf_begin(f, 391)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mat1))
   call dtf_give_object(f, 2, handle_of(mat2))
@@ -12621,7 +12661,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 391)
+  call dtf_begin(f, 392)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mat1))
   call dtf_give_object(f, 2, handle_of(mat2))
@@ -12638,7 +12678,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 392)
+  call dtf_begin(f, 393)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(vec2))
   call tell(dtf_run(f), stat, errmsg)
@@ -12656,7 +12696,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 393)
+  call dtf_begin(f, 394)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(vec1))
   call dtf_give_object(f, 2, handle_of(vec2))
@@ -12676,7 +12716,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 394)
+  call dtf_begin(f, 395)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(vec1))
   call dtf_give_object(f, 2, handle_of(vec2))
@@ -12694,7 +12734,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 395)
+  call dtf_begin(f, 396)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -12710,7 +12750,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 396)
+  call dtf_begin(f, 397)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -12726,7 +12766,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 397)
+  call dtf_begin(f, 398)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -12742,7 +12782,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 398)
+  call dtf_begin(f, 399)
   call dtf_give(f, 0, equation)
   call dtf_give(f, 1, handle_of(operands))
   call tell(dtf_run(f), stat, errmsg)
@@ -12758,7 +12798,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 399)
+  call dtf_begin(f, 400)
   call dtf_give_object(f, 0, handle_of(a))
   call dtf_give_object(f, 1, handle_of(b))
   if (present(dims)) call dtf_give(f, 2, dims)
@@ -12776,7 +12816,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 400)
+  call dtf_begin(f, 401)
   call dtf_give_object(f, 0, handle_of(a))
   call dtf_give_object(f, 1, handle_of(b))
   call dtf_give(f, 2, dims_a)
@@ -12795,7 +12835,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 401)
+  call dtf_begin(f, 402)
   call dtf_give_object(f, 0, handle_of(input1))
   call dtf_give_object(f, 1, handle_of(input2))
   call dtf_give_object(f, 2, handle_of(weight))
@@ -12812,7 +12852,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 402)
+  call dtf_begin(f, 403)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -12827,7 +12867,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 403)
+  call dtf_begin(f, 404)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -12842,7 +12882,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 404)
+  call dtf_begin(f, 405)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -12855,7 +12895,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 405)
+  call dtf_begin(f, 406)
   call dtf_give(f, 0, handle_of(matrices))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -12868,7 +12908,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 406)
+  call dtf_begin(f, 407)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -12884,7 +12924,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 407)
+  call dtf_begin(f, 408)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(offset)) call dtf_give(f, 1, offset)
   if (present(dim1)) call dtf_give(f, 2, dim1)
@@ -12902,7 +12942,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 408)
+  call dtf_begin(f, 409)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -12919,7 +12959,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 409)
+  call dtf_begin(f, 410)
   call dtf_give_object(f, 0, handle_of(x))
   call dtf_give_object(f, 1, handle_of(y))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -12938,7 +12978,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 410)
+  call dtf_begin(f, 411)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(ord)) call give(f, 1, ord)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -12959,7 +12999,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 411)
+  call dtf_begin(f, 412)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(ord)) call give(f, 1, ord)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -12978,7 +13018,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 412)
+  call dtf_begin(f, 413)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -12997,7 +13037,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 413)
+  call dtf_begin(f, 414)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(ord)) call give(f, 1, ord)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -13017,7 +13057,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 414)
+  call dtf_begin(f, 415)
   call dtf_give_object(f, 0, handle_of(x1))
   call dtf_give_object(f, 1, handle_of(x2))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -13037,7 +13077,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 415)
+  call dtf_begin(f, 416)
   call dtf_give_object(f, 0, handle_of(x1))
   call dtf_give_object(f, 1, handle_of(x2))
   if (present(p)) call dtf_give(f, 2, p)
@@ -13056,7 +13096,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 416)
+  call dtf_begin(f, 417)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   if (present(p)) call give(f, 2, p)
@@ -13074,7 +13114,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 417)
+  call dtf_begin(f, 418)
   call dtf_give_object(f, 0, handle_of(x1))
   call dtf_give_object(f, 1, handle_of(x2))
   if (present(p)) call dtf_give(f, 2, p)
@@ -13092,7 +13132,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 418)
+  call dtf_begin(f, 419)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   call tell(dtf_run(f), stat, errmsg)
@@ -13109,7 +13149,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 419)
+  call dtf_begin(f, 420)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, p)
   call dtf_give(f, 2, dim)
@@ -13127,7 +13167,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 420)
+  call dtf_begin(f, 421)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, p)
   call dtf_give(f, 2, dim)
@@ -13145,7 +13185,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 421)
+  call dtf_begin(f, 422)
   call dtf_give_object(f, 0, handle_of(x))
   if (present(N)) call dtf_give(f, 1, N)
   if (present(increasing)) call dtf_give(f, 2, increasing)
@@ -13162,7 +13202,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 422)
+  call dtf_begin(f, 423)
   call dtf_give_object(f, 0, handle_of(x))
   if (present(N)) call dtf_give(f, 1, N)
   call tell(dtf_run(f), stat, errmsg)
@@ -13179,7 +13219,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 423)
+  call dtf_begin(f, 424)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -13198,7 +13238,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 424)
+  call dtf_begin(f, 425)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -13218,7 +13258,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 425)
+  call dtf_begin(f, 426)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -13238,7 +13278,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 426)
+  call dtf_begin(f, 427)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -13258,7 +13298,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 427)
+  call dtf_begin(f, 428)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -13281,7 +13321,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 428)
+  call dtf_begin(f, 429)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(log_input)) call dtf_give(f, 2, log_input)
@@ -13306,7 +13346,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 429)
+  call dtf_begin(f, 430)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   call give(f, 2, var)
@@ -13326,7 +13366,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 430)
+  call dtf_begin(f, 431)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -13345,7 +13385,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 431)
+  call dtf_begin(f, 432)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(margin)) call dtf_give(f, 2, margin)
@@ -13366,7 +13406,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 432)
+  call dtf_begin(f, 433)
   call dtf_give_object(f, 0, handle_of(input1))
   call dtf_give_object(f, 1, handle_of(input2))
   call dtf_give_object(f, 2, handle_of(target))
@@ -13389,7 +13429,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 433)
+  call dtf_begin(f, 434)
   call dtf_give_object(f, 0, handle_of(input1))
   call dtf_give_object(f, 1, handle_of(input2))
   call dtf_give_object(f, 2, handle_of(target))
@@ -13414,7 +13454,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 434)
+  call dtf_begin(f, 435)
   call dtf_give_object(f, 0, handle_of(anchor))
   call dtf_give_object(f, 1, handle_of(positive))
   call dtf_give_object(f, 2, handle_of(negative))
@@ -13441,7 +13481,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 435)
+  call dtf_begin(f, 436)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(p)) call dtf_give(f, 2, p)
@@ -13462,7 +13502,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 436)
+  call dtf_begin(f, 437)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -13481,7 +13521,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 437)
+  call dtf_begin(f, 438)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
@@ -13501,7 +13541,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 438)
+  call dtf_begin(f, 439)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
@@ -13528,7 +13568,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 439)
+  call dtf_begin(f, 440)
   call dtf_give_object(f, 0, handle_of(log_probs))
   call dtf_give_object(f, 1, handle_of(targets))
   call dtf_give_object(f, 2, handle_of(input_lengths))
@@ -13553,7 +13593,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 440)
+  call dtf_begin(f, 441)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
@@ -13581,7 +13621,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 441)
+  call dtf_begin(f, 442)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(linear_weight))
   call dtf_give_object(f, 2, handle_of(target))
@@ -13605,7 +13645,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 442)
+  call dtf_begin(f, 443)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
@@ -13626,7 +13666,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 443)
+  call dtf_begin(f, 444)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
@@ -13645,7 +13685,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 444)
+  call dtf_begin(f, 445)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give_object(f, 1, handle_of(input))
   if (present(target)) call dtf_give_object(f, 2, handle_of(target))
@@ -13662,7 +13702,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 445)
+  call dtf_begin(f, 446)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(inputs))
   call tell(dtf_run(f), stat, errmsg)
@@ -13678,7 +13718,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 446)
+  call dtf_begin(f, 447)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(inputs))
   call tell(dtf_run(f), stat, errmsg)
@@ -13702,7 +13742,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 447)
+  call dtf_begin(f, 448)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give_object(f, 1, handle_of(tokens))
   call dtf_give(f, 2, count)
@@ -13721,7 +13761,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 448)
+  call dtf_begin(f, 449)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = text_at(f%results(0), f%results(1))
@@ -13735,7 +13775,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 449)
+  call dtf_begin(f, 450)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(mode)) call dtf_give(f, 1, mode)
   call tell(dtf_run(f), stat, errmsg)
@@ -13748,7 +13788,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 450)
+  call dtf_begin(f, 451)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0) /= 0
@@ -13762,7 +13802,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 451)
+  call dtf_begin(f, 452)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_tensors(out, f%results(0), f%results(1), 0)
@@ -13777,7 +13817,7 @@ end function
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 452)
+  call dtf_begin(f, 453)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%results(0), f%results(1))
@@ -13792,7 +13832,7 @@ end subroutine
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 453)
+  call dtf_begin(f, 454)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%results(0), f%results(1))
@@ -13808,7 +13848,7 @@ end subroutine
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 454)
+  call dtf_begin(f, 455)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%results(0), f%results(1))
@@ -13824,7 +13864,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 455)
+  call dtf_begin(f, 456)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(tensors))
@@ -13839,7 +13879,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 456)
+  call dtf_begin(f, 457)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, path)
   call tell(dtf_run(f), stat, errmsg)
@@ -13853,7 +13893,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 457)
+  call dtf_begin(f, 458)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, path)
   if (present(strict)) call dtf_give(f, 2, strict)
@@ -13869,7 +13909,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 458)
+  call dtf_begin(f, 459)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(device)) call dtf_give(f, 1, device)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -13882,7 +13922,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 459)
+  call dtf_begin(f, 460)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -13894,7 +13934,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 460)
+  call dtf_begin(f, 461)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(device)) call dtf_give(f, 1, device)
   call tell(dtf_run(f), stat, errmsg)
@@ -13907,7 +13947,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 461)
+  call dtf_begin(f, 462)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(set_to_none)) call dtf_give(f, 1, set_to_none)
   call tell(dtf_run(f), stat, errmsg)
@@ -13920,7 +13960,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 462)
+  call dtf_begin(f, 463)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(requires_grad)) call dtf_give(f, 1, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
@@ -13933,7 +13973,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 463)
+  call dtf_begin(f, 464)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -13947,7 +13987,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 464)
+  call dtf_begin(f, 465)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call tell(dtf_run(f), stat, errmsg)
@@ -13962,7 +14002,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 465)
+  call dtf_begin(f, 466)
   call dtf_give(f, 0, kind)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_hold(f, 0, 0))
@@ -13976,7 +14016,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 466)
+  call dtf_begin(f, 467)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   call dtf_give_object(f, 2, handle_of(param))
@@ -13991,7 +14031,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 467)
+  call dtf_begin(f, 468)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   call dtf_give_object(f, 2, handle_of(buffer))
@@ -14006,7 +14046,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 468)
+  call dtf_begin(f, 469)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   call dtf_give_object(f, 2, handle_of(child))
@@ -14019,7 +14059,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 469)
+  call dtf_begin(f, 470)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_hold(f, 0, 0))
   call dtf_end(f)
@@ -14031,7 +14071,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 470)
+  call dtf_begin(f, 471)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give_object(f, 1, handle_of(child))
   call tell(dtf_run(f), stat, errmsg)
@@ -14046,7 +14086,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 471)
+  call dtf_begin(f, 472)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give_object(f, 2, handle_of(bias))
@@ -14067,7 +14107,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 472)
+  call dtf_begin(f, 473)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give_object(f, 2, handle_of(bias))
@@ -14093,7 +14133,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 473)
+  call dtf_begin(f, 474)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(running_mean)) call dtf_give_object(f, 1, handle_of(running_mean))
   if (present(running_var)) call dtf_give_object(f, 2, handle_of(running_var))
@@ -14118,7 +14158,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 474)
+  call dtf_begin(f, 475)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, normalized_shape)
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
@@ -14139,7 +14179,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 475)
+  call dtf_begin(f, 476)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, normalized_shape)
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
@@ -14160,7 +14200,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 476)
+  call dtf_begin(f, 477)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, num_groups)
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
@@ -14185,7 +14225,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 477)
+  call dtf_begin(f, 478)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(running_mean)) call dtf_give_object(f, 1, handle_of(running_mean))
   if (present(running_var)) call dtf_give_object(f, 2, handle_of(running_var))
@@ -14210,7 +14250,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 478)
+  call dtf_begin(f, 479)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   if (present(alpha)) call dtf_give(f, 2, alpha)
@@ -14229,7 +14269,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 479)
+  call dtf_begin(f, 480)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -14246,7 +14286,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 480)
+  call dtf_begin(f, 481)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -14263,7 +14303,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 481)
+  call dtf_begin(f, 482)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14279,7 +14319,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 482)
+  call dtf_begin(f, 483)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14295,7 +14335,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 483)
+  call dtf_begin(f, 484)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14311,7 +14351,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 484)
+  call dtf_begin(f, 485)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14327,7 +14367,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 485)
+  call dtf_begin(f, 486)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14343,7 +14383,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 486)
+  call dtf_begin(f, 487)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14360,7 +14400,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 487)
+  call dtf_begin(f, 488)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14376,7 +14416,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 488)
+  call dtf_begin(f, 489)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14393,7 +14433,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 489)
+  call dtf_begin(f, 490)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14409,7 +14449,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 490)
+  call dtf_begin(f, 491)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14425,7 +14465,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 491)
+  call dtf_begin(f, 492)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14441,7 +14481,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 492)
+  call dtf_begin(f, 493)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14458,7 +14498,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 493)
+  call dtf_begin(f, 494)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(lower)) call dtf_give(f, 1, lower)
   if (present(upper)) call dtf_give(f, 2, upper)
@@ -14476,7 +14516,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 494)
+  call dtf_begin(f, 495)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(lower)) call dtf_give(f, 1, lower)
   if (present(upper)) call dtf_give(f, 2, upper)
@@ -14496,7 +14536,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 495)
+  call dtf_begin(f, 496)
   call dtf_give_object(f, 0, handle_of(logits))
   if (present(tau)) call dtf_give(f, 1, tau)
   if (present(hard)) call dtf_give(f, 2, hard)
@@ -14520,7 +14560,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 496)
+  call dtf_begin(f, 497)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(weight))
   if (present(padding_idx)) call dtf_give(f, 2, padding_idx)
@@ -14552,7 +14592,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 497)
+  call dtf_begin(f, 498)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(weight))
   if (present(offsets)) call dtf_give_object(f, 2, handle_of(offsets))
@@ -14568,6 +14608,55 @@ end function
   call hold(out, dtf_tensor(f%results(0), 0))
   call dtf_end(f)
 end function
+! fake_quantize_per_tensor_affine: What is left of the input's elements when they are rounded to
+! integers in given bounds, each worth scale: (clamp(round(input / scale) + zero_point, quant_min,
+! quant_max) - zero_point) * scale. The gradient passes where nothing is clamped.
+  function dt_fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_max, &
+      stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
+  class(*), intent(in) :: scale
+  class(*), intent(in) :: zero_point
+  type(*), dimension(..), intent(in) :: quant_min
+  type(*), dimension(..), intent(in) :: quant_max
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 499)
+  call dtf_give_object(f, 0, handle_of(input))
+  call give(f, 1, scale)
+  call give(f, 2, zero_point)
+  call dtf_give(f, 3, quant_min)
+  call dtf_give(f, 4, quant_max)
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
+  call dtf_end(f)
+end function
+! fake_quantize_per_channel_affine: fake_quantize_per_tensor_affine with a scale and a zero_point
+! for each channel. A zero_point of floats is added before rounding.
+  function dt_fake_quantize_per_channel_affine(input, scale, zero_point, axis, quant_min, &
+      quant_max, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
+  type(dt_tensor), intent(in) :: scale
+  type(dt_tensor), intent(in) :: zero_point
+  type(*), dimension(..), intent(in) :: axis
+  type(*), dimension(..), intent(in) :: quant_min
+  type(*), dimension(..), intent(in) :: quant_max
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 500)
+  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give_object(f, 1, handle_of(scale))
+  call dtf_give_object(f, 2, handle_of(zero_point))
+  call dtf_give(f, 3, axis)
+  call dtf_give(f, 4, quant_min)
+  call dtf_give(f, 5, quant_max)
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, dtf_tensor(f%results(0), 0))
+  call dtf_end(f)
+end function
 ! optimizer_step: Updates every parameter that has a gradient. After an error earlier groups are
 ! updated, later ones are not.
   subroutine dt_optimizer_step(self, stat, errmsg)
@@ -14575,7 +14664,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 498)
+  call dtf_begin(f, 501)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14588,7 +14677,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 499)
+  call dtf_begin(f, 502)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14601,7 +14690,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 500)
+  call dtf_begin(f, 503)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14613,7 +14702,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 501)
+  call dtf_begin(f, 504)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(set_to_none)) call dtf_give(f, 1, set_to_none)
   call tell(dtf_run(f), stat, errmsg)
@@ -14627,7 +14716,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 502)
+  call dtf_begin(f, 505)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(params))
   call tell(dtf_run(f), stat, errmsg)
@@ -14640,7 +14729,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 503)
+  call dtf_begin(f, 506)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -14655,7 +14744,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   real(real64) :: out
   type(frame) :: f
-  call dtf_begin(f, 504)
+  call dtf_begin(f, 507)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   if (present(group)) call dtf_give(f, 2, group)
@@ -14672,7 +14761,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 505)
+  call dtf_begin(f, 508)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   call dtf_give(f, 2, value)
@@ -14689,7 +14778,7 @@ end subroutine
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 506)
+  call dtf_begin(f, 509)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%results(0), f%results(1))
@@ -14705,7 +14794,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 507)
+  call dtf_begin(f, 510)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(tensors))
@@ -14718,7 +14807,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 508)
+  call dtf_begin(f, 511)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14730,7 +14819,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 509)
+  call dtf_begin(f, 512)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -14744,7 +14833,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   real(real64), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 510)
+  call dtf_begin(f, 513)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = transfer(words_at(f%results(0), f%results(2)), 0d0, f%results(2))
@@ -14762,7 +14851,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 511)
+  call dtf_begin(f, 514)
   call dtf_give(f, 0, handle_of(params))
   call dtf_give(f, 1, max_norm)
   if (present(norm_type)) call dtf_give(f, 2, norm_type)
@@ -14777,7 +14866,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 512)
+  call dtf_begin(f, 515)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -14795,7 +14884,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 513)
+  call dtf_begin(f, 516)
   call dtf_give(f, 0, optimizer)
   call dtf_give(f, 1, handle_of(params))
   call dtf_give(f, 2, handle_of(grads))
@@ -14821,7 +14910,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 514)
+  call dtf_begin(f, 517)
   call dtf_give(f, 0, optimizer)
   call dtf_give(f, 1, handle_of(params))
   call dtf_give(f, 2, handle_of(grads))
@@ -14840,7 +14929,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 515)
+  call dtf_begin(f, 518)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14852,7 +14941,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 516)
+  call dtf_begin(f, 519)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14864,7 +14953,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 517)
+  call dtf_begin(f, 520)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14876,7 +14965,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 518)
+  call dtf_begin(f, 521)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14888,7 +14977,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 519)
+  call dtf_begin(f, 522)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14900,7 +14989,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 520)
+  call dtf_begin(f, 523)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14912,7 +15001,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 521)
+  call dtf_begin(f, 524)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14924,7 +15013,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 522)
+  call dtf_begin(f, 525)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14936,7 +15025,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 523)
+  call dtf_begin(f, 526)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14948,7 +15037,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 524)
+  call dtf_begin(f, 527)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14960,7 +15049,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 525)
+  call dtf_begin(f, 528)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14972,7 +15061,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 526)
+  call dtf_begin(f, 529)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14984,7 +15073,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 527)
+  call dtf_begin(f, 530)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -14996,7 +15085,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 528)
+  call dtf_begin(f, 531)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15008,7 +15097,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 529)
+  call dtf_begin(f, 532)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15020,7 +15109,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 530)
+  call dtf_begin(f, 533)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15032,7 +15121,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 531)
+  call dtf_begin(f, 534)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15044,7 +15133,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 532)
+  call dtf_begin(f, 535)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15056,7 +15145,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 533)
+  call dtf_begin(f, 536)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15068,7 +15157,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 534)
+  call dtf_begin(f, 537)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15080,7 +15169,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 535)
+  call dtf_begin(f, 538)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15092,7 +15181,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 536)
+  call dtf_begin(f, 539)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15104,7 +15193,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 537)
+  call dtf_begin(f, 540)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15116,7 +15205,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 538)
+  call dtf_begin(f, 541)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15128,7 +15217,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 539)
+  call dtf_begin(f, 542)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15140,7 +15229,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 540)
+  call dtf_begin(f, 543)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15152,7 +15241,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 541)
+  call dtf_begin(f, 544)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15164,7 +15253,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 542)
+  call dtf_begin(f, 545)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15176,7 +15265,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 543)
+  call dtf_begin(f, 546)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15188,7 +15277,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 544)
+  call dtf_begin(f, 547)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15200,7 +15289,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 545)
+  call dtf_begin(f, 548)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15212,7 +15301,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 546)
+  call dtf_begin(f, 549)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15224,7 +15313,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 547)
+  call dtf_begin(f, 550)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15236,7 +15325,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 548)
+  call dtf_begin(f, 551)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15248,7 +15337,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 549)
+  call dtf_begin(f, 552)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15260,7 +15349,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 550)
+  call dtf_begin(f, 553)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15272,7 +15361,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 551)
+  call dtf_begin(f, 554)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15284,7 +15373,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 552)
+  call dtf_begin(f, 555)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15296,7 +15385,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 553)
+  call dtf_begin(f, 556)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15308,7 +15397,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 554)
+  call dtf_begin(f, 557)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15321,7 +15410,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 555)
+  call dtf_begin(f, 558)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(negative_slope)) call give(f, 1, negative_slope)
   call tell(dtf_run(f), stat, errmsg)
@@ -15335,7 +15424,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 556)
+  call dtf_begin(f, 559)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(negative_slope)) call give(f, 1, negative_slope)
   call tell(dtf_run(f), stat, errmsg)
@@ -15349,7 +15438,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 557)
+  call dtf_begin(f, 560)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(alpha)) call give(f, 1, alpha)
   call tell(dtf_run(f), stat, errmsg)
@@ -15363,7 +15452,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 558)
+  call dtf_begin(f, 561)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(alpha)) call give(f, 1, alpha)
   call tell(dtf_run(f), stat, errmsg)
@@ -15378,7 +15467,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 559)
+  call dtf_begin(f, 562)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(beta)) call give(f, 1, beta)
   if (present(threshold)) call give(f, 2, threshold)
@@ -15393,7 +15482,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 560)
+  call dtf_begin(f, 563)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15406,7 +15495,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 561)
+  call dtf_begin(f, 564)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15418,7 +15507,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 562)
+  call dtf_begin(f, 565)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15431,7 +15520,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 563)
+  call dtf_begin(f, 566)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(approximate)) call dtf_give(f, 1, approximate)
   call tell(dtf_run(f), stat, errmsg)
@@ -15446,7 +15535,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 564)
+  call dtf_begin(f, 567)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, min)
   call tell(dtf_run(f), stat, errmsg)
@@ -15460,7 +15549,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 565)
+  call dtf_begin(f, 568)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, min)
   call tell(dtf_run(f), stat, errmsg)
@@ -15474,7 +15563,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 566)
+  call dtf_begin(f, 569)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, max)
   call tell(dtf_run(f), stat, errmsg)
@@ -15488,7 +15577,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 567)
+  call dtf_begin(f, 570)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, max)
   call tell(dtf_run(f), stat, errmsg)
@@ -15504,7 +15593,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 568)
+  call dtf_begin(f, 571)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
@@ -15520,7 +15609,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 569)
+  call dtf_begin(f, 572)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
@@ -15536,7 +15625,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 570)
+  call dtf_begin(f, 573)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -15552,7 +15641,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 571)
+  call dtf_begin(f, 574)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -15568,7 +15657,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 572)
+  call dtf_begin(f, 575)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -15584,7 +15673,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 573)
+  call dtf_begin(f, 576)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -15600,7 +15689,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 574)
+  call dtf_begin(f, 577)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -15616,7 +15705,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 575)
+  call dtf_begin(f, 578)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15630,7 +15719,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 576)
+  call dtf_begin(f, 579)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15644,7 +15733,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 577)
+  call dtf_begin(f, 580)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15658,7 +15747,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 578)
+  call dtf_begin(f, 581)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15673,7 +15762,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 579)
+  call dtf_begin(f, 582)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
@@ -15689,7 +15778,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 580)
+  call dtf_begin(f, 583)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
@@ -15704,7 +15793,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 581)
+  call dtf_begin(f, 584)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15718,7 +15807,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 582)
+  call dtf_begin(f, 585)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15732,7 +15821,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 583)
+  call dtf_begin(f, 586)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15746,7 +15835,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 584)
+  call dtf_begin(f, 587)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15760,7 +15849,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 585)
+  call dtf_begin(f, 588)
   call give(f, 0, input)
   call give(f, 1, exponent)
   call tell(dtf_run(f), stat, errmsg)
@@ -15774,7 +15863,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 586)
+  call dtf_begin(f, 589)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, exponent)
   call tell(dtf_run(f), stat, errmsg)
@@ -15788,7 +15877,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 587)
+  call dtf_begin(f, 590)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -15803,7 +15892,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 588)
+  call dtf_begin(f, 591)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -15819,7 +15908,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 589)
+  call dtf_begin(f, 592)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(min_val)) call dtf_give(f, 1, min_val)
   if (present(max_val)) call dtf_give(f, 2, max_val)
@@ -15835,7 +15924,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 590)
+  call dtf_begin(f, 593)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(min_val)) call dtf_give(f, 1, min_val)
   if (present(max_val)) call dtf_give(f, 2, max_val)
@@ -15849,7 +15938,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 591)
+  call dtf_begin(f, 594)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15861,7 +15950,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 592)
+  call dtf_begin(f, 595)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15873,7 +15962,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 593)
+  call dtf_begin(f, 596)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15885,7 +15974,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 594)
+  call dtf_begin(f, 597)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15897,7 +15986,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 595)
+  call dtf_begin(f, 598)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15909,7 +15998,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 596)
+  call dtf_begin(f, 599)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15922,7 +16011,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 597)
+  call dtf_begin(f, 600)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(lambd)) call give(f, 1, lambd)
   call tell(dtf_run(f), stat, errmsg)
@@ -15937,7 +16026,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 598)
+  call dtf_begin(f, 601)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(lambd)) call dtf_give(f, 1, lambd)
   call tell(dtf_run(f), stat, errmsg)
@@ -15951,7 +16040,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 599)
+  call dtf_begin(f, 602)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -15966,7 +16055,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 600)
+  call dtf_begin(f, 603)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, threshold)
   call give(f, 2, value)
@@ -15982,7 +16071,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 601)
+  call dtf_begin(f, 604)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, threshold)
   call give(f, 2, value)
@@ -15996,7 +16085,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 602)
+  call dtf_begin(f, 605)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16009,7 +16098,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 603)
+  call dtf_begin(f, 606)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16021,7 +16110,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 604)
+  call dtf_begin(f, 607)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16034,7 +16123,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 605)
+  call dtf_begin(f, 608)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(alpha)) call dtf_give(f, 1, alpha)
   call tell(dtf_run(f), stat, errmsg)
@@ -16048,7 +16137,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 606)
+  call dtf_begin(f, 609)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(alpha)) call dtf_give(f, 1, alpha)
   call tell(dtf_run(f), stat, errmsg)
@@ -16061,7 +16150,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 607)
+  call dtf_begin(f, 610)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16073,7 +16162,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 608)
+  call dtf_begin(f, 611)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16086,7 +16175,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 609)
+  call dtf_begin(f, 612)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -16101,7 +16190,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 610)
+  call dtf_begin(f, 613)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(weight))
   call tell(dtf_run(f), stat, errmsg)
@@ -16117,7 +16206,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 611)
+  call dtf_begin(f, 614)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -16133,7 +16222,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 612)
+  call dtf_begin(f, 615)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16147,7 +16236,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 613)
+  call dtf_begin(f, 616)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16161,7 +16250,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 614)
+  call dtf_begin(f, 617)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16175,7 +16264,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 615)
+  call dtf_begin(f, 618)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16189,7 +16278,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 616)
+  call dtf_begin(f, 619)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16203,7 +16292,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 617)
+  call dtf_begin(f, 620)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16217,7 +16306,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 618)
+  call dtf_begin(f, 621)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16231,7 +16320,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 619)
+  call dtf_begin(f, 622)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16245,7 +16334,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 620)
+  call dtf_begin(f, 623)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16259,7 +16348,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 621)
+  call dtf_begin(f, 624)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16273,7 +16362,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 622)
+  call dtf_begin(f, 625)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16287,7 +16376,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 623)
+  call dtf_begin(f, 626)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16300,7 +16389,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 624)
+  call dtf_begin(f, 627)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16313,7 +16402,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 625)
+  call dtf_begin(f, 628)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16326,7 +16415,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 626)
+  call dtf_begin(f, 629)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16339,7 +16428,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 627)
+  call dtf_begin(f, 630)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16351,7 +16440,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 628)
+  call dtf_begin(f, 631)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16364,7 +16453,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 629)
+  call dtf_begin(f, 632)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16378,7 +16467,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 630)
+  call dtf_begin(f, 633)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16392,7 +16481,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 631)
+  call dtf_begin(f, 634)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16406,7 +16495,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 632)
+  call dtf_begin(f, 635)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16420,7 +16509,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 633)
+  call dtf_begin(f, 636)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16434,7 +16523,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 634)
+  call dtf_begin(f, 637)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16448,7 +16537,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 635)
+  call dtf_begin(f, 638)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16462,7 +16551,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 636)
+  call dtf_begin(f, 639)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16476,7 +16565,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 637)
+  call dtf_begin(f, 640)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16490,7 +16579,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 638)
+  call dtf_begin(f, 641)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16504,7 +16593,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 639)
+  call dtf_begin(f, 642)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16518,7 +16607,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 640)
+  call dtf_begin(f, 643)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16533,7 +16622,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 641)
+  call dtf_begin(f, 644)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16547,7 +16636,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 642)
+  call dtf_begin(f, 645)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16562,7 +16651,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 643)
+  call dtf_begin(f, 646)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16576,7 +16665,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 644)
+  call dtf_begin(f, 647)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16589,7 +16678,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 645)
+  call dtf_begin(f, 648)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16604,7 +16693,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 646)
+  call dtf_begin(f, 649)
   call dtf_give_object(f, 0, handle_of(condition))
   call give(f, 1, input)
   call give(f, 2, other)
@@ -16621,7 +16710,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 647)
+  call dtf_begin(f, 650)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mask))
   call give(f, 2, value)
@@ -16637,7 +16726,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 648)
+  call dtf_begin(f, 651)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mask))
   call give(f, 2, value)
@@ -16651,7 +16740,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 649)
+  call dtf_begin(f, 652)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16663,7 +16752,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 650)
+  call dtf_begin(f, 653)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16675,7 +16764,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 651)
+  call dtf_begin(f, 654)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16687,7 +16776,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 652)
+  call dtf_begin(f, 655)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16699,7 +16788,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 653)
+  call dtf_begin(f, 656)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16711,7 +16800,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 654)
+  call dtf_begin(f, 657)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16723,7 +16812,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 655)
+  call dtf_begin(f, 658)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16735,7 +16824,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 656)
+  call dtf_begin(f, 659)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16747,7 +16836,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 657)
+  call dtf_begin(f, 660)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16759,7 +16848,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 658)
+  call dtf_begin(f, 661)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16771,7 +16860,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 659)
+  call dtf_begin(f, 662)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16783,7 +16872,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 660)
+  call dtf_begin(f, 663)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16795,7 +16884,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 661)
+  call dtf_begin(f, 664)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16807,7 +16896,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 662)
+  call dtf_begin(f, 665)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16819,7 +16908,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 663)
+  call dtf_begin(f, 666)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16831,7 +16920,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 664)
+  call dtf_begin(f, 667)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16843,7 +16932,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 665)
+  call dtf_begin(f, 668)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16855,7 +16944,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 666)
+  call dtf_begin(f, 669)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16868,7 +16957,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 667)
+  call dtf_begin(f, 670)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16882,7 +16971,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 668)
+  call dtf_begin(f, 671)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16896,7 +16985,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 669)
+  call dtf_begin(f, 672)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16910,7 +16999,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 670)
+  call dtf_begin(f, 673)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16923,7 +17012,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 671)
+  call dtf_begin(f, 674)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16935,7 +17024,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 672)
+  call dtf_begin(f, 675)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16947,7 +17036,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 673)
+  call dtf_begin(f, 676)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16959,7 +17048,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 674)
+  call dtf_begin(f, 677)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16971,7 +17060,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 675)
+  call dtf_begin(f, 678)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -16983,7 +17072,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 676)
+  call dtf_begin(f, 679)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16995,7 +17084,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 677)
+  call dtf_begin(f, 680)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -17007,7 +17096,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 678)
+  call dtf_begin(f, 681)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -17019,7 +17108,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 679)
+  call dtf_begin(f, 682)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -17031,7 +17120,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 680)
+  call dtf_begin(f, 683)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -17043,7 +17132,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 681)
+  call dtf_begin(f, 684)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -17055,7 +17144,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 682)
+  call dtf_begin(f, 685)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -17067,7 +17156,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 683)
+  call dtf_begin(f, 686)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -17079,7 +17168,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 684)
+  call dtf_begin(f, 687)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -17092,7 +17181,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 685)
+  call dtf_begin(f, 688)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(eps)) call dtf_give(f, 1, eps)
   call tell(dtf_run(f), stat, errmsg)
@@ -17106,7 +17195,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 686)
+  call dtf_begin(f, 689)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(eps)) call dtf_give(f, 1, eps)
   call tell(dtf_run(f), stat, errmsg)
@@ -17120,7 +17209,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 687)
+  call dtf_begin(f, 690)
   call give(f, 0, input)
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -17134,7 +17223,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 688)
+  call dtf_begin(f, 691)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -17148,7 +17237,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 689)
+  call dtf_begin(f, 692)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -17163,7 +17252,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 690)
+  call dtf_begin(f, 693)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -17178,7 +17267,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 691)
+  call dtf_begin(f, 694)
   call give(f, 0, input)
   call give(f, 1, exponent)
   call tell(dtf_run(f), stat, errmsg)
@@ -17192,7 +17281,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 692)
+  call dtf_begin(f, 695)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, exponent)
   call tell(dtf_run(f), stat, errmsg)
@@ -17206,7 +17295,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 693)
+  call dtf_begin(f, 696)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -17220,7 +17309,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 694)
+  call dtf_begin(f, 697)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -17233,7 +17322,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 695)
+  call dtf_begin(f, 698)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -17245,7 +17334,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 696)
+  call dtf_begin(f, 699)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -17258,7 +17347,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 697)
+  call dtf_begin(f, 700)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, decimals)
   call tell(dtf_run(f), stat, errmsg)
@@ -17272,7 +17361,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 698)
+  call dtf_begin(f, 701)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, decimals)
   call tell(dtf_run(f), stat, errmsg)
@@ -17285,7 +17374,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 699)
+  call dtf_begin(f, 702)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -17298,7 +17387,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 700)
+  call dtf_begin(f, 703)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -17312,7 +17401,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 701)
+  call dtf_begin(f, 704)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -17326,7 +17415,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 702)
+  call dtf_begin(f, 705)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -17340,7 +17429,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 703)
+  call dtf_begin(f, 706)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -17354,7 +17443,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 704)
+  call dtf_begin(f, 707)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -17368,7 +17457,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 705)
+  call dtf_begin(f, 708)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -17382,7 +17471,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 706)
+  call dtf_begin(f, 709)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -17396,7 +17485,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 707)
+  call dtf_begin(f, 710)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -17410,7 +17499,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 708)
+  call dtf_begin(f, 711)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -17424,7 +17513,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 709)
+  call dtf_begin(f, 712)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(values))
   call tell(dtf_run(f), stat, errmsg)
@@ -17438,7 +17527,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 710)
+  call dtf_begin(f, 713)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(values))
   call tell(dtf_run(f), stat, errmsg)
@@ -17452,7 +17541,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 711)
+  call dtf_begin(f, 714)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -17467,7 +17556,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 712)
+  call dtf_begin(f, 715)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -17484,7 +17573,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 713)
+  call dtf_begin(f, 716)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(nan)) call dtf_give(f, 1, nan)
   if (present(posinf)) call dtf_give(f, 2, posinf)
@@ -17502,7 +17591,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 714)
+  call dtf_begin(f, 717)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(nan)) call dtf_give(f, 1, nan)
   if (present(posinf)) call dtf_give(f, 2, posinf)
@@ -17517,7 +17606,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 715)
+  call dtf_begin(f, 718)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -17530,7 +17619,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 716)
+  call dtf_begin(f, 719)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -17543,7 +17632,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 717)
+  call dtf_begin(f, 720)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -17558,7 +17647,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 718)
+  call dtf_begin(f, 721)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(end))
   call give(f, 2, weight)
@@ -17574,7 +17663,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 719)
+  call dtf_begin(f, 722)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(end))
   call give(f, 2, weight)
@@ -17591,7 +17680,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 720)
+  call dtf_begin(f, 723)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(tensor1))
   call dtf_give_object(f, 2, handle_of(tensor2))
@@ -17609,7 +17698,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 721)
+  call dtf_begin(f, 724)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(tensor1))
   call dtf_give_object(f, 2, handle_of(tensor2))
@@ -17627,7 +17716,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 722)
+  call dtf_begin(f, 725)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(tensor1))
   call dtf_give_object(f, 2, handle_of(tensor2))
@@ -17645,7 +17734,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 723)
+  call dtf_begin(f, 726)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(tensor1))
   call dtf_give_object(f, 2, handle_of(tensor2))
@@ -17667,7 +17756,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 724)
+  call dtf_begin(f, 727)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -17693,7 +17782,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 725)
+  call dtf_begin(f, 728)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -17719,7 +17808,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 726)
+  call dtf_begin(f, 729)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -17744,7 +17833,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 727)
+  call dtf_begin(f, 730)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -17771,7 +17860,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 728)
+  call dtf_begin(f, 731)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -17798,7 +17887,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 729)
+  call dtf_begin(f, 732)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -17824,7 +17913,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 730)
+  call dtf_begin(f, 733)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -17851,7 +17940,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 731)
+  call dtf_begin(f, 734)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -17878,7 +17967,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 732)
+  call dtf_begin(f, 735)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -17899,7 +17988,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 733)
+  call dtf_begin(f, 736)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -17914,7 +18003,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 734)
+  call dtf_begin(f, 737)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -17932,7 +18021,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 735)
+  call dtf_begin(f, 738)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -17952,7 +18041,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 736)
+  call dtf_begin(f, 739)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, norm_type)
   call dtf_give(f, 2, kernel_size)
@@ -17975,7 +18064,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 737)
+  call dtf_begin(f, 740)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(indices))
   call dtf_give(f, 2, kernel_size)
@@ -17995,7 +18084,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 738)
+  call dtf_begin(f, 741)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -18010,7 +18099,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 739)
+  call dtf_begin(f, 742)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -18028,7 +18117,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 740)
+  call dtf_begin(f, 743)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -18048,7 +18137,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 741)
+  call dtf_begin(f, 744)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, norm_type)
   call dtf_give(f, 2, kernel_size)
@@ -18071,7 +18160,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 742)
+  call dtf_begin(f, 745)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(indices))
   call dtf_give(f, 2, kernel_size)
@@ -18091,7 +18180,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 743)
+  call dtf_begin(f, 746)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -18106,7 +18195,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 744)
+  call dtf_begin(f, 747)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -18124,7 +18213,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 745)
+  call dtf_begin(f, 748)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -18144,7 +18233,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 746)
+  call dtf_begin(f, 749)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, norm_type)
   call dtf_give(f, 2, kernel_size)
@@ -18167,7 +18256,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 747)
+  call dtf_begin(f, 750)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(indices))
   call dtf_give(f, 2, kernel_size)
@@ -18192,7 +18281,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 748)
+  call dtf_begin(f, 751)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(output_size)) call dtf_give(f, 2, output_size)
@@ -18216,7 +18305,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 749)
+  call dtf_begin(f, 752)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(output_size)) call dtf_give(f, 2, output_size)
@@ -18241,7 +18330,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 750)
+  call dtf_begin(f, 753)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(output_size)) call dtf_give(f, 2, output_size)
@@ -18265,7 +18354,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 751)
+  call dtf_begin(f, 754)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(output_size)) call dtf_give(f, 2, output_size)
@@ -18287,7 +18376,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_profiler) :: out
   type(frame) :: f
-  call dtf_begin(f, 752)
+  call dtf_begin(f, 755)
   if (present(record_shapes)) call dtf_give(f, 0, record_shapes)
   if (present(profile_memory)) call dtf_give(f, 1, profile_memory)
   if (present(device_times)) call dtf_give(f, 2, device_times)
@@ -18303,7 +18392,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 753)
+  call dtf_begin(f, 756)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -18316,7 +18405,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 754)
+  call dtf_begin(f, 757)
   call dtf_give(f, 0, name)
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -18329,7 +18418,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 755)
+  call dtf_begin(f, 758)
   call dtf_give(f, 0, range)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -18346,7 +18435,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 756)
+  call dtf_begin(f, 759)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(sort_by)) call dtf_give(f, 1, sort_by)
   if (present(row_limit)) call dtf_give(f, 2, row_limit)
@@ -18364,7 +18453,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 757)
+  call dtf_begin(f, 760)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(row_limit)) call dtf_give(f, 1, row_limit)
   call tell(dtf_run(f), stat, errmsg)
@@ -18383,7 +18472,7 @@ end function
   character(:), allocatable, dimension(:), intent(out) :: shapes
   type(dt_tensor), intent(inout) :: numbers
   type(frame) :: f
-  call dtf_begin(f, 758)
+  call dtf_begin(f, 761)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%results(0), f%results(1))
@@ -18399,7 +18488,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 759)
+  call dtf_begin(f, 762)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, path)
   call tell(dtf_run(f), stat, errmsg)
@@ -18412,7 +18501,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 760)
+  call dtf_begin(f, 763)
   if (present(enabled)) call dtf_give(f, 0, enabled)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -18425,7 +18514,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 761)
+  call dtf_begin(f, 764)
   call dtf_give(f, 0, name)
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -18438,7 +18527,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 762)
+  call dtf_begin(f, 765)
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
   call dtf_end(f)
@@ -18451,7 +18540,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 763)
+  call dtf_begin(f, 766)
   call dtf_give(f, 0, name)
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -18463,7 +18552,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 764)
+  call dtf_begin(f, 767)
   call dtf_give(f, 0, range)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -18474,7 +18563,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 765)
+  call dtf_begin(f, 768)
   call dtf_give(f, 0, name)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -18490,7 +18579,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 766)
+  call dtf_begin(f, 769)
   call dtf_give(f, 0, size)
   if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -18511,7 +18600,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 767)
+  call dtf_begin(f, 770)
   call dtf_give(f, 0, size)
   if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -18535,7 +18624,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 768)
+  call dtf_begin(f, 771)
   call dtf_give(f, 0, low)
   call dtf_give(f, 1, high)
   call dtf_give(f, 2, size)
@@ -18558,7 +18647,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 769)
+  call dtf_begin(f, 772)
   call dtf_give(f, 0, n)
   if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -18581,7 +18670,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 770)
+  call dtf_begin(f, 773)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -18605,7 +18694,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 771)
+  call dtf_begin(f, 774)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -18631,7 +18720,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 772)
+  call dtf_begin(f, 775)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, low)
   call dtf_give(f, 2, high)
@@ -18652,7 +18741,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 773)
+  call dtf_begin(f, 776)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
@@ -18668,7 +18757,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 774)
+  call dtf_begin(f, 777)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
@@ -18687,7 +18776,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 775)
+  call dtf_begin(f, 778)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, num_samples)
   if (present(replacement)) call dtf_give(f, 2, replacement)
@@ -18704,7 +18793,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 776)
+  call dtf_begin(f, 779)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
@@ -18720,7 +18809,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 777)
+  call dtf_begin(f, 780)
   call dtf_give_object(f, 0, handle_of(count))
   call dtf_give_object(f, 1, handle_of(prob))
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
@@ -18736,7 +18825,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 778)
+  call dtf_begin(f, 781)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(lambd)) call dtf_give(f, 1, lambd)
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
@@ -18751,7 +18840,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 779)
+  call dtf_begin(f, 782)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
@@ -18767,7 +18856,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 780)
+  call dtf_begin(f, 783)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(median)) call dtf_give(f, 1, median)
   if (present(sigma)) call dtf_give(f, 2, sigma)
@@ -18784,7 +18873,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 781)
+  call dtf_begin(f, 784)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(mean)) call dtf_give(f, 1, mean)
   if (present(std)) call dtf_give(f, 2, std)
@@ -18801,7 +18890,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 782)
+  call dtf_begin(f, 785)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(low)) call dtf_give(f, 1, low)
   if (present(high)) call dtf_give(f, 2, high)
@@ -18818,7 +18907,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 783)
+  call dtf_begin(f, 786)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(mean)) call dtf_give(f, 1, mean)
   if (present(std)) call dtf_give(f, 2, std)
@@ -18834,7 +18923,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 784)
+  call dtf_begin(f, 787)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
@@ -18851,7 +18940,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 785)
+  call dtf_begin(f, 788)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dtype)
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
@@ -18867,7 +18956,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 786)
+  call dtf_begin(f, 789)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(probabilities))
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
@@ -18883,7 +18972,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 787)
+  call dtf_begin(f, 790)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(low)) call dtf_give(f, 1, low)
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
@@ -18899,7 +18988,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 788)
+  call dtf_begin(f, 791)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, low)
   call dtf_give(f, 2, high)
@@ -18914,7 +19003,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 789)
+  call dtf_begin(f, 792)
   call dtf_give(f, 0, seed)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -18927,7 +19016,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_generator) :: out
   type(frame) :: f
-  call dtf_begin(f, 790)
+  call dtf_begin(f, 793)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_hold(f, 0, 0))
@@ -18942,7 +19031,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 791)
+  call dtf_begin(f, 794)
   call dtf_give(f, 0, mode)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -18953,7 +19042,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 792)
+  call dtf_begin(f, 795)
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0) /= 0
   call dtf_end(f)
@@ -18965,7 +19054,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_generator) :: out
   type(frame) :: f
-  call dtf_begin(f, 793)
+  call dtf_begin(f, 796)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_hold(f, 0, 0))
@@ -18978,7 +19067,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 794)
+  call dtf_begin(f, 797)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = text_at(f%results(0), f%results(1))
@@ -18991,7 +19080,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 795)
+  call dtf_begin(f, 798)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, seed)
   call tell(dtf_run(f), stat, errmsg)
@@ -19004,7 +19093,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 796)
+  call dtf_begin(f, 799)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -19018,7 +19107,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 797)
+  call dtf_begin(f, 800)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -19031,7 +19120,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 798)
+  call dtf_begin(f, 801)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give_object(f, 1, handle_of(state))
   call tell(dtf_run(f), stat, errmsg)
@@ -19059,7 +19148,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: h_n
   type(dt_tensor), intent(inout) :: c_n
   type(frame) :: f
-  call dtf_begin(f, 799)
+  call dtf_begin(f, 802)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(params))
@@ -19094,7 +19183,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: h_n
   type(dt_tensor), intent(inout) :: c_n
   type(frame) :: f
-  call dtf_begin(f, 800)
+  call dtf_begin(f, 803)
   call dtf_give_object(f, 0, handle_of(data))
   call dtf_give_object(f, 1, handle_of(batch_sizes))
   if (present(hx)) call dtf_give(f, 2, handle_of(hx))
@@ -19130,7 +19219,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 801)
+  call dtf_begin(f, 804)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(hx)) call dtf_give_object(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(params))
@@ -19163,7 +19252,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 802)
+  call dtf_begin(f, 805)
   call dtf_give_object(f, 0, handle_of(data))
   call dtf_give_object(f, 1, handle_of(batch_sizes))
   if (present(hx)) call dtf_give_object(f, 2, handle_of(hx))
@@ -19197,7 +19286,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 803)
+  call dtf_begin(f, 806)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(hx)) call dtf_give_object(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(params))
@@ -19230,7 +19319,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 804)
+  call dtf_begin(f, 807)
   call dtf_give_object(f, 0, handle_of(data))
   call dtf_give_object(f, 1, handle_of(batch_sizes))
   if (present(hx)) call dtf_give_object(f, 2, handle_of(hx))
@@ -19263,7 +19352,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 805)
+  call dtf_begin(f, 808)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(hx)) call dtf_give_object(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(params))
@@ -19296,7 +19385,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 806)
+  call dtf_begin(f, 809)
   call dtf_give_object(f, 0, handle_of(data))
   call dtf_give_object(f, 1, handle_of(batch_sizes))
   if (present(hx)) call dtf_give_object(f, 2, handle_of(hx))
@@ -19324,7 +19413,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: h
   type(dt_tensor), intent(inout) :: c
   type(frame) :: f
-  call dtf_begin(f, 807)
+  call dtf_begin(f, 810)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give_object(f, 2, handle_of(w_ih))
@@ -19348,7 +19437,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 808)
+  call dtf_begin(f, 811)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(hx)) call dtf_give_object(f, 1, handle_of(hx))
   call dtf_give_object(f, 2, handle_of(w_ih))
@@ -19371,7 +19460,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 809)
+  call dtf_begin(f, 812)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(hx)) call dtf_give_object(f, 1, handle_of(hx))
   call dtf_give_object(f, 2, handle_of(w_ih))
@@ -19394,7 +19483,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 810)
+  call dtf_begin(f, 813)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(hx)) call dtf_give_object(f, 1, handle_of(hx))
   call dtf_give_object(f, 2, handle_of(w_ih))
@@ -19415,7 +19504,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 811)
+  call dtf_begin(f, 814)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19434,7 +19523,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 812)
+  call dtf_begin(f, 815)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19453,7 +19542,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 813)
+  call dtf_begin(f, 816)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19472,7 +19561,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 814)
+  call dtf_begin(f, 817)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19489,7 +19578,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 815)
+  call dtf_begin(f, 818)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -19506,7 +19595,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 816)
+  call dtf_begin(f, 819)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19522,7 +19611,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 817)
+  call dtf_begin(f, 820)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -19539,7 +19628,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 818)
+  call dtf_begin(f, 821)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19555,7 +19644,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 819)
+  call dtf_begin(f, 822)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -19572,7 +19661,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 820)
+  call dtf_begin(f, 823)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19590,7 +19679,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 821)
+  call dtf_begin(f, 824)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19607,7 +19696,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 822)
+  call dtf_begin(f, 825)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19626,7 +19715,7 @@ end function
   type(dt_tensor), intent(inout) :: min
   type(dt_tensor), intent(inout) :: max
   type(frame) :: f
-  call dtf_begin(f, 823)
+  call dtf_begin(f, 826)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19644,7 +19733,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 824)
+  call dtf_begin(f, 827)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19661,7 +19750,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 825)
+  call dtf_begin(f, 828)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19679,7 +19768,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 826)
+  call dtf_begin(f, 829)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
@@ -19698,7 +19787,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 827)
+  call dtf_begin(f, 830)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
@@ -19718,7 +19807,7 @@ end function
   type(dt_tensor), intent(inout) :: var
   type(dt_tensor), intent(inout) :: mean
   type(frame) :: f
-  call dtf_begin(f, 828)
+  call dtf_begin(f, 831)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
@@ -19739,7 +19828,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: std
   type(dt_tensor), intent(inout) :: mean
   type(frame) :: f
-  call dtf_begin(f, 829)
+  call dtf_begin(f, 832)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
@@ -19759,7 +19848,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 830)
+  call dtf_begin(f, 833)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(correction)) call dtf_give(f, 1, correction)
   if (present(fweights)) call dtf_give_object(f, 2, handle_of(fweights))
@@ -19775,7 +19864,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 831)
+  call dtf_begin(f, 834)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -19793,7 +19882,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 832)
+  call dtf_begin(f, 835)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call give(f, 1, p)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -19812,7 +19901,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 833)
+  call dtf_begin(f, 836)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19829,7 +19918,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 834)
+  call dtf_begin(f, 837)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19846,7 +19935,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 835)
+  call dtf_begin(f, 838)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19863,7 +19952,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 836)
+  call dtf_begin(f, 839)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -19879,7 +19968,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 837)
+  call dtf_begin(f, 840)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -19895,7 +19984,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 838)
+  call dtf_begin(f, 841)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -19911,7 +20000,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 839)
+  call dtf_begin(f, 842)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -19927,7 +20016,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 840)
+  call dtf_begin(f, 843)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -19946,7 +20035,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 841)
+  call dtf_begin(f, 844)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(n)) call dtf_give(f, 1, n)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -19967,7 +20056,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 842)
+  call dtf_begin(f, 845)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(spacing)) call dtf_give(f, 1, spacing)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -19987,7 +20076,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 843)
+  call dtf_begin(f, 846)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(coordinates))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20006,7 +20095,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 844)
+  call dtf_begin(f, 847)
   call dtf_give_object(f, 0, handle_of(y))
   if (present(x)) call dtf_give_object(f, 1, handle_of(x))
   if (present(dx)) call give(f, 2, dx)
@@ -20025,7 +20114,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 845)
+  call dtf_begin(f, 848)
   call dtf_give_object(f, 0, handle_of(y))
   if (present(x)) call dtf_give_object(f, 1, handle_of(x))
   if (present(dx)) call give(f, 2, dx)
@@ -20042,7 +20131,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 846)
+  call dtf_begin(f, 849)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -20060,7 +20149,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 847)
+  call dtf_begin(f, 850)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   if (present(rtol)) call dtf_give(f, 2, rtol)
@@ -20081,7 +20170,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 848)
+  call dtf_begin(f, 851)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   if (present(rtol)) call dtf_give(f, 2, rtol)
@@ -20102,7 +20191,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 849)
+  call dtf_begin(f, 852)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, pad)
   if (present(mode)) call dtf_give(f, 2, mode)
@@ -20120,7 +20209,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 850)
+  call dtf_begin(f, 853)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, shifts)
   if (present(dims)) call dtf_give(f, 2, dims)
@@ -20137,7 +20226,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 851)
+  call dtf_begin(f, 854)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(k)) call dtf_give(f, 1, k)
   if (present(dims)) call dtf_give(f, 2, dims)
@@ -20152,7 +20241,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 852)
+  call dtf_begin(f, 855)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20165,7 +20254,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 853)
+  call dtf_begin(f, 856)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20180,7 +20269,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 854)
+  call dtf_begin(f, 857)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dims)
   call tell(dtf_run(f), stat, errmsg)
@@ -20197,7 +20286,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 855)
+  call dtf_begin(f, 858)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, repeats)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20215,7 +20304,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 856)
+  call dtf_begin(f, 859)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call tell(dtf_run(f), stat, errmsg)
@@ -20232,7 +20321,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 857)
+  call dtf_begin(f, 860)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(offset)) call dtf_give(f, 1, offset)
   if (present(dim1)) call dtf_give(f, 2, dim1)
@@ -20249,7 +20338,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 858)
+  call dtf_begin(f, 861)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(offset)) call dtf_give(f, 1, offset)
   call tell(dtf_run(f), stat, errmsg)
@@ -20264,7 +20353,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 859)
+  call dtf_begin(f, 862)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20277,7 +20366,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 860)
+  call dtf_begin(f, 863)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20290,7 +20379,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 861)
+  call dtf_begin(f, 864)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20303,7 +20392,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 862)
+  call dtf_begin(f, 865)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20316,7 +20405,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 863)
+  call dtf_begin(f, 866)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20330,7 +20419,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 864)
+  call dtf_begin(f, 867)
   call dtf_give_object(f, 0, handle_of(indices))
   call dtf_give(f, 1, shape)
   call tell(dtf_run(f), stat, errmsg)
@@ -20345,7 +20434,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 865)
+  call dtf_begin(f, 868)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20360,7 +20449,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 866)
+  call dtf_begin(f, 869)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(r)) call dtf_give(f, 1, r)
   if (present(with_replacement)) call dtf_give(f, 2, with_replacement)
@@ -20379,7 +20468,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 867)
+  call dtf_begin(f, 870)
   call dtf_give(f, 0, row)
   call dtf_give(f, 1, col)
   if (present(offset)) call dtf_give(f, 2, offset)
@@ -20400,7 +20489,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 868)
+  call dtf_begin(f, 871)
   call dtf_give(f, 0, row)
   call dtf_give(f, 1, col)
   if (present(offset)) call dtf_give(f, 2, offset)
@@ -20420,7 +20509,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 869)
+  call dtf_begin(f, 872)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(src))
   call dtf_give(f, 2, dim)
@@ -20441,7 +20530,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 870)
+  call dtf_begin(f, 873)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(src))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20463,7 +20552,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 871)
+  call dtf_begin(f, 874)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(src))
   if (present(offset)) call dtf_give(f, 2, offset)
@@ -20485,7 +20574,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 872)
+  call dtf_begin(f, 875)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(src))
   call dtf_give(f, 2, size)
@@ -20507,7 +20596,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 873)
+  call dtf_begin(f, 876)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(dilation)) call dtf_give(f, 2, dilation)
@@ -20530,7 +20619,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 874)
+  call dtf_begin(f, 877)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call dtf_give(f, 2, kernel_size)
@@ -20550,7 +20639,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 875)
+  call dtf_begin(f, 878)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, upscale_factor)
   call tell(dtf_run(f), stat, errmsg)
@@ -20566,7 +20655,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 876)
+  call dtf_begin(f, 879)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, downscale_factor)
   call tell(dtf_run(f), stat, errmsg)
@@ -20582,7 +20671,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 877)
+  call dtf_begin(f, 880)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, groups)
   call tell(dtf_run(f), stat, errmsg)
@@ -20601,7 +20690,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 878)
+  call dtf_begin(f, 881)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(descending)) call dtf_give(f, 2, descending)
@@ -20621,7 +20710,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 879)
+  call dtf_begin(f, 882)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(descending)) call dtf_give(f, 2, descending)
@@ -20637,7 +20726,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 880)
+  call dtf_begin(f, 883)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20656,7 +20745,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 881)
+  call dtf_begin(f, 884)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, k)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20679,7 +20768,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 882)
+  call dtf_begin(f, 885)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, k)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20697,7 +20786,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 883)
+  call dtf_begin(f, 886)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20714,7 +20803,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 884)
+  call dtf_begin(f, 887)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20731,7 +20820,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 885)
+  call dtf_begin(f, 888)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -20748,7 +20837,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 886)
+  call dtf_begin(f, 889)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20768,7 +20857,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 887)
+  call dtf_begin(f, 890)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20788,7 +20877,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 888)
+  call dtf_begin(f, 891)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, q)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20809,7 +20898,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 889)
+  call dtf_begin(f, 892)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, q)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20829,7 +20918,7 @@ end function
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 890)
+  call dtf_begin(f, 893)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -20847,7 +20936,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 891)
+  call dtf_begin(f, 894)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -20871,7 +20960,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: inverse_indices
   type(dt_tensor), intent(inout) :: counts
   type(frame) :: f
-  call dtf_begin(f, 892)
+  call dtf_begin(f, 895)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(sorted)) call dtf_give(f, 1, sorted)
   if (present(return_inverse)) call dtf_give(f, 2, return_inverse)
@@ -20898,7 +20987,7 @@ end subroutine
   type(dt_tensor), intent(inout) :: inverse_indices
   type(dt_tensor), intent(inout) :: counts
   type(frame) :: f
-  call dtf_begin(f, 893)
+  call dtf_begin(f, 896)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(return_inverse)) call dtf_give(f, 1, return_inverse)
   if (present(return_counts)) call dtf_give(f, 2, return_counts)
@@ -20922,7 +21011,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 894)
+  call dtf_begin(f, 897)
   call dtf_give_object(f, 0, handle_of(sorted_sequence))
   call give(f, 1, input)
   if (present(out_int32)) call dtf_give(f, 2, out_int32)
@@ -20943,7 +21032,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 895)
+  call dtf_begin(f, 898)
   call give(f, 0, input)
   call dtf_give_object(f, 1, handle_of(boundaries))
   if (present(out_int32)) call dtf_give(f, 2, out_int32)
@@ -20962,7 +21051,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 896)
+  call dtf_begin(f, 899)
   call give(f, 0, elements)
   call give(f, 1, test_elements)
   if (present(assume_unique)) call dtf_give(f, 2, assume_unique)
@@ -20980,7 +21069,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 897)
+  call dtf_begin(f, 900)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(weights)) call dtf_give_object(f, 1, handle_of(weights))
   if (present(minlength)) call dtf_give(f, 2, minlength)
@@ -20998,7 +21087,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 898)
+  call dtf_begin(f, 901)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(bins)) call dtf_give(f, 1, bins)
   if (present(min)) call give(f, 2, min)
@@ -21020,7 +21109,7 @@ end function
   type(dt_tensor), intent(inout) :: hist
   type(dt_tensor), intent(inout) :: bin_edges
   type(frame) :: f
-  call dtf_begin(f, 899)
+  call dtf_begin(f, 902)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(bins)) call give(f, 1, bins)
   if (present(range)) call dtf_give(f, 2, range)
@@ -21038,7 +21127,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 900)
+  call dtf_begin(f, 903)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -21050,7 +21139,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 901)
+  call dtf_begin(f, 904)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -21062,7 +21151,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 902)
+  call dtf_begin(f, 905)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -21075,7 +21164,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 903)
+  call dtf_begin(f, 906)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -21087,7 +21176,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 904)
+  call dtf_begin(f, 907)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -21099,7 +21188,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 905)
+  call dtf_begin(f, 908)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -21112,7 +21201,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 906)
+  call dtf_begin(f, 909)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -21125,7 +21214,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 907)
+  call dtf_begin(f, 910)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -21138,7 +21227,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 908)
+  call dtf_begin(f, 911)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -21150,7 +21239,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 909)
+  call dtf_begin(f, 912)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -21162,7 +21251,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 910)
+  call dtf_begin(f, 913)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -21174,7 +21263,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 911)
+  call dtf_begin(f, 914)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -21188,7 +21277,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 912)
+  call dtf_begin(f, 915)
   call give(f, 0, input)
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -21203,7 +21292,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 913)
+  call dtf_begin(f, 916)
   call dtf_give(f, 0, n)
   call dtf_give_object(f, 1, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
@@ -21217,7 +21306,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 914)
+  call dtf_begin(f, 917)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21232,7 +21321,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 915)
+  call dtf_begin(f, 918)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   call tell(dtf_run(f), stat, errmsg)
@@ -21246,7 +21335,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 916)
+  call dtf_begin(f, 919)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   call tell(dtf_run(f), stat, errmsg)
@@ -21259,7 +21348,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 917)
+  call dtf_begin(f, 920)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -21271,7 +21360,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 918)
+  call dtf_begin(f, 921)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -21283,7 +21372,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 919)
+  call dtf_begin(f, 922)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -21296,7 +21385,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 920)
+  call dtf_begin(f, 923)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -21309,7 +21398,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 921)
+  call dtf_begin(f, 924)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -21322,7 +21411,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 922)
+  call dtf_begin(f, 925)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -21335,7 +21424,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 923)
+  call dtf_begin(f, 926)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -21349,7 +21438,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 924)
+  call dtf_begin(f, 927)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -21363,7 +21452,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 925)
+  call dtf_begin(f, 928)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -21377,7 +21466,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 926)
+  call dtf_begin(f, 929)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -21391,7 +21480,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 927)
+  call dtf_begin(f, 930)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -21405,7 +21494,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 928)
+  call dtf_begin(f, 931)
   call dtf_give_object(f, 0, handle_of(x))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -21419,7 +21508,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 929)
+  call dtf_begin(f, 932)
   call dtf_give_object(f, 0, handle_of(x))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -21432,7 +21521,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 930)
+  call dtf_begin(f, 933)
   call dtf_give_object(f, 0, handle_of(x))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -21445,7 +21534,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 931)
+  call dtf_begin(f, 934)
   call dtf_give_object(f, 0, handle_of(x))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -21460,7 +21549,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 932)
+  call dtf_begin(f, 935)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -21474,7 +21563,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 933)
+  call dtf_begin(f, 936)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -21488,7 +21577,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 934)
+  call dtf_begin(f, 937)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -21504,7 +21593,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 935)
+  call dtf_begin(f, 938)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -21518,7 +21607,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 936)
+  call dtf_begin(f, 939)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -21532,7 +21621,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 937)
+  call dtf_begin(f, 940)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -21548,7 +21637,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 938)
+  call dtf_begin(f, 941)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21564,7 +21653,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 939)
+  call dtf_begin(f, 942)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21580,7 +21669,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 940)
+  call dtf_begin(f, 943)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21596,7 +21685,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 941)
+  call dtf_begin(f, 944)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21612,7 +21701,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 942)
+  call dtf_begin(f, 945)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21628,7 +21717,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 943)
+  call dtf_begin(f, 946)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21644,7 +21733,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 944)
+  call dtf_begin(f, 947)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21660,7 +21749,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 945)
+  call dtf_begin(f, 948)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21675,7 +21764,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 946)
+  call dtf_begin(f, 949)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21690,7 +21779,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 947)
+  call dtf_begin(f, 950)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21705,7 +21794,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 948)
+  call dtf_begin(f, 951)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21720,7 +21809,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 949)
+  call dtf_begin(f, 952)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21734,7 +21823,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 950)
+  call dtf_begin(f, 953)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -21748,7 +21837,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 951)
+  call dtf_begin(f, 954)
   call give(f, 0, input)
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -21764,7 +21853,7 @@ end function
   type(dt_tensor), intent(inout) :: mantissa
   type(dt_tensor), intent(inout) :: exponent
   type(frame) :: f
-  call dtf_begin(f, 952)
+  call dtf_begin(f, 955)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(mantissa, dtf_tensor(f%results(0), 0))
@@ -21780,7 +21869,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 953)
+  call dtf_begin(f, 956)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -21794,7 +21883,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 954)
+  call dtf_begin(f, 957)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -21808,7 +21897,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 955)
+  call dtf_begin(f, 958)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -21821,7 +21910,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 956)
+  call dtf_begin(f, 959)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -21835,7 +21924,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 957)
+  call dtf_begin(f, 960)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -21849,7 +21938,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 958)
+  call dtf_begin(f, 961)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = words_at(f%results(0), f%results(2))
@@ -21863,7 +21952,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 959)
+  call dtf_begin(f, 962)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = words_at(f%results(0), f%results(2))
@@ -21876,7 +21965,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 960)
+  call dtf_begin(f, 963)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -21889,7 +21978,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 961)
+  call dtf_begin(f, 964)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -21902,7 +21991,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 962)
+  call dtf_begin(f, 965)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -21915,7 +22004,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 963)
+  call dtf_begin(f, 966)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -21928,7 +22017,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer :: out
   type(frame) :: f
-  call dtf_begin(f, 964)
+  call dtf_begin(f, 967)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = int(f%results(0))
@@ -21941,7 +22030,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 965)
+  call dtf_begin(f, 968)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = text_at(f%results(0), f%results(1))
@@ -21955,7 +22044,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 966)
+  call dtf_begin(f, 969)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(memory_format)) call dtf_give(f, 1, memory_format)
   call tell(dtf_run(f), stat, errmsg)
@@ -21969,7 +22058,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(c_ptr) :: out
   type(frame) :: f
-  call dtf_begin(f, 967)
+  call dtf_begin(f, 970)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = transfer(f%results(0), out)
@@ -21983,7 +22072,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 968)
+  call dtf_begin(f, 971)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -21998,7 +22087,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 969)
+  call dtf_begin(f, 972)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -22013,7 +22102,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 970)
+  call dtf_begin(f, 973)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -22027,7 +22116,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 971)
+  call dtf_begin(f, 974)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -22040,7 +22129,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   real(real64) :: out
   type(frame) :: f
-  call dtf_begin(f, 972)
+  call dtf_begin(f, 975)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = transfer(f%results(0), out)
@@ -22053,7 +22142,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 973)
+  call dtf_begin(f, 976)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = text_at(f%results(0), f%results(1))
@@ -22070,7 +22159,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 974)
+  call dtf_begin(f, 977)
   if (present(precision)) call dtf_give(f, 0, precision)
   if (present(threshold)) call dtf_give(f, 1, threshold)
   if (present(edge_items)) call dtf_give(f, 2, edge_items)
@@ -22087,7 +22176,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 975)
+  call dtf_begin(f, 978)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0) /= 0
@@ -22100,7 +22189,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 976)
+  call dtf_begin(f, 979)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(requires_grad)) call dtf_give(f, 1, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
@@ -22113,7 +22202,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 977)
+  call dtf_begin(f, 980)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0) /= 0
@@ -22127,7 +22216,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 978)
+  call dtf_begin(f, 981)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -22140,7 +22229,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 979)
+  call dtf_begin(f, 982)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(grad)) call dtf_give_object(f, 1, handle_of(grad))
   call tell(dtf_run(f), stat, errmsg)
@@ -22152,7 +22241,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 980)
+  call dtf_begin(f, 983)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22164,7 +22253,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 981)
+  call dtf_begin(f, 984)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0) /= 0
@@ -22178,7 +22267,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_node) :: out
   type(frame) :: f
-  call dtf_begin(f, 982)
+  call dtf_begin(f, 985)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_hold(f, 0, 0))
@@ -22191,7 +22280,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 983)
+  call dtf_begin(f, 986)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -22204,7 +22293,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 984)
+  call dtf_begin(f, 987)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = text_at(f%results(0), f%results(1))
@@ -22217,7 +22306,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(c_ptr) :: out
   type(frame) :: f
-  call dtf_begin(f, 985)
+  call dtf_begin(f, 988)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = transfer(f%results(0), out)
@@ -22230,7 +22319,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 986)
+  call dtf_begin(f, 989)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -22245,7 +22334,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 987)
+  call dtf_begin(f, 990)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call tell(dtf_run(f), stat, errmsg)
@@ -22260,7 +22349,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_node) :: out
   type(frame) :: f
-  call dtf_begin(f, 988)
+  call dtf_begin(f, 991)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call tell(dtf_run(f), stat, errmsg)
@@ -22275,7 +22364,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 989)
+  call dtf_begin(f, 992)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = text_at(f%results(0), f%results(1))
@@ -22289,7 +22378,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 990)
+  call dtf_begin(f, 993)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -22303,7 +22392,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 991)
+  call dtf_begin(f, 994)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(data))
   call tell(dtf_run(f), stat, errmsg)
@@ -22316,7 +22405,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 992)
+  call dtf_begin(f, 995)
   call tell(dtf_run(f), stat, errmsg)
   out = text_at(f%results(0), f%results(1))
   call dtf_end(f)
@@ -22328,7 +22417,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 993)
+  call dtf_begin(f, 996)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -22341,7 +22430,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor_list) :: out
   type(frame) :: f
-  call dtf_begin(f, 994)
+  call dtf_begin(f, 997)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_hold(f, 0, 0))
@@ -22354,7 +22443,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 995)
+  call dtf_begin(f, 998)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
@@ -22368,7 +22457,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 996)
+  call dtf_begin(f, 999)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call tell(dtf_run(f), stat, errmsg)
@@ -22381,7 +22470,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 997)
+  call dtf_begin(f, 1000)
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0) /= 0
   call dtf_end(f)
@@ -22392,7 +22481,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 998)
+  call dtf_begin(f, 1001)
   call dtf_give(f, 0, mode)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22403,7 +22492,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 999)
+  call dtf_begin(f, 1002)
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0) /= 0
   call dtf_end(f)
@@ -22415,7 +22504,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1000)
+  call dtf_begin(f, 1003)
   call dtf_give(f, 0, mode)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22426,7 +22515,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   integer :: out
   type(frame) :: f
-  call dtf_begin(f, 1001)
+  call dtf_begin(f, 1004)
   call tell(dtf_run(f), stat, errmsg)
   out = int(f%results(0))
   call dtf_end(f)
@@ -22437,7 +22526,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1002)
+  call dtf_begin(f, 1005)
   call dtf_give(f, 0, d)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22448,7 +22537,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 1003)
+  call dtf_begin(f, 1006)
   call tell(dtf_run(f), stat, errmsg)
   out = text_at(f%results(0), f%results(1))
   call dtf_end(f)
@@ -22459,7 +22548,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1004)
+  call dtf_begin(f, 1007)
   call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22471,7 +22560,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 1005)
+  call dtf_begin(f, 1008)
   call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0) /= 0
@@ -22483,7 +22572,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 1006)
+  call dtf_begin(f, 1009)
   call tell(dtf_run(f), stat, errmsg)
   out = f%results(0)
   call dtf_end(f)
@@ -22494,7 +22583,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1007)
+  call dtf_begin(f, 1010)
   call dtf_give(f, 0, n)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22509,7 +22598,7 @@ end subroutine
   integer(int64), intent(out) :: reserved
   integer(int64), intent(out) :: peak
   type(frame) :: f
-  call dtf_begin(f, 1008)
+  call dtf_begin(f, 1011)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   allocated = f%results(0)
@@ -22523,7 +22612,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1009)
+  call dtf_begin(f, 1012)
   if (present(log)) f%args(0) = transfer(c_funloc(log), 0_int64)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22535,7 +22624,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1010)
+  call dtf_begin(f, 1013)
   f%args(0) = transfer(c_funloc(hook), 0_int64)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22545,7 +22634,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1011)
+  call dtf_begin(f, 1014)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -22555,7 +22644,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1012)
+  call dtf_begin(f, 1015)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22567,7 +22656,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1013)
+  call dtf_begin(f, 1016)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22580,7 +22669,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1014)
+  call dtf_begin(f, 1017)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call tell(dtf_run(f), stat, errmsg)
@@ -22594,7 +22683,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1015)
+  call dtf_begin(f, 1018)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -22607,7 +22696,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1016)
+  call dtf_begin(f, 1019)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22620,7 +22709,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1017)
+  call dtf_begin(f, 1020)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -22635,7 +22724,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1018)
+  call dtf_begin(f, 1021)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, shape)
   call tell(dtf_run(f), stat, errmsg)
@@ -22650,7 +22739,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1019)
+  call dtf_begin(f, 1022)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -22666,7 +22755,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1020)
+  call dtf_begin(f, 1023)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(start_dim)) call dtf_give(f, 1, start_dim)
   if (present(end_dim)) call dtf_give(f, 2, end_dim)
@@ -22683,7 +22772,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1021)
+  call dtf_begin(f, 1024)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, sizes)
@@ -22700,7 +22789,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1022)
+  call dtf_begin(f, 1025)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
@@ -22716,7 +22805,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1023)
+  call dtf_begin(f, 1026)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
@@ -22732,7 +22821,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1024)
+  call dtf_begin(f, 1027)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, axis0)
   call dtf_give(f, 2, axis1)
@@ -22748,7 +22837,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1025)
+  call dtf_begin(f, 1028)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, axis0)
   call dtf_give(f, 2, axis1)
@@ -22763,7 +22852,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1026)
+  call dtf_begin(f, 1029)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dims)
   call tell(dtf_run(f), stat, errmsg)
@@ -22779,7 +22868,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1027)
+  call dtf_begin(f, 1030)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, source)
   call dtf_give(f, 2, destination)
@@ -22794,7 +22883,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1028)
+  call dtf_begin(f, 1031)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -22806,7 +22895,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1029)
+  call dtf_begin(f, 1032)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22819,7 +22908,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1030)
+  call dtf_begin(f, 1033)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -22833,7 +22922,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1031)
+  call dtf_begin(f, 1034)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -22847,7 +22936,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1032)
+  call dtf_begin(f, 1035)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -22861,7 +22950,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1033)
+  call dtf_begin(f, 1036)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -22875,7 +22964,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1034)
+  call dtf_begin(f, 1037)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call tell(dtf_run(f), stat, errmsg)
@@ -22890,7 +22979,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1035)
+  call dtf_begin(f, 1038)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -22905,7 +22994,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1036)
+  call dtf_begin(f, 1039)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call tell(dtf_run(f), stat, errmsg)
@@ -22921,7 +23010,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1037)
+  call dtf_begin(f, 1040)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, index)
@@ -22939,7 +23028,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1038)
+  call dtf_begin(f, 1041)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, start)
@@ -22959,7 +23048,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1039)
+  call dtf_begin(f, 1042)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(start)) call dtf_give(f, 2, start)
@@ -22979,7 +23068,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1040)
+  call dtf_begin(f, 1043)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call dtf_give(f, 2, stride)
@@ -22997,7 +23086,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1041)
+  call dtf_begin(f, 1044)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call dtf_give(f, 2, stride)
@@ -23014,7 +23103,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1042)
+  call dtf_begin(f, 1045)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call tell(dtf_run(f), stat, errmsg)
@@ -23027,7 +23116,7 @@ end subroutine
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1043)
+  call dtf_begin(f, 1046)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(the_template))
   call tell(dtf_run(f), stat, errmsg)
@@ -23041,7 +23130,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1044)
+  call dtf_begin(f, 1047)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dtype)
   call tell(dtf_run(f), stat, errmsg)
@@ -23059,7 +23148,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1045)
+  call dtf_begin(f, 1048)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dimension)
   call dtf_give(f, 2, size)
@@ -23078,7 +23167,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1046)
+  call dtf_begin(f, 1049)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(offset)) call dtf_give(f, 1, offset)
   if (present(dim1)) call dtf_give(f, 2, dim1)
@@ -23096,7 +23185,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1047)
+  call dtf_begin(f, 1050)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, chunks)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -23113,7 +23202,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1048)
+  call dtf_begin(f, 1051)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, split_size)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -23130,7 +23219,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1049)
+  call dtf_begin(f, 1052)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, split_sizes)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -23147,7 +23236,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1050)
+  call dtf_begin(f, 1053)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -23164,7 +23253,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1051)
+  call dtf_begin(f, 1054)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, indices)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -23180,7 +23269,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1052)
+  call dtf_begin(f, 1055)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   call tell(dtf_run(f), stat, errmsg)
@@ -23195,7 +23284,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1053)
+  call dtf_begin(f, 1056)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   call tell(dtf_run(f), stat, errmsg)
@@ -23210,7 +23299,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1054)
+  call dtf_begin(f, 1057)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   call tell(dtf_run(f), stat, errmsg)
@@ -23224,7 +23313,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1055)
+  call dtf_begin(f, 1058)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -23237,7 +23326,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1056)
+  call dtf_begin(f, 1059)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -23251,7 +23340,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1057)
+  call dtf_begin(f, 1060)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -23264,7 +23353,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1058)
+  call dtf_begin(f, 1061)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -23277,7 +23366,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1059)
+  call dtf_begin(f, 1062)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call take_tensors(out, f%results(0), f%results(1), 0)
@@ -23292,7 +23381,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1060)
+  call dtf_begin(f, 1063)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(indexing)) call dtf_give(f, 1, indexing)
   call tell(dtf_run(f), stat, errmsg)
@@ -23307,7 +23396,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1061)
+  call dtf_begin(f, 1064)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -23322,7 +23411,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1062)
+  call dtf_begin(f, 1065)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -23337,7 +23426,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1063)
+  call dtf_begin(f, 1066)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -23352,7 +23441,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1064)
+  call dtf_begin(f, 1067)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, repeats)
   call tell(dtf_run(f), stat, errmsg)
@@ -23369,7 +23458,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1065)
+  call dtf_begin(f, 1068)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, start)
@@ -23386,7 +23475,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1066)
+  call dtf_begin(f, 1069)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call tell(dtf_run(f), stat, errmsg)
@@ -23401,7 +23490,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1067)
+  call dtf_begin(f, 1070)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dims)
   call tell(dtf_run(f), stat, errmsg)
@@ -23419,7 +23508,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1068)
+  call dtf_begin(f, 1071)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(size)) call dtf_give(f, 1, size)
   if (present(scale_factor)) call dtf_give(f, 2, scale_factor)
@@ -23444,7 +23533,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1069)
+  call dtf_begin(f, 1072)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(size)) call dtf_give(f, 1, size)
   if (present(scale_factor)) call dtf_give(f, 2, scale_factor)
@@ -23469,7 +23558,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1070)
+  call dtf_begin(f, 1073)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(grid))
   if (present(mode)) call dtf_give(f, 2, mode)
@@ -23489,7 +23578,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1071)
+  call dtf_begin(f, 1074)
   call dtf_give_object(f, 0, handle_of(theta))
   call dtf_give(f, 1, size)
   if (present(align_corners)) call dtf_give(f, 2, align_corners)
@@ -23505,7 +23594,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1072)
+  call dtf_begin(f, 1075)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(vec2))
   call tell(dtf_run(f), stat, errmsg)
@@ -23519,7 +23608,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1073)
+  call dtf_begin(f, 1076)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -23531,7 +23620,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1074)
+  call dtf_begin(f, 1077)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23543,7 +23632,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1075)
+  call dtf_begin(f, 1078)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -23555,7 +23644,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1076)
+  call dtf_begin(f, 1079)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23567,7 +23656,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1077)
+  call dtf_begin(f, 1080)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -23579,7 +23668,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1078)
+  call dtf_begin(f, 1081)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23591,7 +23680,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1079)
+  call dtf_begin(f, 1082)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -23603,7 +23692,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1080)
+  call dtf_begin(f, 1083)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23615,7 +23704,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1081)
+  call dtf_begin(f, 1084)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -23627,7 +23716,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1082)
+  call dtf_begin(f, 1085)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23639,7 +23728,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1083)
+  call dtf_begin(f, 1086)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -23651,7 +23740,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1084)
+  call dtf_begin(f, 1087)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23663,7 +23752,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1085)
+  call dtf_begin(f, 1088)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -23675,7 +23764,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1086)
+  call dtf_begin(f, 1089)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23688,7 +23777,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1087)
+  call dtf_begin(f, 1090)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -23702,7 +23791,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1088)
+  call dtf_begin(f, 1091)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -23715,7 +23804,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1089)
+  call dtf_begin(f, 1092)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -23727,7 +23816,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1090)
+  call dtf_begin(f, 1093)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23739,7 +23828,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1091)
+  call dtf_begin(f, 1094)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -23751,7 +23840,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1092)
+  call dtf_begin(f, 1095)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23763,7 +23852,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1093)
+  call dtf_begin(f, 1096)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -23775,7 +23864,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1094)
+  call dtf_begin(f, 1097)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23789,7 +23878,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1095)
+  call dtf_begin(f, 1098)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -23805,7 +23894,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1096)
+  call dtf_begin(f, 1099)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -23820,7 +23909,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1097)
+  call dtf_begin(f, 1100)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -23834,7 +23923,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1098)
+  call dtf_begin(f, 1101)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -23849,7 +23938,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1099)
+  call dtf_begin(f, 1102)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
@@ -23865,7 +23954,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1100)
+  call dtf_begin(f, 1103)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
@@ -23881,7 +23970,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1101)
+  call dtf_begin(f, 1104)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
@@ -23897,7 +23986,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1102)
+  call dtf_begin(f, 1105)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
@@ -23912,7 +24001,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1103)
+  call dtf_begin(f, 1106)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -23926,7 +24015,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1104)
+  call dtf_begin(f, 1107)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -23940,7 +24029,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1105)
+  call dtf_begin(f, 1108)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -23954,7 +24043,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1106)
+  call dtf_begin(f, 1109)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -23968,7 +24057,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1107)
+  call dtf_begin(f, 1110)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -23982,7 +24071,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1108)
+  call dtf_begin(f, 1111)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -23996,7 +24085,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1109)
+  call dtf_begin(f, 1112)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -24010,7 +24099,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1110)
+  call dtf_begin(f, 1113)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -24024,7 +24113,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1111)
+  call dtf_begin(f, 1114)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -24038,7 +24127,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1112)
+  call dtf_begin(f, 1115)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -24054,7 +24143,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1113)
+  call dtf_begin(f, 1116)
   call dtf_give_object(f, 0, handle_of(y))
   if (present(x)) call dtf_give_object(f, 1, handle_of(x))
   if (present(dx)) call give(f, 2, dx)
@@ -24071,7 +24160,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1114)
+  call dtf_begin(f, 1117)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -24086,7 +24175,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1115)
+  call dtf_begin(f, 1118)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -24102,7 +24191,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1116)
+  call dtf_begin(f, 1119)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
@@ -24118,7 +24207,7 @@ end function
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1117)
+  call dtf_begin(f, 1120)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
@@ -24134,7 +24223,7 @@ end subroutine
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1118)
+  call dtf_begin(f, 1121)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, source)
   call dtf_give(f, 2, destination)
@@ -24149,7 +24238,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1119)
+  call dtf_begin(f, 1122)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))
@@ -24162,7 +24251,7 @@ end function
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1120)
+  call dtf_begin(f, 1123)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, dtf_tensor(f%results(0), 0))

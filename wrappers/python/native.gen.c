@@ -3111,6 +3111,12 @@ static int32_t py_set_at(int64_t input, const char *index, int64_t value, int32_
   return dt_set_at((dt_tensor *)(intptr_t)input, index, (dt_tensor *)(intptr_t)value, value_kind, value_i, value_f, (dt_tensor *const *)tensors, tensors_n);
 }
 
+static int64_t py_segment_reduce(int64_t data, const char *reduce, int64_t lengths, int64_t indices, int64_t offsets, int64_t axis, int32_t unsafe, int32_t initial_kind, int64_t initial_i, double initial_f) {
+  dt_tensor *out = NULL;
+  (void)!dt_segment_reduce((dt_tensor *)(intptr_t)data, reduce, (dt_tensor *)(intptr_t)lengths, (dt_tensor *)(intptr_t)indices, (dt_tensor *)(intptr_t)offsets, axis, unsafe, initial_kind, initial_i, initial_f, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_matmul(int64_t input, int64_t other) {
   dt_tensor *out = NULL;
   (void)!dt_matmul((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
@@ -3785,6 +3791,18 @@ static int64_t py_embedding(int64_t input, int64_t weight, int32_t padding_idx_g
 static int64_t py_embedding_bag(int64_t input, int64_t weight, int64_t offsets, int32_t max_norm_given, double max_norm, double norm_type, int32_t scale_grad_by_freq, const char *mode, int32_t sparse, int64_t per_sample_weights, int32_t include_last_offset, int32_t padding_idx_given, int64_t padding_idx) {
   dt_tensor *out = NULL;
   (void)!dt_embedding_bag((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)offsets, max_norm_given ? &max_norm : NULL, norm_type, scale_grad_by_freq, mode, sparse, (dt_tensor *)(intptr_t)per_sample_weights, include_last_offset, padding_idx_given ? &padding_idx : NULL, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_fake_quantize_per_tensor_affine(int64_t input, int64_t scale, int32_t scale_kind, int64_t scale_i, double scale_f, int64_t zero_point, int32_t zero_point_kind, int64_t zero_point_i, double zero_point_f, int64_t quant_min, int64_t quant_max) {
+  dt_tensor *out = NULL;
+  (void)!dt_fake_quantize_per_tensor_affine((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)scale, scale_kind, scale_i, scale_f, (dt_tensor *)(intptr_t)zero_point, zero_point_kind, zero_point_i, zero_point_f, quant_min, quant_max, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_fake_quantize_per_channel_affine(int64_t input, int64_t scale, int64_t zero_point, int64_t axis, int64_t quant_min, int64_t quant_max) {
+  dt_tensor *out = NULL;
+  (void)!dt_fake_quantize_per_channel_affine((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)scale, (dt_tensor *)(intptr_t)zero_point, axis, quant_min, quant_max, &out);
   return (int64_t)(intptr_t)out;
 }
 

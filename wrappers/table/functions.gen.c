@@ -7038,6 +7038,29 @@ static const dtt_item items_428[] = {
 };
 static const dtt_function function_set_at = {"set_at", call_set_at, items_428, NULL, cells_139, 4, 0, 8, 1, 0, NULL};
 
+static dt_status call_segment_reduce(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_segment_reduce(
+    (dt_tensor *)a[0].p, (const char *)a[1].p, (dt_tensor *)a[2].p, (dt_tensor *)a[3].p,
+    (dt_tensor *)a[4].p, (int64_t)a[5].i, (int32_t)a[6].i, (dt_scalar_kind)a[7].i, (int64_t)a[8].i,
+    (double)a[9].f, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_429[] = {
+  {"data", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"reduce", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
+  {"lengths", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
+  {"indices", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
+  {"offsets", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
+  {"axis", NULL, DTT_I64, 5, 0, 0, 0, 0, 0},
+  {"unsafe", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
+  {"initial", NULL, DTT_SCALAR, 7, 0, 1, 0, 0, 0},
+};
+static const dtt_function function_segment_reduce = {"segment_reduce", call_segment_reduce, items_429, items_199, cells_137, 8, 1, 10, 0, 0, NULL};
+
 static dt_status call_matmul(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
   dt_status status;
@@ -7046,11 +7069,11 @@ static dt_status call_matmul(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_429[] = {
+static const dtt_item items_430[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_matmul = {"matmul", call_matmul, items_429, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_matmul = {"matmul", call_matmul, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_mm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7060,11 +7083,11 @@ static dt_status call_mm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_430[] = {
+static const dtt_item items_431[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mat2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_mm = {"mm", call_mm, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_mm = {"mm", call_mm, items_431, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_bmm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7074,7 +7097,7 @@ static dt_status call_bmm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bmm = {"bmm", call_bmm, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_bmm = {"bmm", call_bmm, items_431, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_baddbmm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7087,17 +7110,17 @@ static dt_status call_baddbmm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_431[] = {
+static const dtt_item items_432[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"batch1", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"batch2", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"beta", NULL, DTT_SCALAR, 3, 0, 0, 0, 0, 0},
   {"alpha", NULL, DTT_SCALAR, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_432[] = {
+static const dtt_cell cells_433[] = {
   {0}, {0}, {0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0},
 };
-static const dtt_function function_baddbmm = {"baddbmm", call_baddbmm, items_431, items_199, cells_432, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_baddbmm = {"baddbmm", call_baddbmm, items_432, items_199, cells_433, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_baddbmm_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7108,7 +7131,7 @@ static dt_status call_baddbmm_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_baddbmm_ = {"baddbmm_", call_baddbmm_, items_431, NULL, cells_432, 5, 0, 9, 1, 0, NULL};
+static const dtt_function function_baddbmm_ = {"baddbmm_", call_baddbmm_, items_432, NULL, cells_433, 5, 0, 9, 1, 0, NULL};
 
 static dt_status call_addbmm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7121,7 +7144,7 @@ static dt_status call_addbmm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addbmm = {"addbmm", call_addbmm, items_431, items_199, cells_432, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_addbmm = {"addbmm", call_addbmm, items_432, items_199, cells_433, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_addbmm_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7132,7 +7155,7 @@ static dt_status call_addbmm_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addbmm_ = {"addbmm_", call_addbmm_, items_431, NULL, cells_432, 5, 0, 9, 1, 0, NULL};
+static const dtt_function function_addbmm_ = {"addbmm_", call_addbmm_, items_432, NULL, cells_433, 5, 0, 9, 1, 0, NULL};
 
 static dt_status call_mv(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7142,11 +7165,11 @@ static dt_status call_mv(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_433[] = {
+static const dtt_item items_434[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"vec", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_mv = {"mv", call_mv, items_433, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_mv = {"mv", call_mv, items_434, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_addmv(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7159,14 +7182,14 @@ static dt_status call_addmv(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_434[] = {
+static const dtt_item items_435[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mat", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"vec", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"beta", NULL, DTT_SCALAR, 3, 0, 0, 0, 0, 0},
   {"alpha", NULL, DTT_SCALAR, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_addmv = {"addmv", call_addmv, items_434, items_199, cells_432, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_addmv = {"addmv", call_addmv, items_435, items_199, cells_433, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_addmv_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7177,7 +7200,7 @@ static dt_status call_addmv_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addmv_ = {"addmv_", call_addmv_, items_434, NULL, cells_432, 5, 0, 9, 1, 0, NULL};
+static const dtt_function function_addmv_ = {"addmv_", call_addmv_, items_435, NULL, cells_433, 5, 0, 9, 1, 0, NULL};
 
 static dt_status call_vdot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7187,7 +7210,7 @@ static dt_status call_vdot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_vdot = {"vdot", call_vdot, items_429, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_vdot = {"vdot", call_vdot, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_dot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7197,11 +7220,11 @@ static dt_status call_dot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_435[] = {
+static const dtt_item items_436[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"tensor", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_dot = {"dot", call_dot, items_435, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_dot = {"dot", call_dot, items_436, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_addmm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7214,14 +7237,14 @@ static dt_status call_addmm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_436[] = {
+static const dtt_item items_437[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mat1", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"mat2", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"beta", NULL, DTT_SCALAR, 3, 0, 0, 0, 0, 0},
   {"alpha", NULL, DTT_SCALAR, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_addmm = {"addmm", call_addmm, items_436, items_199, cells_432, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_addmm = {"addmm", call_addmm, items_437, items_199, cells_433, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_addmm_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7232,7 +7255,7 @@ static dt_status call_addmm_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addmm_ = {"addmm_", call_addmm_, items_436, NULL, cells_432, 5, 0, 9, 1, 0, NULL};
+static const dtt_function function_addmm_ = {"addmm_", call_addmm_, items_437, NULL, cells_433, 5, 0, 9, 1, 0, NULL};
 
 static dt_status call_outer(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7242,11 +7265,11 @@ static dt_status call_outer(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_437[] = {
+static const dtt_item items_438[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"vec2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_outer = {"outer", call_outer, items_437, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_outer = {"outer", call_outer, items_438, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_addr(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7259,14 +7282,14 @@ static dt_status call_addr(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_438[] = {
+static const dtt_item items_439[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"vec1", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"vec2", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"beta", NULL, DTT_SCALAR, 3, 0, 0, 0, 0, 0},
   {"alpha", NULL, DTT_SCALAR, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_addr = {"addr", call_addr, items_438, items_199, cells_432, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_addr = {"addr", call_addr, items_439, items_199, cells_433, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_addr_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7277,7 +7300,7 @@ static dt_status call_addr_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addr_ = {"addr_", call_addr_, items_438, NULL, cells_432, 5, 0, 9, 1, 0, NULL};
+static const dtt_function function_addr_ = {"addr_", call_addr_, items_439, NULL, cells_433, 5, 0, 9, 1, 0, NULL};
 
 static dt_status call_inner(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7287,7 +7310,7 @@ static dt_status call_inner(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_inner = {"inner", call_inner, items_429, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_inner = {"inner", call_inner, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_cross(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7298,12 +7321,12 @@ static dt_status call_cross(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_439[] = {
+static const dtt_item items_440[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_cross = {"cross", call_cross, items_439, items_199, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_cross = {"cross", call_cross, items_440, items_199, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_kron(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7313,7 +7336,7 @@ static dt_status call_kron(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_kron = {"kron", call_kron, items_429, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_kron = {"kron", call_kron, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_einsum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7323,11 +7346,11 @@ static dt_status call_einsum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_440[] = {
+static const dtt_item items_441[] = {
   {"equation", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"operands", NULL, DTT_TENSOR, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_einsum = {"einsum", call_einsum, items_440, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_einsum = {"einsum", call_einsum, items_441, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_tensordot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7337,15 +7360,15 @@ static dt_status call_tensordot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_441[] = {
+static const dtt_item items_442[] = {
   {"a", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"b", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dims", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_442[] = {
+static const dtt_cell cells_443[] = {
   {0}, {0}, {2},
 };
-static const dtt_function function_tensordot = {"tensordot", call_tensordot, items_441, items_199, cells_442, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_tensordot = {"tensordot", call_tensordot, items_442, items_199, cells_443, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_bilinear(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7356,13 +7379,13 @@ static dt_status call_bilinear(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_443[] = {
+static const dtt_item items_444[] = {
   {"input1", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"input2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_bilinear = {"bilinear", call_bilinear, items_443, items_199, cells_125, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_bilinear = {"bilinear", call_bilinear, items_444, items_199, cells_125, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_linalg_matmul(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7372,7 +7395,7 @@ static dt_status call_linalg_matmul(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_linalg_matmul = {"matmul", call_linalg_matmul, items_429, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_linalg_matmul = {"matmul", call_linalg_matmul, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_matrix_power(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7382,11 +7405,11 @@ static dt_status call_matrix_power(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_444[] = {
+static const dtt_item items_445[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"n", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_matrix_power = {"matrix_power", call_matrix_power, items_444, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_matrix_power = {"matrix_power", call_matrix_power, items_445, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_linalg_multi_dot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7406,10 +7429,10 @@ static dt_status call_chain_matmul(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_445[] = {
+static const dtt_item items_446[] = {
   {"matrices", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_chain_matmul = {"chain_matmul", call_chain_matmul, items_445, items_199, cells_116, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_chain_matmul = {"chain_matmul", call_chain_matmul, items_446, items_199, cells_116, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_trace(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7430,16 +7453,16 @@ static dt_status call_linalg_diagonal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_446[] = {
+static const dtt_item items_447[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"offset", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"dim1", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"dim2", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_447[] = {
+static const dtt_cell cells_448[] = {
   {0}, {0}, {-2}, {-1},
 };
-static const dtt_function function_linalg_diagonal = {"diagonal", call_linalg_diagonal, items_446, items_199, cells_447, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_linalg_diagonal = {"diagonal", call_linalg_diagonal, items_447, items_199, cells_448, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_linalg_cross(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7449,12 +7472,12 @@ static dt_status call_linalg_cross(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_448[] = {
+static const dtt_item items_449[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_linalg_cross = {"cross", call_linalg_cross, items_448, items_199, cells_422, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_linalg_cross = {"cross", call_linalg_cross, items_449, items_199, cells_422, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_linalg_vecdot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7464,12 +7487,12 @@ static dt_status call_linalg_vecdot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_449[] = {
+static const dtt_item items_450[] = {
   {"x", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"y", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_linalg_vecdot = {"vecdot", call_linalg_vecdot, items_449, items_199, cells_422, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_linalg_vecdot = {"vecdot", call_linalg_vecdot, items_450, items_199, cells_422, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_linalg_vector_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7481,17 +7504,17 @@ static dt_status call_linalg_vector_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_450[] = {
+static const dtt_item items_451[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"ord", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_451[] = {
+static const dtt_cell cells_452[] = {
   {0}, {DT_SCALAR_KIND_INT}, {2}, {.f = 0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_linalg_vector_norm = {"vector_norm", call_linalg_vector_norm, items_450, items_199, cells_451, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_linalg_vector_norm = {"vector_norm", call_linalg_vector_norm, items_451, items_199, cells_452, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_linalg_matrix_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7503,20 +7526,20 @@ static dt_status call_linalg_matrix_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_452[] = {
+static const dtt_item items_453[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"ord", NULL, DTT_SCALAR, 1, 0, 1, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 1, 0, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
-static const int64_t numbers_453[] = {
+static const int64_t numbers_454[] = {
   -2, -1
 };
-static const dtt_cell cells_454[] = {
-  {0}, {0}, {0}, {0}, {.p = (void *)numbers_453}, {2}, {0}, {0},
+static const dtt_cell cells_455[] = {
+  {0}, {0}, {0}, {0}, {.p = (void *)numbers_454}, {2}, {0}, {0},
 };
-static const dtt_function function_linalg_matrix_norm = {"matrix_norm", call_linalg_matrix_norm, items_452, items_199, cells_454, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_linalg_matrix_norm = {"matrix_norm", call_linalg_matrix_norm, items_453, items_199, cells_455, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_nuclear_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7527,15 +7550,15 @@ static dt_status call_nuclear_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_455[] = {
+static const dtt_item items_456[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 0, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_456[] = {
-  {0}, {.p = (void *)numbers_453}, {2}, {0},
+static const dtt_cell cells_457[] = {
+  {0}, {.p = (void *)numbers_454}, {2}, {0},
 };
-static const dtt_function function_nuclear_norm = {"nuclear_norm", call_nuclear_norm, items_455, items_199, cells_456, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_nuclear_norm = {"nuclear_norm", call_nuclear_norm, items_456, items_199, cells_457, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_linalg_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7547,14 +7570,14 @@ static dt_status call_linalg_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_457[] = {
+static const dtt_item items_458[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"ord", NULL, DTT_SCALAR, 1, 0, 1, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_linalg_norm = {"norm", call_linalg_norm, items_457, items_199, cells_139, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_linalg_norm = {"norm", call_linalg_norm, items_458, items_199, cells_139, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_cosine_similarity(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7565,16 +7588,16 @@ static dt_status call_cosine_similarity(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_458[] = {
+static const dtt_item items_459[] = {
   {"x1", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"x2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"eps", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_459[] = {
+static const dtt_cell cells_460[] = {
   {0}, {0}, {1}, {.f = 1e-08},
 };
-static const dtt_function function_cosine_similarity = {"cosine_similarity", call_cosine_similarity, items_458, items_199, cells_459, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_cosine_similarity = {"cosine_similarity", call_cosine_similarity, items_459, items_199, cells_460, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_pairwise_distance(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7586,17 +7609,17 @@ static dt_status call_pairwise_distance(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_460[] = {
+static const dtt_item items_461[] = {
   {"x1", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"x2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"eps", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_461[] = {
+static const dtt_cell cells_462[] = {
   {0}, {0}, {.f = 2.0}, {.f = 1e-06}, {0},
 };
-static const dtt_function function_pairwise_distance = {"pairwise_distance", call_pairwise_distance, items_460, items_199, cells_461, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_pairwise_distance = {"pairwise_distance", call_pairwise_distance, items_461, items_199, cells_462, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_dist(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7608,15 +7631,15 @@ static dt_status call_dist(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_462[] = {
+static const dtt_item items_463[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_SCALAR, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_463[] = {
+static const dtt_cell cells_464[] = {
   {0}, {0}, {DT_SCALAR_KIND_INT}, {2}, {.f = 0},
 };
-static const dtt_function function_dist = {"dist", call_dist, items_462, items_199, cells_463, 3, 1, 5, 0, 0, NULL};
+static const dtt_function function_dist = {"dist", call_dist, items_463, items_199, cells_464, 3, 1, 5, 0, 0, NULL};
 
 static dt_status call_cdist(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7629,16 +7652,16 @@ static dt_status call_cdist(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_464[] = {
+static const dtt_item items_465[] = {
   {"x1", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"x2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"compute_mode", NULL, DTT_I64, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_465[] = {
+static const dtt_cell cells_466[] = {
   {0}, {0}, {.f = 2.0}, {0}, {0},
 };
-static const dtt_function function_cdist = {"cdist", call_cdist, items_464, items_199, cells_465, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_cdist = {"cdist", call_cdist, items_465, items_199, cells_466, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_pdist(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7648,14 +7671,14 @@ static dt_status call_pdist(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_466[] = {
+static const dtt_item items_467[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_467[] = {
+static const dtt_cell cells_468[] = {
   {0}, {.f = 2.0},
 };
-static const dtt_function function_pdist = {"pdist", call_pdist, items_466, items_199, cells_467, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_pdist = {"pdist", call_pdist, items_467, items_199, cells_468, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_renorm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7667,13 +7690,13 @@ static dt_status call_renorm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_468[] = {
+static const dtt_item items_469[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_SCALAR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 4, 0, 0, 0, 1, 0},
   {"maxnorm", NULL, DTT_SCALAR, 5, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_renorm = {"renorm", call_renorm, items_468, items_199, cells_139, 4, 1, 8, 0, 0, NULL};
+static const dtt_function function_renorm = {"renorm", call_renorm, items_469, items_199, cells_139, 4, 1, 8, 0, 0, NULL};
 
 static dt_status call_renorm_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7684,7 +7707,7 @@ static dt_status call_renorm_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_renorm_ = {"renorm_", call_renorm_, items_468, NULL, cells_139, 4, 0, 8, 1, 0, NULL};
+static const dtt_function function_renorm_ = {"renorm_", call_renorm_, items_469, NULL, cells_139, 4, 0, 8, 1, 0, NULL};
 
 static dt_status call_vander(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7695,12 +7718,12 @@ static dt_status call_vander(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_469[] = {
+static const dtt_item items_470[] = {
   {"x", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"N", NULL, DTT_I64, 1, 0, 1, 0, 0, 0},
   {"increasing", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_vander = {"vander", call_vander, items_469, items_199, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_vander = {"vander", call_vander, items_470, items_199, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_linalg_vander(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7711,11 +7734,11 @@ static dt_status call_linalg_vander(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_470[] = {
+static const dtt_item items_471[] = {
   {"x", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"N", NULL, DTT_I64, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_linalg_vander = {"vander", call_linalg_vander, items_470, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_linalg_vander = {"vander", call_linalg_vander, items_471, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_mse_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7726,16 +7749,16 @@ static dt_status call_mse_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_471[] = {
+static const dtt_item items_472[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 2, 0, 0, 0, 0, 0},
   {"weight", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_472[] = {
+static const dtt_cell cells_473[] = {
   {0}, {0}, {DT_REDUCTION_MEAN}, {0},
 };
-static const dtt_function function_mse_loss = {"mse_loss", call_mse_loss, items_471, items_199, cells_472, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_mse_loss = {"mse_loss", call_mse_loss, items_472, items_199, cells_473, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_l1_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7746,7 +7769,7 @@ static dt_status call_l1_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_l1_loss = {"l1_loss", call_l1_loss, items_471, items_199, cells_472, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_l1_loss = {"l1_loss", call_l1_loss, items_472, items_199, cells_473, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_smooth_l1_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7757,16 +7780,16 @@ static dt_status call_smooth_l1_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_473[] = {
+static const dtt_item items_474[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 2, 0, 0, 0, 0, 0},
   {"beta", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_474[] = {
+static const dtt_cell cells_475[] = {
   {0}, {0}, {DT_REDUCTION_MEAN}, {.f = 1.0},
 };
-static const dtt_function function_smooth_l1_loss = {"smooth_l1_loss", call_smooth_l1_loss, items_473, items_199, cells_474, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_smooth_l1_loss = {"smooth_l1_loss", call_smooth_l1_loss, items_474, items_199, cells_475, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_huber_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7778,17 +7801,17 @@ static dt_status call_huber_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_475[] = {
+static const dtt_item items_476[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 2, 0, 0, 0, 0, 0},
   {"delta", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
   {"weight", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_476[] = {
+static const dtt_cell cells_477[] = {
   {0}, {0}, {DT_REDUCTION_MEAN}, {.f = 1.0}, {0},
 };
-static const dtt_function function_huber_loss = {"huber_loss", call_huber_loss, items_475, items_199, cells_476, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_huber_loss = {"huber_loss", call_huber_loss, items_476, items_199, cells_477, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_kl_div(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7800,16 +7823,16 @@ static dt_status call_kl_div(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_477[] = {
+static const dtt_item items_478[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"reduction", &enum_divergence_reduction, DTT_ENUM, 2, 0, 0, 0, 0, 0},
   {"log_target", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_478[] = {
+static const dtt_cell cells_479[] = {
   {0}, {0}, {DT_DIVERGENCE_REDUCTION_MEAN}, {0},
 };
-static const dtt_function function_kl_div = {"kl_div", call_kl_div, items_477, items_199, cells_478, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_kl_div = {"kl_div", call_kl_div, items_478, items_199, cells_479, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_poisson_nll_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7821,7 +7844,7 @@ static dt_status call_poisson_nll_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_479[] = {
+static const dtt_item items_480[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"log_input", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
@@ -7829,10 +7852,10 @@ static const dtt_item items_479[] = {
   {"eps", NULL, DTT_F64, 4, 0, 0, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_480[] = {
+static const dtt_cell cells_481[] = {
   {0}, {0}, {1}, {0}, {.f = 1e-08}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_poisson_nll_loss = {"poisson_nll_loss", call_poisson_nll_loss, items_479, items_199, cells_480, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_poisson_nll_loss = {"poisson_nll_loss", call_poisson_nll_loss, items_480, items_199, cells_481, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_gaussian_nll_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7844,7 +7867,7 @@ static dt_status call_gaussian_nll_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_481[] = {
+static const dtt_item items_482[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"var", NULL, DTT_OPERAND, 2, 0, 0, 0, 1, 0},
@@ -7852,10 +7875,10 @@ static const dtt_item items_481[] = {
   {"eps", NULL, DTT_F64, 7, 0, 0, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_482[] = {
+static const dtt_cell cells_483[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {.f = 1e-06}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_gaussian_nll_loss = {"gaussian_nll_loss", call_gaussian_nll_loss, items_481, items_199, cells_482, 6, 1, 9, 0, 0, NULL};
+static const dtt_function function_gaussian_nll_loss = {"gaussian_nll_loss", call_gaussian_nll_loss, items_482, items_199, cells_483, 6, 1, 9, 0, 0, NULL};
 
 static dt_status call_soft_margin_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7866,15 +7889,15 @@ static dt_status call_soft_margin_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_483[] = {
+static const dtt_item items_484[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_484[] = {
+static const dtt_cell cells_485[] = {
   {0}, {0}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_soft_margin_loss = {"soft_margin_loss", call_soft_margin_loss, items_483, items_199, cells_484, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_soft_margin_loss = {"soft_margin_loss", call_soft_margin_loss, items_484, items_199, cells_485, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_hinge_embedding_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7885,16 +7908,16 @@ static dt_status call_hinge_embedding_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_485[] = {
+static const dtt_item items_486[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"margin", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_486[] = {
+static const dtt_cell cells_487[] = {
   {0}, {0}, {.f = 1.0}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_hinge_embedding_loss = {"hinge_embedding_loss", call_hinge_embedding_loss, items_485, items_199, cells_486, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_hinge_embedding_loss = {"hinge_embedding_loss", call_hinge_embedding_loss, items_486, items_199, cells_487, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_margin_ranking_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7906,17 +7929,17 @@ static dt_status call_margin_ranking_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_487[] = {
+static const dtt_item items_488[] = {
   {"input1", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"input2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"margin", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_488[] = {
+static const dtt_cell cells_489[] = {
   {0}, {0}, {0}, {.f = 0.0}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_margin_ranking_loss = {"margin_ranking_loss", call_margin_ranking_loss, items_487, items_199, cells_488, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_margin_ranking_loss = {"margin_ranking_loss", call_margin_ranking_loss, items_488, items_199, cells_489, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_cosine_embedding_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7928,7 +7951,7 @@ static dt_status call_cosine_embedding_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cosine_embedding_loss = {"cosine_embedding_loss", call_cosine_embedding_loss, items_487, items_199, cells_488, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_cosine_embedding_loss = {"cosine_embedding_loss", call_cosine_embedding_loss, items_488, items_199, cells_489, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_triplet_margin_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7940,7 +7963,7 @@ static dt_status call_triplet_margin_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_489[] = {
+static const dtt_item items_490[] = {
   {"anchor", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"positive", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"negative", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
@@ -7950,10 +7973,10 @@ static const dtt_item items_489[] = {
   {"swap", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_490[] = {
+static const dtt_cell cells_491[] = {
   {0}, {0}, {0}, {.f = 1.0}, {.f = 2.0}, {.f = 1e-06}, {0}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_triplet_margin_loss = {"triplet_margin_loss", call_triplet_margin_loss, items_489, items_199, cells_490, 8, 1, 8, 0, 0, NULL};
+static const dtt_function function_triplet_margin_loss = {"triplet_margin_loss", call_triplet_margin_loss, items_490, items_199, cells_491, 8, 1, 8, 0, 0, NULL};
 
 static dt_status call_multi_margin_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7965,7 +7988,7 @@ static dt_status call_multi_margin_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_491[] = {
+static const dtt_item items_492[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
@@ -7973,10 +7996,10 @@ static const dtt_item items_491[] = {
   {"weight", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_492[] = {
+static const dtt_cell cells_493[] = {
   {0}, {0}, {1}, {.f = 1.0}, {0}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_multi_margin_loss = {"multi_margin_loss", call_multi_margin_loss, items_491, items_199, cells_492, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_multi_margin_loss = {"multi_margin_loss", call_multi_margin_loss, items_492, items_199, cells_493, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_multilabel_margin_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7987,7 +8010,7 @@ static dt_status call_multilabel_margin_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_multilabel_margin_loss = {"multilabel_margin_loss", call_multilabel_margin_loss, items_483, items_199, cells_484, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_multilabel_margin_loss = {"multilabel_margin_loss", call_multilabel_margin_loss, items_484, items_199, cells_485, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_multilabel_soft_margin_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7998,16 +8021,16 @@ static dt_status call_multilabel_soft_margin_loss(const dtt_cell *a, dtt_cell *r
   return status;
 }
 
-static const dtt_item items_493[] = {
+static const dtt_item items_494[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_494[] = {
+static const dtt_cell cells_495[] = {
   {0}, {0}, {0}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_multilabel_soft_margin_loss = {"multilabel_soft_margin_loss", call_multilabel_soft_margin_loss, items_493, items_199, cells_494, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_multilabel_soft_margin_loss = {"multilabel_soft_margin_loss", call_multilabel_soft_margin_loss, items_494, items_199, cells_495, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_nll_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8019,17 +8042,17 @@ static dt_status call_nll_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_495[] = {
+static const dtt_item items_496[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
   {"ignore_index", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_496[] = {
+static const dtt_cell cells_497[] = {
   {0}, {0}, {0}, {-100}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_nll_loss = {"nll_loss", call_nll_loss, items_495, items_199, cells_496, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_nll_loss = {"nll_loss", call_nll_loss, items_496, items_199, cells_497, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_ctc_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8041,7 +8064,7 @@ static dt_status call_ctc_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_497[] = {
+static const dtt_item items_498[] = {
   {"log_probs", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"targets", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"input_lengths", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
@@ -8050,10 +8073,10 @@ static const dtt_item items_497[] = {
   {"reduction", &enum_reduction, DTT_ENUM, 5, 0, 0, 0, 0, 0},
   {"zero_infinity", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_498[] = {
+static const dtt_cell cells_499[] = {
   {0}, {0}, {0}, {0}, {0}, {DT_REDUCTION_MEAN}, {0},
 };
-static const dtt_function function_ctc_loss = {"ctc_loss", call_ctc_loss, items_497, items_199, cells_498, 7, 1, 7, 0, 0, NULL};
+static const dtt_function function_ctc_loss = {"ctc_loss", call_ctc_loss, items_498, items_199, cells_499, 7, 1, 7, 0, 0, NULL};
 
 static dt_status call_cross_entropy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8065,7 +8088,7 @@ static dt_status call_cross_entropy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_499[] = {
+static const dtt_item items_500[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -8073,10 +8096,10 @@ static const dtt_item items_499[] = {
   {"reduction", &enum_reduction, DTT_ENUM, 4, 0, 0, 0, 0, 0},
   {"label_smoothing", NULL, DTT_F64, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_500[] = {
+static const dtt_cell cells_501[] = {
   {0}, {0}, {0}, {-100}, {DT_REDUCTION_MEAN}, {.f = 0.0},
 };
-static const dtt_function function_cross_entropy = {"cross_entropy", call_cross_entropy, items_499, items_199, cells_500, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_cross_entropy = {"cross_entropy", call_cross_entropy, items_500, items_199, cells_501, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_linear_cross_entropy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8090,7 +8113,7 @@ static dt_status call_linear_cross_entropy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_501[] = {
+static const dtt_item items_502[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"linear_weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
@@ -8100,10 +8123,10 @@ static const dtt_item items_501[] = {
   {"ignore_index", NULL, DTT_I64, 6, 0, 1, 0, 0, 0},
   {"label_smoothing", NULL, DTT_F64, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_502[] = {
+static const dtt_cell cells_503[] = {
   {0}, {0}, {0}, {0}, {0}, {DT_REDUCTION_MEAN}, {0}, {0}, {.f = 0.0},
 };
-static const dtt_function function_linear_cross_entropy = {"linear_cross_entropy", call_linear_cross_entropy, items_501, items_199, cells_502, 8, 1, 9, 0, 0, NULL};
+static const dtt_function function_linear_cross_entropy = {"linear_cross_entropy", call_linear_cross_entropy, items_502, items_199, cells_503, 8, 1, 9, 0, 0, NULL};
 
 static dt_status call_binary_cross_entropy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8114,7 +8137,7 @@ static dt_status call_binary_cross_entropy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_binary_cross_entropy = {"binary_cross_entropy", call_binary_cross_entropy, items_493, items_199, cells_494, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_binary_cross_entropy = {"binary_cross_entropy", call_binary_cross_entropy, items_494, items_199, cells_495, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_binary_cross_entropy_with_logits(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8126,17 +8149,17 @@ static dt_status call_binary_cross_entropy_with_logits(const dtt_cell *a, dtt_ce
   return status;
 }
 
-static const dtt_item items_503[] = {
+static const dtt_item items_504[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 3, 0, 0, 0, 0, 0},
   {"pos_weight", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_504[] = {
+static const dtt_cell cells_505[] = {
   {0}, {0}, {0}, {DT_REDUCTION_MEAN}, {0},
 };
-static const dtt_function function_binary_cross_entropy_with_logits = {"binary_cross_entropy_with_logits", call_binary_cross_entropy_with_logits, items_503, items_199, cells_504, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_binary_cross_entropy_with_logits = {"binary_cross_entropy_with_logits", call_binary_cross_entropy_with_logits, items_504, items_199, cells_505, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_module_forward(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8146,12 +8169,12 @@ static dt_status call_module_forward(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_505[] = {
+static const dtt_item items_506[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"input", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_module_forward = {"forward", call_module_forward, items_505, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_module_forward = {"forward", call_module_forward, items_506, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_module_forward_inputs(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8162,11 +8185,11 @@ static dt_status call_module_forward_inputs(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_506[] = {
+static const dtt_item items_507[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"inputs", NULL, DTT_TENSOR, 1, 1, 0, 1, 1, 0},
 };
-static const dtt_function function_module_forward_inputs = {"forward_inputs", call_module_forward_inputs, items_506, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_module_forward_inputs = {"forward_inputs", call_module_forward_inputs, items_507, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_module_forward_outputs(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -8177,7 +8200,7 @@ static dt_status call_module_forward_outputs(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_forward_outputs = {"forward_outputs", call_module_forward_outputs, items_506, items_216, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_module_forward_outputs = {"forward_outputs", call_module_forward_outputs, items_507, items_216, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_module_generate(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8191,7 +8214,7 @@ static dt_status call_module_generate(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_507[] = {
+static const dtt_item items_508[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"tokens", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"count", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
@@ -8200,10 +8223,10 @@ static const dtt_item items_507[] = {
   {"top_p", NULL, DTT_F64, 6, 0, 1, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 8, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_508[] = {
+static const dtt_cell cells_509[] = {
   {0}, {0}, {0}, {.f = 1.0}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_module_generate = {"generate", call_module_generate, items_507, items_199, cells_508, 7, 1, 9, 0, 0, NULL};
+static const dtt_function function_module_generate = {"generate", call_module_generate, items_508, items_199, cells_509, 7, 1, 9, 0, 0, NULL};
 
 static dt_status call_module_kind(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -8213,10 +8236,10 @@ static dt_status call_module_kind(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_509[] = {
+static const dtt_item items_510[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_kind = {"kind", call_module_kind, items_509, items_303, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_module_kind = {"kind", call_module_kind, items_510, items_303, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_module_train(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8225,11 +8248,11 @@ static dt_status call_module_train(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_510[] = {
+static const dtt_item items_511[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"mode", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_module_train = {"train", call_module_train, items_510, NULL, cells_336, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_module_train = {"train", call_module_train, items_511, NULL, cells_336, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_module_is_training(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -8239,7 +8262,7 @@ static dt_status call_module_is_training(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_is_training = {"is_training", call_module_is_training, items_509, items_207, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_module_is_training = {"is_training", call_module_is_training, items_510, items_207, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_module_parameters(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -8249,7 +8272,7 @@ static dt_status call_module_parameters(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_parameters = {"parameters", call_module_parameters, items_509, items_216, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_module_parameters = {"parameters", call_module_parameters, items_510, items_216, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_module_named_parameters(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -8261,7 +8284,7 @@ static dt_status call_module_named_parameters(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_named_parameters = {"named_parameters", call_module_named_parameters, items_509, items_289, cells_45, 1, 2, 1, 0, 0, NULL};
+static const dtt_function function_module_named_parameters = {"named_parameters", call_module_named_parameters, items_510, items_289, cells_45, 1, 2, 1, 0, 0, NULL};
 
 static dt_status call_module_named_buffers(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -8273,7 +8296,7 @@ static dt_status call_module_named_buffers(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_named_buffers = {"named_buffers", call_module_named_buffers, items_509, items_289, cells_45, 1, 2, 1, 0, 0, NULL};
+static const dtt_function function_module_named_buffers = {"named_buffers", call_module_named_buffers, items_510, items_289, cells_45, 1, 2, 1, 0, 0, NULL};
 
 static dt_status call_module_state_dict(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -8285,7 +8308,7 @@ static dt_status call_module_state_dict(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_state_dict = {"state_dict", call_module_state_dict, items_509, items_289, cells_45, 1, 2, 1, 0, 0, NULL};
+static const dtt_function function_module_state_dict = {"state_dict", call_module_state_dict, items_510, items_289, cells_45, 1, 2, 1, 0, 0, NULL};
 
 static dt_status call_module_load_state_dict(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8296,13 +8319,13 @@ static dt_status call_module_load_state_dict(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_511[] = {
+static const dtt_item items_512[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"names", NULL, DTT_STR, 1, 1, 0, 0, 1, 0},
   {"tensors", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
   {"strict", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_module_load_state_dict = {"load_state_dict", call_module_load_state_dict, items_511, NULL, cells_413, 4, 0, 6, 0, 0, NULL};
+static const dtt_function function_module_load_state_dict = {"load_state_dict", call_module_load_state_dict, items_512, NULL, cells_413, 4, 0, 6, 0, 0, NULL};
 
 static dt_status call_module_save(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8311,11 +8334,11 @@ static dt_status call_module_save(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_512[] = {
+static const dtt_item items_513[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"path", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_save = {"save", call_module_save, items_512, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_module_save = {"save", call_module_save, items_513, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_module_load(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8324,12 +8347,12 @@ static dt_status call_module_load(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_513[] = {
+static const dtt_item items_514[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"path", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"strict", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_module_load = {"load", call_module_load, items_513, NULL, cells_347, 3, 0, 3, 0, 0, NULL};
+static const dtt_function function_module_load = {"load", call_module_load, items_514, NULL, cells_347, 3, 0, 3, 0, 0, NULL};
 
 static dt_status call_module_to(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8339,12 +8362,12 @@ static dt_status call_module_to(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_514[] = {
+static const dtt_item items_515[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"device", NULL, DTT_DEVICE, 1, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_module_to = {"to", call_module_to, items_514, NULL, cells_125, 3, 0, 4, 0, 0, NULL};
+static const dtt_function function_module_to = {"to", call_module_to, items_515, NULL, cells_125, 3, 0, 4, 0, 0, NULL};
 
 static dt_status call_module_cpu(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8353,7 +8376,7 @@ static dt_status call_module_cpu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_cpu = {"cpu", call_module_cpu, items_509, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_module_cpu = {"cpu", call_module_cpu, items_510, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_module_cuda(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8362,11 +8385,11 @@ static dt_status call_module_cuda(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_515[] = {
+static const dtt_item items_516[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"device", NULL, DTT_DEVICE, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_module_cuda = {"cuda", call_module_cuda, items_515, NULL, cells_59, 2, 0, 3, 0, 0, NULL};
+static const dtt_function function_module_cuda = {"cuda", call_module_cuda, items_516, NULL, cells_59, 2, 0, 3, 0, 0, NULL};
 
 static dt_status call_module_zero_grad(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8375,11 +8398,11 @@ static dt_status call_module_zero_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_516[] = {
+static const dtt_item items_517[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"set_to_none", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_module_zero_grad = {"zero_grad", call_module_zero_grad, items_516, NULL, cells_336, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_module_zero_grad = {"zero_grad", call_module_zero_grad, items_517, NULL, cells_336, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_module_requires_grad_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8388,11 +8411,11 @@ static dt_status call_module_requires_grad_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_517[] = {
+static const dtt_item items_518[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"requires_grad", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_module_requires_grad_ = {"requires_grad_", call_module_requires_grad_, items_517, NULL, cells_336, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_module_requires_grad_ = {"requires_grad_", call_module_requires_grad_, items_518, NULL, cells_336, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_module_children_len(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -8402,7 +8425,7 @@ static dt_status call_module_children_len(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_children_len = {"children_len", call_module_children_len, items_509, items_219, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_module_children_len = {"children_len", call_module_children_len, items_510, items_219, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_module_child(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -8412,11 +8435,11 @@ static dt_status call_module_child(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_518[] = {
+static const dtt_item items_519[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_child = {"child", call_module_child, items_518, items_10, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_module_child = {"child", call_module_child, items_519, items_10, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_module_new(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -8426,10 +8449,10 @@ static dt_status call_module_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_519[] = {
+static const dtt_item items_520[] = {
   {"kind", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_new = {"module_new", call_module_new, items_519, items_10, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_module_new = {"module_new", call_module_new, items_520, items_10, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_module_register_parameter(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8439,12 +8462,12 @@ static dt_status call_module_register_parameter(const dtt_cell *a, dtt_cell *r) 
   return status;
 }
 
-static const dtt_item items_520[] = {
+static const dtt_item items_521[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"name", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"param", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_register_parameter = {"register_parameter", call_module_register_parameter, items_520, NULL, cells_59, 3, 0, 3, 0, 0, NULL};
+static const dtt_function function_module_register_parameter = {"register_parameter", call_module_register_parameter, items_521, NULL, cells_59, 3, 0, 3, 0, 0, NULL};
 
 static dt_status call_module_register_buffer(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8454,12 +8477,12 @@ static dt_status call_module_register_buffer(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_521[] = {
+static const dtt_item items_522[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"name", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"buffer", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_register_buffer = {"register_buffer", call_module_register_buffer, items_521, NULL, cells_59, 3, 0, 3, 0, 0, NULL};
+static const dtt_function function_module_register_buffer = {"register_buffer", call_module_register_buffer, items_522, NULL, cells_59, 3, 0, 3, 0, 0, NULL};
 
 static dt_status call_module_register_module(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8469,12 +8492,12 @@ static dt_status call_module_register_module(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_522[] = {
+static const dtt_item items_523[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"name", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"child", &dtt_handle_module, DTT_HANDLE, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_register_module = {"register_module", call_module_register_module, items_522, NULL, cells_59, 3, 0, 3, 0, 0, NULL};
+static const dtt_function function_module_register_module = {"register_module", call_module_register_module, items_523, NULL, cells_59, 3, 0, 3, 0, 0, NULL};
 
 static dt_status call_nn_sequential(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -8494,11 +8517,11 @@ static dt_status call_module_append(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_523[] = {
+static const dtt_item items_524[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"child", &dtt_handle_module, DTT_HANDLE, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_append = {"append", call_module_append, items_523, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_module_append = {"append", call_module_append, items_524, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_linear(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8508,12 +8531,12 @@ static dt_status call_linear(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_524[] = {
+static const dtt_item items_525[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_linear = {"linear", call_linear, items_524, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_linear = {"linear", call_linear, items_525, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_linear_activation(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8524,13 +8547,13 @@ static dt_status call_linear_activation(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_525[] = {
+static const dtt_item items_526[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 1, 0},
   {"activation", &enum_activation, DTT_ENUM, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_linear_activation = {"linear_activation", call_linear_activation, items_525, items_199, cells_125, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_linear_activation = {"linear_activation", call_linear_activation, items_526, items_199, cells_125, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_batch_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8542,7 +8565,7 @@ static dt_status call_batch_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_526[] = {
+static const dtt_item items_527[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"running_mean", NULL, DTT_TENSOR, 1, 0, 1, 0, 1, 0},
   {"running_var", NULL, DTT_TENSOR, 2, 0, 1, 0, 1, 0},
@@ -8552,10 +8575,10 @@ static const dtt_item items_526[] = {
   {"momentum", NULL, DTT_F64, 6, 0, 0, 0, 0, 0},
   {"eps", NULL, DTT_F64, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_527[] = {
+static const dtt_cell cells_528[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {.f = 0.1}, {.f = 1e-05},
 };
-static const dtt_function function_batch_norm = {"batch_norm", call_batch_norm, items_526, items_199, cells_527, 8, 1, 8, 0, 0, NULL};
+static const dtt_function function_batch_norm = {"batch_norm", call_batch_norm, items_527, items_199, cells_528, 8, 1, 8, 0, 0, NULL};
 
 static dt_status call_layer_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8567,17 +8590,17 @@ static dt_status call_layer_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_528[] = {
+static const dtt_item items_529[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"normalized_shape", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"weight", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
   {"bias", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
   {"eps", NULL, DTT_F64, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_529[] = {
+static const dtt_cell cells_530[] = {
   {0}, {0}, {0}, {0}, {0}, {.f = 1e-05},
 };
-static const dtt_function function_layer_norm = {"layer_norm", call_layer_norm, items_528, items_199, cells_529, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_layer_norm = {"layer_norm", call_layer_norm, items_529, items_199, cells_530, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_rms_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8590,13 +8613,13 @@ static dt_status call_rms_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_530[] = {
+static const dtt_item items_531[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"normalized_shape", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"weight", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
   {"eps", NULL, DTT_F64, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_rms_norm = {"rms_norm", call_rms_norm, items_530, items_199, cells_105, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_rms_norm = {"rms_norm", call_rms_norm, items_531, items_199, cells_105, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_group_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8608,17 +8631,17 @@ static dt_status call_group_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_531[] = {
+static const dtt_item items_532[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"num_groups", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
   {"bias", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
   {"eps", NULL, DTT_F64, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_532[] = {
+static const dtt_cell cells_533[] = {
   {0}, {0}, {0}, {0}, {.f = 1e-05},
 };
-static const dtt_function function_group_norm = {"group_norm", call_group_norm, items_531, items_199, cells_532, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_group_norm = {"group_norm", call_group_norm, items_532, items_199, cells_533, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_instance_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8630,7 +8653,7 @@ static dt_status call_instance_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_533[] = {
+static const dtt_item items_534[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"running_mean", NULL, DTT_TENSOR, 1, 0, 1, 0, 0, 0},
   {"running_var", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -8640,10 +8663,10 @@ static const dtt_item items_533[] = {
   {"momentum", NULL, DTT_F64, 6, 0, 0, 0, 0, 0},
   {"eps", NULL, DTT_F64, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_534[] = {
+static const dtt_cell cells_535[] = {
   {0}, {0}, {0}, {0}, {0}, {1}, {.f = 0.1}, {.f = 1e-05},
 };
-static const dtt_function function_instance_norm = {"instance_norm", call_instance_norm, items_533, items_199, cells_534, 8, 1, 8, 0, 0, NULL};
+static const dtt_function function_instance_norm = {"instance_norm", call_instance_norm, items_534, items_199, cells_535, 8, 1, 8, 0, 0, NULL};
 
 static dt_status call_local_response_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8654,17 +8677,17 @@ static dt_status call_local_response_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_535[] = {
+static const dtt_item items_536[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"alpha", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"beta", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
   {"k", NULL, DTT_F64, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_536[] = {
+static const dtt_cell cells_537[] = {
   {0}, {0}, {.f = 0.0001}, {.f = 0.75}, {.f = 1.0},
 };
-static const dtt_function function_local_response_norm = {"local_response_norm", call_local_response_norm, items_535, items_199, cells_536, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_local_response_norm = {"local_response_norm", call_local_response_norm, items_536, items_199, cells_537, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_softmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8674,12 +8697,12 @@ static dt_status call_softmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_537[] = {
+static const dtt_item items_538[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_softmax = {"softmax", call_softmax, items_537, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_softmax = {"softmax", call_softmax, items_538, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_log_softmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8689,7 +8712,7 @@ static dt_status call_log_softmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log_softmax = {"log_softmax", call_log_softmax, items_537, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_log_softmax = {"log_softmax", call_log_softmax, items_538, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_dropout(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8699,15 +8722,15 @@ static dt_status call_dropout(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_538[] = {
+static const dtt_item items_539[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"training", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_539[] = {
+static const dtt_cell cells_540[] = {
   {0}, {.f = 0.5}, {1},
 };
-static const dtt_function function_dropout = {"dropout", call_dropout, items_538, items_199, cells_539, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_dropout = {"dropout", call_dropout, items_539, items_199, cells_540, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_dropout_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8716,7 +8739,7 @@ static dt_status call_dropout_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_dropout_ = {"dropout_", call_dropout_, items_538, NULL, cells_539, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_dropout_ = {"dropout_", call_dropout_, items_539, NULL, cells_540, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_dropout1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8726,7 +8749,7 @@ static dt_status call_dropout1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_dropout1d = {"dropout1d", call_dropout1d, items_538, items_199, cells_539, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_dropout1d = {"dropout1d", call_dropout1d, items_539, items_199, cells_540, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_dropout1d_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8735,7 +8758,7 @@ static dt_status call_dropout1d_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_dropout1d_ = {"dropout1d_", call_dropout1d_, items_538, NULL, cells_539, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_dropout1d_ = {"dropout1d_", call_dropout1d_, items_539, NULL, cells_540, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_dropout2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8745,7 +8768,7 @@ static dt_status call_dropout2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_dropout2d = {"dropout2d", call_dropout2d, items_538, items_199, cells_539, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_dropout2d = {"dropout2d", call_dropout2d, items_539, items_199, cells_540, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_dropout2d_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8754,7 +8777,7 @@ static dt_status call_dropout2d_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_dropout2d_ = {"dropout2d_", call_dropout2d_, items_538, NULL, cells_539, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_dropout2d_ = {"dropout2d_", call_dropout2d_, items_539, NULL, cells_540, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_dropout3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8764,7 +8787,7 @@ static dt_status call_dropout3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_dropout3d = {"dropout3d", call_dropout3d, items_538, items_199, cells_539, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_dropout3d = {"dropout3d", call_dropout3d, items_539, items_199, cells_540, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_dropout3d_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8773,7 +8796,7 @@ static dt_status call_dropout3d_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_dropout3d_ = {"dropout3d_", call_dropout3d_, items_538, NULL, cells_539, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_dropout3d_ = {"dropout3d_", call_dropout3d_, items_539, NULL, cells_540, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_alpha_dropout(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8783,10 +8806,10 @@ static dt_status call_alpha_dropout(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_cell cells_540[] = {
+static const dtt_cell cells_541[] = {
   {0}, {.f = 0.5}, {0},
 };
-static const dtt_function function_alpha_dropout = {"alpha_dropout", call_alpha_dropout, items_538, items_199, cells_540, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_alpha_dropout = {"alpha_dropout", call_alpha_dropout, items_539, items_199, cells_541, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_alpha_dropout_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8795,7 +8818,7 @@ static dt_status call_alpha_dropout_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_alpha_dropout_ = {"alpha_dropout_", call_alpha_dropout_, items_538, NULL, cells_540, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_alpha_dropout_ = {"alpha_dropout_", call_alpha_dropout_, items_539, NULL, cells_541, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_feature_alpha_dropout(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8805,7 +8828,7 @@ static dt_status call_feature_alpha_dropout(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_feature_alpha_dropout = {"feature_alpha_dropout", call_feature_alpha_dropout, items_538, items_199, cells_540, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_feature_alpha_dropout = {"feature_alpha_dropout", call_feature_alpha_dropout, items_539, items_199, cells_541, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_feature_alpha_dropout_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8814,7 +8837,7 @@ static dt_status call_feature_alpha_dropout_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_feature_alpha_dropout_ = {"feature_alpha_dropout_", call_feature_alpha_dropout_, items_538, NULL, cells_540, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_feature_alpha_dropout_ = {"feature_alpha_dropout_", call_feature_alpha_dropout_, items_539, NULL, cells_541, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_rrelu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8824,16 +8847,16 @@ static dt_status call_rrelu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_541[] = {
+static const dtt_item items_542[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"lower", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"upper", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"training", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_542[] = {
+static const dtt_cell cells_543[] = {
   {0}, {.f = 0.125}, {.f = 0.3333333333333333}, {0},
 };
-static const dtt_function function_rrelu = {"rrelu", call_rrelu, items_541, items_199, cells_542, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_rrelu = {"rrelu", call_rrelu, items_542, items_199, cells_543, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_rrelu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8842,7 +8865,7 @@ static dt_status call_rrelu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rrelu_ = {"rrelu_", call_rrelu_, items_541, NULL, cells_542, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_rrelu_ = {"rrelu_", call_rrelu_, items_542, NULL, cells_543, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_gumbel_softmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8853,17 +8876,17 @@ static dt_status call_gumbel_softmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_543[] = {
+static const dtt_item items_544[] = {
   {"logits", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"tau", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"hard", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"eps", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_544[] = {
+static const dtt_cell cells_545[] = {
   {0}, {.f = 1.0}, {0}, {.f = 1e-10}, {-1},
 };
-static const dtt_function function_gumbel_softmax = {"gumbel_softmax", call_gumbel_softmax, items_543, items_199, cells_544, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_gumbel_softmax = {"gumbel_softmax", call_gumbel_softmax, items_544, items_199, cells_545, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_embedding(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8877,7 +8900,7 @@ static dt_status call_embedding(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_545[] = {
+static const dtt_item items_546[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"padding_idx", NULL, DTT_I64, 2, 0, 1, 0, 0, 0},
@@ -8886,10 +8909,10 @@ static const dtt_item items_545[] = {
   {"scale_grad_by_freq", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"sparse", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_546[] = {
+static const dtt_cell cells_547[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {.f = 2.0}, {0}, {0},
 };
-static const dtt_function function_embedding = {"embedding", call_embedding, items_545, items_199, cells_546, 7, 1, 9, 0, 0, NULL};
+static const dtt_function function_embedding = {"embedding", call_embedding, items_546, items_199, cells_547, 7, 1, 9, 0, 0, NULL};
 
 static dt_status call_embedding_bag(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8904,7 +8927,7 @@ static dt_status call_embedding_bag(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_547[] = {
+static const dtt_item items_548[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"offsets", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -8917,10 +8940,50 @@ static const dtt_item items_547[] = {
   {"include_last_offset", NULL, DTT_BOOL, 10, 0, 0, 0, 0, 0},
   {"padding_idx", NULL, DTT_I64, 11, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_548[] = {
+static const dtt_cell cells_549[] = {
   {0}, {0}, {0}, {0}, {0}, {.f = 2.0}, {0}, {.p = (void *)"mean"}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_embedding_bag = {"embedding_bag", call_embedding_bag, items_547, items_199, cells_548, 11, 1, 13, 0, 0, NULL};
+static const dtt_function function_embedding_bag = {"embedding_bag", call_embedding_bag, items_548, items_199, cells_549, 11, 1, 13, 0, 0, NULL};
+
+static dt_status call_fake_quantize_per_tensor_affine(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_fake_quantize_per_tensor_affine(
+    (dt_tensor *)a[0].p, (dt_tensor *)a[1].p, (dt_scalar_kind)a[2].i, (int64_t)a[3].i,
+    (double)a[4].f, (dt_tensor *)a[5].p, (dt_scalar_kind)a[6].i, (int64_t)a[7].i, (double)a[8].f,
+    (int64_t)a[9].i, (int64_t)a[10].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_550[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"scale", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
+  {"zero_point", NULL, DTT_OPERAND, 5, 0, 0, 0, 1, 0},
+  {"quant_min", NULL, DTT_I64, 9, 0, 0, 0, 1, 0},
+  {"quant_max", NULL, DTT_I64, 10, 0, 0, 0, 1, 0},
+};
+static const dtt_function function_fake_quantize_per_tensor_affine = {"fake_quantize_per_tensor_affine", call_fake_quantize_per_tensor_affine, items_550, items_199, cells_256, 5, 1, 11, 0, 0, NULL};
+
+static dt_status call_fake_quantize_per_channel_affine(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_fake_quantize_per_channel_affine(
+    (dt_tensor *)a[0].p, (dt_tensor *)a[1].p, (dt_tensor *)a[2].p, (int64_t)a[3].i, (int64_t)a[4].i,
+    (int64_t)a[5].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_551[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"scale", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
+  {"zero_point", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
+  {"axis", NULL, DTT_I64, 3, 0, 0, 0, 1, 0},
+  {"quant_min", NULL, DTT_I64, 4, 0, 0, 0, 1, 0},
+  {"quant_max", NULL, DTT_I64, 5, 0, 0, 0, 1, 0},
+};
+static const dtt_function function_fake_quantize_per_channel_affine = {"fake_quantize_per_channel_affine", call_fake_quantize_per_channel_affine, items_551, items_199, cells_105, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_optimizer_step(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8929,10 +8992,10 @@ static dt_status call_optimizer_step(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_549[] = {
+static const dtt_item items_552[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_optimizer_step = {"step", call_optimizer_step, items_549, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_optimizer_step = {"step", call_optimizer_step, items_552, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_optimizer_use_master_weights(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8941,7 +9004,7 @@ static dt_status call_optimizer_use_master_weights(const dtt_cell *a, dtt_cell *
   return status;
 }
 
-static const dtt_function function_optimizer_use_master_weights = {"use_master_weights", call_optimizer_use_master_weights, items_549, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_optimizer_use_master_weights = {"use_master_weights", call_optimizer_use_master_weights, items_552, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_optimizer_use_stochastic_rounding(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8950,7 +9013,7 @@ static dt_status call_optimizer_use_stochastic_rounding(const dtt_cell *a, dtt_c
   return status;
 }
 
-static const dtt_function function_optimizer_use_stochastic_rounding = {"use_stochastic_rounding", call_optimizer_use_stochastic_rounding, items_549, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_optimizer_use_stochastic_rounding = {"use_stochastic_rounding", call_optimizer_use_stochastic_rounding, items_552, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_optimizer_zero_grad(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8959,11 +9022,11 @@ static dt_status call_optimizer_zero_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_550[] = {
+static const dtt_item items_553[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"set_to_none", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_optimizer_zero_grad = {"zero_grad", call_optimizer_zero_grad, items_550, NULL, cells_336, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_optimizer_zero_grad = {"zero_grad", call_optimizer_zero_grad, items_553, NULL, cells_336, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_optimizer_add_param_group(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8973,11 +9036,11 @@ static dt_status call_optimizer_add_param_group(const dtt_cell *a, dtt_cell *r) 
   return status;
 }
 
-static const dtt_item items_551[] = {
+static const dtt_item items_554[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"params", NULL, DTT_TENSOR, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_optimizer_add_param_group = {"add_param_group", call_optimizer_add_param_group, items_551, NULL, cells_59, 2, 0, 3, 0, 0, NULL};
+static const dtt_function function_optimizer_add_param_group = {"add_param_group", call_optimizer_add_param_group, items_554, NULL, cells_59, 2, 0, 3, 0, 0, NULL};
 
 static dt_status call_optimizer_group_count(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -8987,7 +9050,7 @@ static dt_status call_optimizer_group_count(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_optimizer_group_count = {"group_count", call_optimizer_group_count, items_549, items_219, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_optimizer_group_count = {"group_count", call_optimizer_group_count, items_552, items_219, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_optimizer_get(const dtt_cell *a, dtt_cell *r) {
   double r_out = 0;
@@ -8997,12 +9060,12 @@ static dt_status call_optimizer_get(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_552[] = {
+static const dtt_item items_555[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"name", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"group", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_optimizer_get = {"get", call_optimizer_get, items_552, items_326, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_optimizer_get = {"get", call_optimizer_get, items_555, items_326, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_optimizer_set(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9012,13 +9075,13 @@ static dt_status call_optimizer_set(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_553[] = {
+static const dtt_item items_556[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"name", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_F64, 2, 0, 0, 0, 1, 0},
   {"group", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_optimizer_set = {"set", call_optimizer_set, items_553, NULL, cells_125, 4, 0, 4, 0, 0, NULL};
+static const dtt_function function_optimizer_set = {"set", call_optimizer_set, items_556, NULL, cells_125, 4, 0, 4, 0, 0, NULL};
 
 static dt_status call_optimizer_state_dict(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -9030,7 +9093,7 @@ static dt_status call_optimizer_state_dict(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_optimizer_state_dict = {"state_dict", call_optimizer_state_dict, items_549, items_289, cells_45, 1, 2, 1, 0, 0, NULL};
+static const dtt_function function_optimizer_state_dict = {"state_dict", call_optimizer_state_dict, items_552, items_289, cells_45, 1, 2, 1, 0, 0, NULL};
 
 static dt_status call_optimizer_load_state_dict(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9041,12 +9104,12 @@ static dt_status call_optimizer_load_state_dict(const dtt_cell *a, dtt_cell *r) 
   return status;
 }
 
-static const dtt_item items_554[] = {
+static const dtt_item items_557[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"names", NULL, DTT_STR, 1, 1, 0, 0, 1, 0},
   {"tensors", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_optimizer_load_state_dict = {"load_state_dict", call_optimizer_load_state_dict, items_554, NULL, cells_274, 3, 0, 5, 0, 0, NULL};
+static const dtt_function function_optimizer_load_state_dict = {"load_state_dict", call_optimizer_load_state_dict, items_557, NULL, cells_274, 3, 0, 5, 0, 0, NULL};
 
 static dt_status call_lr_scheduler_step(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9055,10 +9118,10 @@ static dt_status call_lr_scheduler_step(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_555[] = {
+static const dtt_item items_558[] = {
   {"self", &dtt_handle_lr_scheduler, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_lr_scheduler_step = {"step", call_lr_scheduler_step, items_555, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_lr_scheduler_step = {"step", call_lr_scheduler_step, items_558, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_lr_scheduler_last_epoch(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -9068,7 +9131,7 @@ static dt_status call_lr_scheduler_last_epoch(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lr_scheduler_last_epoch = {"last_epoch", call_lr_scheduler_last_epoch, items_555, items_219, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_lr_scheduler_last_epoch = {"last_epoch", call_lr_scheduler_last_epoch, items_558, items_219, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_lr_scheduler_get_last_lr(const dtt_cell *a, dtt_cell *r) {
   dt_status status;
@@ -9077,7 +9140,7 @@ static dt_status call_lr_scheduler_get_last_lr(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lr_scheduler_get_last_lr = {"get_last_lr", call_lr_scheduler_get_last_lr, items_555, items_270, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_lr_scheduler_get_last_lr = {"get_last_lr", call_lr_scheduler_get_last_lr, items_558, items_270, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_clip_grad_norm_(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9089,16 +9152,16 @@ static dt_status call_clip_grad_norm_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_556[] = {
+static const dtt_item items_559[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"max_norm", NULL, DTT_F64, 2, 0, 0, 0, 1, 0},
   {"norm_type", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
   {"error_if_nonfinite", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_557[] = {
+static const dtt_cell cells_560[] = {
   {0}, {0}, {0}, {.f = 2.0}, {0},
 };
-static const dtt_function function_clip_grad_norm_ = {"clip_grad_norm_", call_clip_grad_norm_, items_556, items_199, cells_557, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_clip_grad_norm_ = {"clip_grad_norm_", call_clip_grad_norm_, items_559, items_199, cells_560, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_optimizer_check_not_capturing(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -9121,7 +9184,7 @@ static dt_status call_optimizer_update(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_558[] = {
+static const dtt_item items_561[] = {
   {"optimizer", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"params", NULL, DTT_TENSOR, 1, 1, 0, 0, 1, 0},
   {"grads", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
@@ -9130,10 +9193,10 @@ static const dtt_item items_558[] = {
   {"settings", NULL, DTT_F64, 11, 1, 0, 0, 1, 0},
   {"first", NULL, DTT_BOOL, 13, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_559[] = {
+static const dtt_cell cells_562[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_optimizer_update = {"optimizer_update", call_optimizer_update, items_558, NULL, cells_559, 7, 0, 14, 0, 0, NULL};
+static const dtt_function function_optimizer_update = {"optimizer_update", call_optimizer_update, items_561, NULL, cells_562, 7, 0, 14, 0, 0, NULL};
 
 static dt_status call_optimizer_update_unless(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9146,7 +9209,7 @@ static dt_status call_optimizer_update_unless(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_560[] = {
+static const dtt_item items_563[] = {
   {"optimizer", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"params", NULL, DTT_TENSOR, 1, 1, 0, 0, 1, 0},
   {"grads", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
@@ -9156,10 +9219,10 @@ static const dtt_item items_560[] = {
   {"first", NULL, DTT_BOOL, 13, 0, 0, 0, 1, 0},
   {"found_inf", NULL, DTT_TENSOR, 14, 0, 0, 0, 1, 0},
 };
-static const dtt_cell cells_561[] = {
+static const dtt_cell cells_564[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_optimizer_update_unless = {"optimizer_update_unless", call_optimizer_update_unless, items_560, NULL, cells_561, 8, 0, 15, 0, 0, NULL};
+static const dtt_function function_optimizer_update_unless = {"optimizer_update_unless", call_optimizer_update_unless, items_563, NULL, cells_564, 8, 0, 15, 0, 0, NULL};
 
 static dt_status call_neg(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9550,14 +9613,14 @@ static dt_status call_leaky_relu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_562[] = {
+static const dtt_item items_565[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"negative_slope", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_563[] = {
+static const dtt_cell cells_566[] = {
   {0}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 0.01},
 };
-static const dtt_function function_leaky_relu = {"leaky_relu", call_leaky_relu, items_562, items_199, cells_563, 2, 1, 4, 0, 0, NULL};
+static const dtt_function function_leaky_relu = {"leaky_relu", call_leaky_relu, items_565, items_199, cells_566, 2, 1, 4, 0, 0, NULL};
 
 static dt_status call_leaky_relu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9567,7 +9630,7 @@ static dt_status call_leaky_relu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_leaky_relu_ = {"leaky_relu_", call_leaky_relu_, items_562, NULL, cells_563, 2, 0, 4, 1, 0, NULL};
+static const dtt_function function_leaky_relu_ = {"leaky_relu_", call_leaky_relu_, items_565, NULL, cells_566, 2, 0, 4, 1, 0, NULL};
 
 static dt_status call_elu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9578,14 +9641,14 @@ static dt_status call_elu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_564[] = {
+static const dtt_item items_567[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"alpha", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_565[] = {
+static const dtt_cell cells_568[] = {
   {0}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 1.0},
 };
-static const dtt_function function_elu = {"elu", call_elu, items_564, items_199, cells_565, 2, 1, 4, 0, 0, NULL};
+static const dtt_function function_elu = {"elu", call_elu, items_567, items_199, cells_568, 2, 1, 4, 0, 0, NULL};
 
 static dt_status call_elu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9594,7 +9657,7 @@ static dt_status call_elu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_elu_ = {"elu_", call_elu_, items_564, NULL, cells_565, 2, 0, 4, 1, 0, NULL};
+static const dtt_function function_elu_ = {"elu_", call_elu_, items_567, NULL, cells_568, 2, 0, 4, 1, 0, NULL};
 
 static dt_status call_softplus(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9606,15 +9669,15 @@ static dt_status call_softplus(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_566[] = {
+static const dtt_item items_569[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"beta", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
   {"threshold", NULL, DTT_SCALAR, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_567[] = {
+static const dtt_cell cells_570[] = {
   {0}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 1.0}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 20.0},
 };
-static const dtt_function function_softplus = {"softplus", call_softplus, items_566, items_199, cells_567, 3, 1, 7, 0, 0, NULL};
+static const dtt_function function_softplus = {"softplus", call_softplus, items_569, items_199, cells_570, 3, 1, 7, 0, 0, NULL};
 
 static dt_status call_logsigmoid(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9653,14 +9716,14 @@ static dt_status call_gelu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_568[] = {
+static const dtt_item items_571[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"approximate", &enum_approximate, DTT_ENUM, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_569[] = {
+static const dtt_cell cells_572[] = {
   {0}, {DT_APPROXIMATE_NONE},
 };
-static const dtt_function function_gelu = {"gelu", call_gelu, items_568, items_199, cells_569, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_gelu = {"gelu", call_gelu, items_571, items_199, cells_572, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_clamp_min(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9672,11 +9735,11 @@ static dt_status call_clamp_min(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_570[] = {
+static const dtt_item items_573[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"min", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_clamp_min = {"clamp_min", call_clamp_min, items_570, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_clamp_min = {"clamp_min", call_clamp_min, items_573, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_clamp_min_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9687,7 +9750,7 @@ static dt_status call_clamp_min_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_clamp_min_ = {"clamp_min_", call_clamp_min_, items_570, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_clamp_min_ = {"clamp_min_", call_clamp_min_, items_573, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_clamp_max(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9699,11 +9762,11 @@ static dt_status call_clamp_max(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_571[] = {
+static const dtt_item items_574[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"max", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_clamp_max = {"clamp_max", call_clamp_max, items_571, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_clamp_max = {"clamp_max", call_clamp_max, items_574, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_clamp_max_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9714,7 +9777,7 @@ static dt_status call_clamp_max_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_clamp_max_ = {"clamp_max_", call_clamp_max_, items_571, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_clamp_max_ = {"clamp_max_", call_clamp_max_, items_574, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_clamp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9727,12 +9790,12 @@ static dt_status call_clamp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_572[] = {
+static const dtt_item items_575[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"min", NULL, DTT_OPERAND, 1, 0, 1, 0, 0, 0},
   {"max", NULL, DTT_OPERAND, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_clamp = {"clamp", call_clamp, items_572, items_199, cells_101, 3, 1, 9, 0, 0, NULL};
+static const dtt_function function_clamp = {"clamp", call_clamp, items_575, items_199, cells_101, 3, 1, 9, 0, 0, NULL};
 
 static dt_status call_clamp_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9743,7 +9806,7 @@ static dt_status call_clamp_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_clamp_ = {"clamp_", call_clamp_, items_572, NULL, cells_101, 3, 0, 9, 1, 0, NULL};
+static const dtt_function function_clamp_ = {"clamp_", call_clamp_, items_575, NULL, cells_101, 3, 0, 9, 1, 0, NULL};
 
 static dt_status call_add(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9755,15 +9818,15 @@ static dt_status call_add(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_573[] = {
+static const dtt_item items_576[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"alpha", NULL, DTT_SCALAR, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_574[] = {
+static const dtt_cell cells_577[] = {
   {0}, {0}, {0}, {0}, {0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0},
 };
-static const dtt_function function_add = {"add", call_add, items_573, items_199, cells_574, 3, 1, 8, 0, 0, NULL};
+static const dtt_function function_add = {"add", call_add, items_576, items_199, cells_577, 3, 1, 8, 0, 0, NULL};
 
 static dt_status call_add_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9774,7 +9837,7 @@ static dt_status call_add_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_add_ = {"add_", call_add_, items_573, NULL, cells_574, 3, 0, 8, 1, 0, NULL};
+static const dtt_function function_add_ = {"add_", call_add_, items_576, NULL, cells_577, 3, 0, 8, 1, 0, NULL};
 
 static dt_status call_sub(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9786,7 +9849,7 @@ static dt_status call_sub(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sub = {"sub", call_sub, items_573, items_199, cells_574, 3, 1, 8, 0, 0, NULL};
+static const dtt_function function_sub = {"sub", call_sub, items_576, items_199, cells_577, 3, 1, 8, 0, 0, NULL};
 
 static dt_status call_sub_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9797,7 +9860,7 @@ static dt_status call_sub_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sub_ = {"sub_", call_sub_, items_573, NULL, cells_574, 3, 0, 8, 1, 0, NULL};
+static const dtt_function function_sub_ = {"sub_", call_sub_, items_576, NULL, cells_577, 3, 0, 8, 1, 0, NULL};
 
 static dt_status call_rsub(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9809,7 +9872,7 @@ static dt_status call_rsub(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rsub = {"rsub", call_rsub, items_573, items_199, cells_574, 3, 1, 8, 0, 0, NULL};
+static const dtt_function function_rsub = {"rsub", call_rsub, items_576, items_199, cells_577, 3, 1, 8, 0, 0, NULL};
 
 static dt_status call_mul(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9821,11 +9884,11 @@ static dt_status call_mul(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_575[] = {
+static const dtt_item items_578[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_mul = {"mul", call_mul, items_575, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_mul = {"mul", call_mul, items_578, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_mul_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9836,7 +9899,7 @@ static dt_status call_mul_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_mul_ = {"mul_", call_mul_, items_575, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_mul_ = {"mul_", call_mul_, items_578, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_true_divide(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9848,7 +9911,7 @@ static dt_status call_true_divide(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_true_divide = {"true_divide", call_true_divide, items_575, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_true_divide = {"true_divide", call_true_divide, items_578, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_true_divide_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9859,7 +9922,7 @@ static dt_status call_true_divide_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_true_divide_ = {"true_divide_", call_true_divide_, items_575, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_true_divide_ = {"true_divide_", call_true_divide_, items_578, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_div(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9871,12 +9934,12 @@ static dt_status call_div(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_576[] = {
+static const dtt_item items_579[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"rounding_mode", &enum_rounding_mode, DTT_ENUM, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_div = {"div", call_div, items_576, items_199, cells_105, 3, 1, 6, 0, 0, NULL};
+static const dtt_function function_div = {"div", call_div, items_579, items_199, cells_105, 3, 1, 6, 0, 0, NULL};
 
 static dt_status call_div_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9887,7 +9950,7 @@ static dt_status call_div_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_div_ = {"div_", call_div_, items_576, NULL, cells_105, 3, 0, 6, 1, 0, NULL};
+static const dtt_function function_div_ = {"div_", call_div_, items_579, NULL, cells_105, 3, 0, 6, 1, 0, NULL};
 
 static dt_status call_floor_divide(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9899,7 +9962,7 @@ static dt_status call_floor_divide(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_floor_divide = {"floor_divide", call_floor_divide, items_575, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_floor_divide = {"floor_divide", call_floor_divide, items_578, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_floor_divide_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9910,7 +9973,7 @@ static dt_status call_floor_divide_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_floor_divide_ = {"floor_divide_", call_floor_divide_, items_575, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_floor_divide_ = {"floor_divide_", call_floor_divide_, items_578, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_remainder(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9922,7 +9985,7 @@ static dt_status call_remainder(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_remainder = {"remainder", call_remainder, items_575, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_remainder = {"remainder", call_remainder, items_578, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_remainder_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9933,7 +9996,7 @@ static dt_status call_remainder_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_remainder_ = {"remainder_", call_remainder_, items_575, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_remainder_ = {"remainder_", call_remainder_, items_578, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_pow(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9945,11 +10008,11 @@ static dt_status call_pow(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_577[] = {
+static const dtt_item items_580[] = {
   {"input", NULL, DTT_OPERAND, 0, 0, 0, 0, 1, 0},
   {"exponent", NULL, DTT_OPERAND, 4, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_pow = {"pow", call_pow, items_577, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_pow = {"pow", call_pow, items_580, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_pow_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9960,11 +10023,11 @@ static dt_status call_pow_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_578[] = {
+static const dtt_item items_581[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"exponent", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_pow_ = {"pow_", call_pow_, items_578, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_pow_ = {"pow_", call_pow_, items_581, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_maximum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9974,7 +10037,7 @@ static dt_status call_maximum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_maximum = {"maximum", call_maximum, items_429, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_maximum = {"maximum", call_maximum, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_minimum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9984,7 +10047,7 @@ static dt_status call_minimum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_minimum = {"minimum", call_minimum, items_429, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_minimum = {"minimum", call_minimum, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_hardtanh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9994,15 +10057,15 @@ static dt_status call_hardtanh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_579[] = {
+static const dtt_item items_582[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"min_val", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"max_val", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_580[] = {
+static const dtt_cell cells_583[] = {
   {0}, {.f = -1.0}, {.f = 1.0},
 };
-static const dtt_function function_hardtanh = {"hardtanh", call_hardtanh, items_579, items_199, cells_580, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_hardtanh = {"hardtanh", call_hardtanh, items_582, items_199, cells_583, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_hardtanh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10011,7 +10074,7 @@ static dt_status call_hardtanh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hardtanh_ = {"hardtanh_", call_hardtanh_, items_579, NULL, cells_580, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_hardtanh_ = {"hardtanh_", call_hardtanh_, items_582, NULL, cells_583, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_relu6(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10079,14 +10142,14 @@ static dt_status call_hardshrink(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_581[] = {
+static const dtt_item items_584[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"lambd", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_582[] = {
+static const dtt_cell cells_585[] = {
   {0}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 0.5},
 };
-static const dtt_function function_hardshrink = {"hardshrink", call_hardshrink, items_581, items_199, cells_582, 2, 1, 4, 0, 0, NULL};
+static const dtt_function function_hardshrink = {"hardshrink", call_hardshrink, items_584, items_199, cells_585, 2, 1, 4, 0, 0, NULL};
 
 static dt_status call_softshrink(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10096,14 +10159,14 @@ static dt_status call_softshrink(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_583[] = {
+static const dtt_item items_586[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"lambd", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_584[] = {
+static const dtt_cell cells_587[] = {
   {0}, {.f = 0.5},
 };
-static const dtt_function function_softshrink = {"softshrink", call_softshrink, items_583, items_199, cells_584, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_softshrink = {"softshrink", call_softshrink, items_586, items_199, cells_587, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tanhshrink(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10125,12 +10188,12 @@ static dt_status call_threshold(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_585[] = {
+static const dtt_item items_588[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"threshold", NULL, DTT_SCALAR, 1, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_SCALAR, 4, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_threshold = {"threshold", call_threshold, items_585, items_199, cells_213, 3, 1, 7, 0, 0, NULL};
+static const dtt_function function_threshold = {"threshold", call_threshold, items_588, items_199, cells_213, 3, 1, 7, 0, 0, NULL};
 
 static dt_status call_threshold_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10141,7 +10204,7 @@ static dt_status call_threshold_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_threshold_ = {"threshold_", call_threshold_, items_585, NULL, cells_213, 3, 0, 7, 1, 0, NULL};
+static const dtt_function function_threshold_ = {"threshold_", call_threshold_, items_588, NULL, cells_213, 3, 0, 7, 1, 0, NULL};
 
 static dt_status call_softsign(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10180,14 +10243,14 @@ static dt_status call_celu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_586[] = {
+static const dtt_item items_589[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"alpha", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_587[] = {
+static const dtt_cell cells_590[] = {
   {0}, {.f = 1.0},
 };
-static const dtt_function function_celu = {"celu", call_celu, items_586, items_199, cells_587, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_celu = {"celu", call_celu, items_589, items_199, cells_590, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_celu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10196,7 +10259,7 @@ static dt_status call_celu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_celu_ = {"celu_", call_celu_, items_586, NULL, cells_587, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_celu_ = {"celu_", call_celu_, items_589, NULL, cells_590, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_mish(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10225,11 +10288,11 @@ static dt_status call_glu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_588[] = {
+static const dtt_item items_591[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_glu = {"glu", call_glu, items_588, items_199, cells_425, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_glu = {"glu", call_glu, items_591, items_199, cells_425, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_prelu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10239,11 +10302,11 @@ static dt_status call_prelu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_589[] = {
+static const dtt_item items_592[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_prelu = {"prelu", call_prelu, items_589, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_prelu = {"prelu", call_prelu, items_592, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_softmin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10253,7 +10316,7 @@ static dt_status call_softmin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_softmin = {"softmin", call_softmin, items_537, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_softmin = {"softmin", call_softmin, items_538, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_eq(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10265,7 +10328,7 @@ static dt_status call_eq(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_eq = {"eq", call_eq, items_575, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_eq = {"eq", call_eq, items_578, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_eq_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10276,7 +10339,7 @@ static dt_status call_eq_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_eq_ = {"eq_", call_eq_, items_575, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_eq_ = {"eq_", call_eq_, items_578, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_ne(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10288,7 +10351,7 @@ static dt_status call_ne(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ne = {"ne", call_ne, items_575, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_ne = {"ne", call_ne, items_578, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_ne_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10299,7 +10362,7 @@ static dt_status call_ne_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ne_ = {"ne_", call_ne_, items_575, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_ne_ = {"ne_", call_ne_, items_578, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_lt(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10311,7 +10374,7 @@ static dt_status call_lt(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lt = {"lt", call_lt, items_575, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_lt = {"lt", call_lt, items_578, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_lt_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10322,7 +10385,7 @@ static dt_status call_lt_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lt_ = {"lt_", call_lt_, items_575, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_lt_ = {"lt_", call_lt_, items_578, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_le(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10334,7 +10397,7 @@ static dt_status call_le(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_le = {"le", call_le, items_575, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_le = {"le", call_le, items_578, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_le_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10345,7 +10408,7 @@ static dt_status call_le_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_le_ = {"le_", call_le_, items_575, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_le_ = {"le_", call_le_, items_578, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_gt(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10357,7 +10420,7 @@ static dt_status call_gt(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_gt = {"gt", call_gt, items_575, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_gt = {"gt", call_gt, items_578, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_gt_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10368,7 +10431,7 @@ static dt_status call_gt_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_gt_ = {"gt_", call_gt_, items_575, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_gt_ = {"gt_", call_gt_, items_578, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_ge(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10380,7 +10443,7 @@ static dt_status call_ge(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ge = {"ge", call_ge, items_575, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_ge = {"ge", call_ge, items_578, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_ge_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10391,7 +10454,7 @@ static dt_status call_ge_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ge_ = {"ge_", call_ge_, items_575, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_ge_ = {"ge_", call_ge_, items_578, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_isnan(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10450,7 +10513,7 @@ static dt_status call_logical_and(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_and = {"logical_and", call_logical_and, items_429, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_logical_and = {"logical_and", call_logical_and, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_logical_and_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10459,7 +10522,7 @@ static dt_status call_logical_and_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_and_ = {"logical_and_", call_logical_and_, items_429, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_logical_and_ = {"logical_and_", call_logical_and_, items_430, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_logical_or(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10469,7 +10532,7 @@ static dt_status call_logical_or(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_or = {"logical_or", call_logical_or, items_429, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_logical_or = {"logical_or", call_logical_or, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_logical_or_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10478,7 +10541,7 @@ static dt_status call_logical_or_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_or_ = {"logical_or_", call_logical_or_, items_429, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_logical_or_ = {"logical_or_", call_logical_or_, items_430, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_logical_xor(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10488,7 +10551,7 @@ static dt_status call_logical_xor(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_xor = {"logical_xor", call_logical_xor, items_429, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_logical_xor = {"logical_xor", call_logical_xor, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_logical_xor_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10497,7 +10560,7 @@ static dt_status call_logical_xor_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_xor_ = {"logical_xor_", call_logical_xor_, items_429, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_logical_xor_ = {"logical_xor_", call_logical_xor_, items_430, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_bitwise_and(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10509,7 +10572,7 @@ static dt_status call_bitwise_and(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_and = {"bitwise_and", call_bitwise_and, items_575, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_bitwise_and = {"bitwise_and", call_bitwise_and, items_578, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_bitwise_and_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10520,7 +10583,7 @@ static dt_status call_bitwise_and_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_and_ = {"bitwise_and_", call_bitwise_and_, items_575, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_bitwise_and_ = {"bitwise_and_", call_bitwise_and_, items_578, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_bitwise_or(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10532,7 +10595,7 @@ static dt_status call_bitwise_or(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_or = {"bitwise_or", call_bitwise_or, items_575, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_bitwise_or = {"bitwise_or", call_bitwise_or, items_578, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_bitwise_or_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10543,7 +10606,7 @@ static dt_status call_bitwise_or_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_or_ = {"bitwise_or_", call_bitwise_or_, items_575, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_bitwise_or_ = {"bitwise_or_", call_bitwise_or_, items_578, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_bitwise_xor(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10555,7 +10618,7 @@ static dt_status call_bitwise_xor(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_xor = {"bitwise_xor", call_bitwise_xor, items_575, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_bitwise_xor = {"bitwise_xor", call_bitwise_xor, items_578, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_bitwise_xor_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10566,7 +10629,7 @@ static dt_status call_bitwise_xor_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_xor_ = {"bitwise_xor_", call_bitwise_xor_, items_575, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_bitwise_xor_ = {"bitwise_xor_", call_bitwise_xor_, items_578, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_bitwise_left_shift(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10578,7 +10641,7 @@ static dt_status call_bitwise_left_shift(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_left_shift = {"bitwise_left_shift", call_bitwise_left_shift, items_575, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_bitwise_left_shift = {"bitwise_left_shift", call_bitwise_left_shift, items_578, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_bitwise_left_shift_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10589,7 +10652,7 @@ static dt_status call_bitwise_left_shift_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_left_shift_ = {"bitwise_left_shift_", call_bitwise_left_shift_, items_575, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_bitwise_left_shift_ = {"bitwise_left_shift_", call_bitwise_left_shift_, items_578, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_bitwise_right_shift(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10601,7 +10664,7 @@ static dt_status call_bitwise_right_shift(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_right_shift = {"bitwise_right_shift", call_bitwise_right_shift, items_575, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_bitwise_right_shift = {"bitwise_right_shift", call_bitwise_right_shift, items_578, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_bitwise_right_shift_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10612,7 +10675,7 @@ static dt_status call_bitwise_right_shift_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_right_shift_ = {"bitwise_right_shift_", call_bitwise_right_shift_, items_575, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_bitwise_right_shift_ = {"bitwise_right_shift_", call_bitwise_right_shift_, items_578, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_bitwise_not(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10635,12 +10698,12 @@ static dt_status call_where(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_590[] = {
+static const dtt_item items_593[] = {
   {"condition", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"input", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_OPERAND, 5, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_where = {"where", call_where, items_590, items_199, cells_101, 3, 1, 9, 0, 0, NULL};
+static const dtt_function function_where = {"where", call_where, items_593, items_199, cells_101, 3, 1, 9, 0, 0, NULL};
 
 static dt_status call_masked_fill(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10652,12 +10715,12 @@ static dt_status call_masked_fill(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_591[] = {
+static const dtt_item items_594[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mask", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_OPERAND, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_masked_fill = {"masked_fill", call_masked_fill, items_591, items_199, cells_105, 3, 1, 6, 0, 0, NULL};
+static const dtt_function function_masked_fill = {"masked_fill", call_masked_fill, items_594, items_199, cells_105, 3, 1, 6, 0, 0, NULL};
 
 static dt_status call_masked_fill_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10668,7 +10731,7 @@ static dt_status call_masked_fill_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_masked_fill_ = {"masked_fill_", call_masked_fill_, items_591, NULL, cells_105, 3, 0, 6, 1, 0, NULL};
+static const dtt_function function_masked_fill_ = {"masked_fill_", call_masked_fill_, items_594, NULL, cells_105, 3, 0, 6, 1, 0, NULL};
 
 static dt_status call_tan(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10849,7 +10912,7 @@ static dt_status call_atan2(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_atan2 = {"atan2", call_atan2, items_429, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_atan2 = {"atan2", call_atan2, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_atan2_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10858,7 +10921,7 @@ static dt_status call_atan2_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_atan2_ = {"atan2_", call_atan2_, items_429, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_atan2_ = {"atan2_", call_atan2_, items_430, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_hypot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10868,7 +10931,7 @@ static dt_status call_hypot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hypot = {"hypot", call_hypot, items_429, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_hypot = {"hypot", call_hypot, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_hypot_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10877,7 +10940,7 @@ static dt_status call_hypot_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hypot_ = {"hypot_", call_hypot_, items_429, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_hypot_ = {"hypot_", call_hypot_, items_430, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_sinc(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11021,11 +11084,11 @@ static dt_status call_logit(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_592[] = {
+static const dtt_item items_595[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"eps", NULL, DTT_F64, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_logit = {"logit", call_logit, items_592, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_logit = {"logit", call_logit, items_595, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_logit_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11035,7 +11098,7 @@ static dt_status call_logit_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logit_ = {"logit_", call_logit_, items_592, NULL, cells_59, 2, 0, 3, 1, 0, NULL};
+static const dtt_function function_logit_ = {"logit_", call_logit_, items_595, NULL, cells_59, 2, 0, 3, 1, 0, NULL};
 
 static dt_status call_xlogy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11047,11 +11110,11 @@ static dt_status call_xlogy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_593[] = {
+static const dtt_item items_596[] = {
   {"input", NULL, DTT_OPERAND, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_OPERAND, 4, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_xlogy = {"xlogy", call_xlogy, items_593, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_xlogy = {"xlogy", call_xlogy, items_596, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_xlogy_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11062,7 +11125,7 @@ static dt_status call_xlogy_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_xlogy_ = {"xlogy_", call_xlogy_, items_575, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_xlogy_ = {"xlogy_", call_xlogy_, items_578, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_logaddexp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11072,7 +11135,7 @@ static dt_status call_logaddexp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logaddexp = {"logaddexp", call_logaddexp, items_429, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_logaddexp = {"logaddexp", call_logaddexp, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_logaddexp2(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11082,7 +11145,7 @@ static dt_status call_logaddexp2(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logaddexp2 = {"logaddexp2", call_logaddexp2, items_429, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_logaddexp2 = {"logaddexp2", call_logaddexp2, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_float_power(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11094,7 +11157,7 @@ static dt_status call_float_power(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_float_power = {"float_power", call_float_power, items_577, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_float_power = {"float_power", call_float_power, items_580, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_float_power_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11105,7 +11168,7 @@ static dt_status call_float_power_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_float_power_ = {"float_power_", call_float_power_, items_578, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_float_power_ = {"float_power_", call_float_power_, items_581, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_ldexp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11115,7 +11178,7 @@ static dt_status call_ldexp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ldexp = {"ldexp", call_ldexp, items_429, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_ldexp = {"ldexp", call_ldexp, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_ldexp_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11124,7 +11187,7 @@ static dt_status call_ldexp_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ldexp_ = {"ldexp_", call_ldexp_, items_429, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_ldexp_ = {"ldexp_", call_ldexp_, items_430, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_frac(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11175,7 +11238,7 @@ static dt_status call_copysign(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_copysign = {"copysign", call_copysign, items_575, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_copysign = {"copysign", call_copysign, items_578, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_copysign_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11186,7 +11249,7 @@ static dt_status call_copysign_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_copysign_ = {"copysign_", call_copysign_, items_575, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_copysign_ = {"copysign_", call_copysign_, items_578, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_fmod(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11198,7 +11261,7 @@ static dt_status call_fmod(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_fmod = {"fmod", call_fmod, items_575, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_fmod = {"fmod", call_fmod, items_578, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_fmod_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11209,7 +11272,7 @@ static dt_status call_fmod_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_fmod_ = {"fmod_", call_fmod_, items_575, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_fmod_ = {"fmod_", call_fmod_, items_578, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_gcd(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11219,7 +11282,7 @@ static dt_status call_gcd(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_gcd = {"gcd", call_gcd, items_429, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_gcd = {"gcd", call_gcd, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_gcd_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11228,7 +11291,7 @@ static dt_status call_gcd_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_gcd_ = {"gcd_", call_gcd_, items_429, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_gcd_ = {"gcd_", call_gcd_, items_430, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_lcm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11238,7 +11301,7 @@ static dt_status call_lcm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lcm = {"lcm", call_lcm, items_429, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_lcm = {"lcm", call_lcm, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_lcm_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11247,7 +11310,7 @@ static dt_status call_lcm_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lcm_ = {"lcm_", call_lcm_, items_429, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_lcm_ = {"lcm_", call_lcm_, items_430, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_heaviside(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11257,11 +11320,11 @@ static dt_status call_heaviside(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_594[] = {
+static const dtt_item items_597[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"values", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_heaviside = {"heaviside", call_heaviside, items_594, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_heaviside = {"heaviside", call_heaviside, items_597, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_heaviside_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11270,7 +11333,7 @@ static dt_status call_heaviside_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_heaviside_ = {"heaviside_", call_heaviside_, items_594, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_heaviside_ = {"heaviside_", call_heaviside_, items_597, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_fmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11280,7 +11343,7 @@ static dt_status call_fmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_fmax = {"fmax", call_fmax, items_429, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_fmax = {"fmax", call_fmax, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_fmin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11290,7 +11353,7 @@ static dt_status call_fmin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_fmin = {"fmin", call_fmin, items_429, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_fmin = {"fmin", call_fmin, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nan_to_num(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11305,13 +11368,13 @@ static dt_status call_nan_to_num(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_595[] = {
+static const dtt_item items_598[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"nan", NULL, DTT_F64, 1, 0, 1, 0, 0, 0},
   {"posinf", NULL, DTT_F64, 3, 0, 1, 0, 0, 0},
   {"neginf", NULL, DTT_F64, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_nan_to_num = {"nan_to_num", call_nan_to_num, items_595, items_199, cells_213, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_nan_to_num = {"nan_to_num", call_nan_to_num, items_598, items_199, cells_213, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_nan_to_num_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11325,7 +11388,7 @@ static dt_status call_nan_to_num_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nan_to_num_ = {"nan_to_num_", call_nan_to_num_, items_595, NULL, cells_213, 4, 0, 7, 1, 0, NULL};
+static const dtt_function function_nan_to_num_ = {"nan_to_num_", call_nan_to_num_, items_598, NULL, cells_213, 4, 0, 7, 1, 0, NULL};
 
 static dt_status call_isposinf(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11367,12 +11430,12 @@ static dt_status call_lerp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_596[] = {
+static const dtt_item items_599[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"end", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_OPERAND, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_lerp = {"lerp", call_lerp, items_596, items_199, cells_105, 3, 1, 6, 0, 0, NULL};
+static const dtt_function function_lerp = {"lerp", call_lerp, items_599, items_199, cells_105, 3, 1, 6, 0, 0, NULL};
 
 static dt_status call_lerp_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11383,7 +11446,7 @@ static dt_status call_lerp_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lerp_ = {"lerp_", call_lerp_, items_596, NULL, cells_105, 3, 0, 6, 1, 0, NULL};
+static const dtt_function function_lerp_ = {"lerp_", call_lerp_, items_599, NULL, cells_105, 3, 0, 6, 1, 0, NULL};
 
 static dt_status call_addcmul(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11395,16 +11458,16 @@ static dt_status call_addcmul(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_597[] = {
+static const dtt_item items_600[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"tensor1", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"tensor2", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_SCALAR, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_598[] = {
+static const dtt_cell cells_601[] = {
   {0}, {0}, {0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0},
 };
-static const dtt_function function_addcmul = {"addcmul", call_addcmul, items_597, items_199, cells_598, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_addcmul = {"addcmul", call_addcmul, items_600, items_199, cells_601, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_addcmul_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11415,7 +11478,7 @@ static dt_status call_addcmul_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addcmul_ = {"addcmul_", call_addcmul_, items_597, NULL, cells_598, 4, 0, 6, 1, 0, NULL};
+static const dtt_function function_addcmul_ = {"addcmul_", call_addcmul_, items_600, NULL, cells_601, 4, 0, 6, 1, 0, NULL};
 
 static dt_status call_addcdiv(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11427,7 +11490,7 @@ static dt_status call_addcdiv(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addcdiv = {"addcdiv", call_addcdiv, items_597, items_199, cells_598, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_addcdiv = {"addcdiv", call_addcdiv, items_600, items_199, cells_601, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_addcdiv_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11438,7 +11501,7 @@ static dt_status call_addcdiv_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addcdiv_ = {"addcdiv_", call_addcdiv_, items_597, NULL, cells_598, 4, 0, 6, 1, 0, NULL};
+static const dtt_function function_addcdiv_ = {"addcdiv_", call_addcdiv_, items_600, NULL, cells_601, 4, 0, 6, 1, 0, NULL};
 
 static dt_status call_max_pool1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11451,7 +11514,7 @@ static dt_status call_max_pool1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_599[] = {
+static const dtt_item items_602[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 1},
@@ -11459,10 +11522,10 @@ static const dtt_item items_599[] = {
   {"dilation", NULL, DTT_I64, 7, 1, 0, 0, 0, 1},
   {"ceil_mode", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_600[] = {
+static const dtt_cell cells_603[] = {
   {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_226}, {1}, {.p = (void *)numbers_225}, {1}, {0},
 };
-static const dtt_function function_max_pool1d = {"max_pool1d", call_max_pool1d, items_599, items_199, cells_600, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_max_pool1d = {"max_pool1d", call_max_pool1d, items_602, items_199, cells_603, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_max_pool1d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -11477,11 +11540,11 @@ static dt_status call_max_pool1d_with_indices(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_601[] = {
+static const dtt_item items_604[] = {
   {"values", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"indices", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_max_pool1d_with_indices = {"max_pool1d_with_indices", call_max_pool1d_with_indices, items_599, items_601, cells_600, 6, 2, 10, 0, 0, NULL};
+static const dtt_function function_max_pool1d_with_indices = {"max_pool1d_with_indices", call_max_pool1d_with_indices, items_602, items_604, cells_603, 6, 2, 10, 0, 0, NULL};
 
 static dt_status call_avg_pool1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11494,7 +11557,7 @@ static dt_status call_avg_pool1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_602[] = {
+static const dtt_item items_605[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 1},
@@ -11502,10 +11565,10 @@ static const dtt_item items_602[] = {
   {"ceil_mode", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"count_include_pad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_603[] = {
+static const dtt_cell cells_606[] = {
   {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_226}, {1}, {0}, {1},
 };
-static const dtt_function function_avg_pool1d = {"avg_pool1d", call_avg_pool1d, items_602, items_199, cells_603, 6, 1, 9, 0, 0, NULL};
+static const dtt_function function_avg_pool1d = {"avg_pool1d", call_avg_pool1d, items_605, items_199, cells_606, 6, 1, 9, 0, 0, NULL};
 
 static dt_status call_max_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11518,7 +11581,7 @@ static dt_status call_max_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_604[] = {
+static const dtt_item items_607[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
   {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 2},
@@ -11526,10 +11589,10 @@ static const dtt_item items_604[] = {
   {"dilation", NULL, DTT_I64, 7, 1, 0, 0, 0, 2},
   {"ceil_mode", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_605[] = {
+static const dtt_cell cells_608[] = {
   {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_234}, {2}, {.p = (void *)numbers_233}, {2}, {0},
 };
-static const dtt_function function_max_pool2d = {"max_pool2d", call_max_pool2d, items_604, items_199, cells_605, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_max_pool2d = {"max_pool2d", call_max_pool2d, items_607, items_199, cells_608, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_max_pool2d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -11544,7 +11607,7 @@ static dt_status call_max_pool2d_with_indices(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_max_pool2d_with_indices = {"max_pool2d_with_indices", call_max_pool2d_with_indices, items_604, items_601, cells_605, 6, 2, 10, 0, 0, NULL};
+static const dtt_function function_max_pool2d_with_indices = {"max_pool2d_with_indices", call_max_pool2d_with_indices, items_607, items_604, cells_608, 6, 2, 10, 0, 0, NULL};
 
 static dt_status call_avg_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11558,7 +11621,7 @@ static dt_status call_avg_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_606[] = {
+static const dtt_item items_609[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
   {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 2},
@@ -11567,10 +11630,10 @@ static const dtt_item items_606[] = {
   {"count_include_pad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
   {"divisor_override", NULL, DTT_I64, 9, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_607[] = {
+static const dtt_cell cells_610[] = {
   {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_234}, {2}, {0}, {1}, {0}, {0},
 };
-static const dtt_function function_avg_pool2d = {"avg_pool2d", call_avg_pool2d, items_606, items_199, cells_607, 7, 1, 11, 0, 0, NULL};
+static const dtt_function function_avg_pool2d = {"avg_pool2d", call_avg_pool2d, items_609, items_199, cells_610, 7, 1, 11, 0, 0, NULL};
 
 static dt_status call_max_pool3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11583,7 +11646,7 @@ static dt_status call_max_pool3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_608[] = {
+static const dtt_item items_611[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 3},
   {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 3},
@@ -11591,10 +11654,10 @@ static const dtt_item items_608[] = {
   {"dilation", NULL, DTT_I64, 7, 1, 0, 0, 0, 3},
   {"ceil_mode", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_609[] = {
+static const dtt_cell cells_612[] = {
   {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_242}, {3}, {.p = (void *)numbers_241}, {3}, {0},
 };
-static const dtt_function function_max_pool3d = {"max_pool3d", call_max_pool3d, items_608, items_199, cells_609, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_max_pool3d = {"max_pool3d", call_max_pool3d, items_611, items_199, cells_612, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_max_pool3d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -11609,7 +11672,7 @@ static dt_status call_max_pool3d_with_indices(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_max_pool3d_with_indices = {"max_pool3d_with_indices", call_max_pool3d_with_indices, items_608, items_601, cells_609, 6, 2, 10, 0, 0, NULL};
+static const dtt_function function_max_pool3d_with_indices = {"max_pool3d_with_indices", call_max_pool3d_with_indices, items_611, items_604, cells_612, 6, 2, 10, 0, 0, NULL};
 
 static dt_status call_avg_pool3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11623,7 +11686,7 @@ static dt_status call_avg_pool3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_610[] = {
+static const dtt_item items_613[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 3},
   {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 3},
@@ -11632,10 +11695,10 @@ static const dtt_item items_610[] = {
   {"count_include_pad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
   {"divisor_override", NULL, DTT_I64, 9, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_611[] = {
+static const dtt_cell cells_614[] = {
   {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_242}, {3}, {0}, {1}, {0}, {0},
 };
-static const dtt_function function_avg_pool3d = {"avg_pool3d", call_avg_pool3d, items_610, items_199, cells_611, 7, 1, 11, 0, 0, NULL};
+static const dtt_function function_avg_pool3d = {"avg_pool3d", call_avg_pool3d, items_613, items_199, cells_614, 7, 1, 11, 0, 0, NULL};
 
 static dt_status call_adaptive_avg_pool1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11646,11 +11709,11 @@ static dt_status call_adaptive_avg_pool1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_612[] = {
+static const dtt_item items_615[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"output_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
 };
-static const dtt_function function_adaptive_avg_pool1d = {"adaptive_avg_pool1d", call_adaptive_avg_pool1d, items_612, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_avg_pool1d = {"adaptive_avg_pool1d", call_adaptive_avg_pool1d, items_615, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_adaptive_max_pool1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11661,7 +11724,7 @@ static dt_status call_adaptive_max_pool1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_adaptive_max_pool1d = {"adaptive_max_pool1d", call_adaptive_max_pool1d, items_612, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_max_pool1d = {"adaptive_max_pool1d", call_adaptive_max_pool1d, items_615, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_adaptive_max_pool1d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -11674,7 +11737,7 @@ static dt_status call_adaptive_max_pool1d_with_indices(const dtt_cell *a, dtt_ce
   return status;
 }
 
-static const dtt_function function_adaptive_max_pool1d_with_indices = {"adaptive_max_pool1d_with_indices", call_adaptive_max_pool1d_with_indices, items_612, items_601, cells_59, 2, 2, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_max_pool1d_with_indices = {"adaptive_max_pool1d_with_indices", call_adaptive_max_pool1d_with_indices, items_615, items_604, cells_59, 2, 2, 3, 0, 0, NULL};
 
 static dt_status call_lp_pool1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11686,14 +11749,14 @@ static dt_status call_lp_pool1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_613[] = {
+static const dtt_item items_616[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"norm_type", NULL, DTT_F64, 1, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 1},
   {"stride", NULL, DTT_I64, 4, 1, 1, 0, 0, 1},
   {"ceil_mode", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_lp_pool1d = {"lp_pool1d", call_lp_pool1d, items_613, items_199, cells_213, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_lp_pool1d = {"lp_pool1d", call_lp_pool1d, items_616, items_199, cells_213, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_max_unpool1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11706,7 +11769,7 @@ static dt_status call_max_unpool1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_614[] = {
+static const dtt_item items_617[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 1},
@@ -11714,10 +11777,10 @@ static const dtt_item items_614[] = {
   {"padding", NULL, DTT_I64, 6, 1, 0, 0, 0, 1},
   {"output_size", NULL, DTT_I64, 8, 1, 1, 0, 0, 0},
 };
-static const dtt_cell cells_615[] = {
+static const dtt_cell cells_618[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_226}, {1}, {0}, {0},
 };
-static const dtt_function function_max_unpool1d = {"max_unpool1d", call_max_unpool1d, items_614, items_199, cells_615, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_max_unpool1d = {"max_unpool1d", call_max_unpool1d, items_617, items_199, cells_618, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_adaptive_avg_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11728,11 +11791,11 @@ static dt_status call_adaptive_avg_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_616[] = {
+static const dtt_item items_619[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"output_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
 };
-static const dtt_function function_adaptive_avg_pool2d = {"adaptive_avg_pool2d", call_adaptive_avg_pool2d, items_616, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_avg_pool2d = {"adaptive_avg_pool2d", call_adaptive_avg_pool2d, items_619, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_adaptive_max_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11743,7 +11806,7 @@ static dt_status call_adaptive_max_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_adaptive_max_pool2d = {"adaptive_max_pool2d", call_adaptive_max_pool2d, items_616, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_max_pool2d = {"adaptive_max_pool2d", call_adaptive_max_pool2d, items_619, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_adaptive_max_pool2d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -11756,7 +11819,7 @@ static dt_status call_adaptive_max_pool2d_with_indices(const dtt_cell *a, dtt_ce
   return status;
 }
 
-static const dtt_function function_adaptive_max_pool2d_with_indices = {"adaptive_max_pool2d_with_indices", call_adaptive_max_pool2d_with_indices, items_616, items_601, cells_59, 2, 2, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_max_pool2d_with_indices = {"adaptive_max_pool2d_with_indices", call_adaptive_max_pool2d_with_indices, items_619, items_604, cells_59, 2, 2, 3, 0, 0, NULL};
 
 static dt_status call_lp_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11768,14 +11831,14 @@ static dt_status call_lp_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_617[] = {
+static const dtt_item items_620[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"norm_type", NULL, DTT_F64, 1, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 2},
   {"stride", NULL, DTT_I64, 4, 1, 1, 0, 0, 2},
   {"ceil_mode", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_lp_pool2d = {"lp_pool2d", call_lp_pool2d, items_617, items_199, cells_213, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_lp_pool2d = {"lp_pool2d", call_lp_pool2d, items_620, items_199, cells_213, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_max_unpool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11788,7 +11851,7 @@ static dt_status call_max_unpool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_618[] = {
+static const dtt_item items_621[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 2},
@@ -11796,10 +11859,10 @@ static const dtt_item items_618[] = {
   {"padding", NULL, DTT_I64, 6, 1, 0, 0, 0, 2},
   {"output_size", NULL, DTT_I64, 8, 1, 1, 0, 0, 0},
 };
-static const dtt_cell cells_619[] = {
+static const dtt_cell cells_622[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_234}, {2}, {0}, {0},
 };
-static const dtt_function function_max_unpool2d = {"max_unpool2d", call_max_unpool2d, items_618, items_199, cells_619, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_max_unpool2d = {"max_unpool2d", call_max_unpool2d, items_621, items_199, cells_622, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_adaptive_avg_pool3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11810,11 +11873,11 @@ static dt_status call_adaptive_avg_pool3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_620[] = {
+static const dtt_item items_623[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"output_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 3},
 };
-static const dtt_function function_adaptive_avg_pool3d = {"adaptive_avg_pool3d", call_adaptive_avg_pool3d, items_620, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_avg_pool3d = {"adaptive_avg_pool3d", call_adaptive_avg_pool3d, items_623, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_adaptive_max_pool3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11825,7 +11888,7 @@ static dt_status call_adaptive_max_pool3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_adaptive_max_pool3d = {"adaptive_max_pool3d", call_adaptive_max_pool3d, items_620, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_max_pool3d = {"adaptive_max_pool3d", call_adaptive_max_pool3d, items_623, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_adaptive_max_pool3d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -11838,7 +11901,7 @@ static dt_status call_adaptive_max_pool3d_with_indices(const dtt_cell *a, dtt_ce
   return status;
 }
 
-static const dtt_function function_adaptive_max_pool3d_with_indices = {"adaptive_max_pool3d_with_indices", call_adaptive_max_pool3d_with_indices, items_620, items_601, cells_59, 2, 2, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_max_pool3d_with_indices = {"adaptive_max_pool3d_with_indices", call_adaptive_max_pool3d_with_indices, items_623, items_604, cells_59, 2, 2, 3, 0, 0, NULL};
 
 static dt_status call_lp_pool3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11850,14 +11913,14 @@ static dt_status call_lp_pool3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_621[] = {
+static const dtt_item items_624[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"norm_type", NULL, DTT_F64, 1, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 3},
   {"stride", NULL, DTT_I64, 4, 1, 1, 0, 0, 3},
   {"ceil_mode", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_lp_pool3d = {"lp_pool3d", call_lp_pool3d, items_621, items_199, cells_213, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_lp_pool3d = {"lp_pool3d", call_lp_pool3d, items_624, items_199, cells_213, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_max_unpool3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11870,7 +11933,7 @@ static dt_status call_max_unpool3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_622[] = {
+static const dtt_item items_625[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 3},
@@ -11878,10 +11941,10 @@ static const dtt_item items_622[] = {
   {"padding", NULL, DTT_I64, 6, 1, 0, 0, 0, 3},
   {"output_size", NULL, DTT_I64, 8, 1, 1, 0, 0, 0},
 };
-static const dtt_cell cells_623[] = {
+static const dtt_cell cells_626[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_242}, {3}, {0}, {0},
 };
-static const dtt_function function_max_unpool3d = {"max_unpool3d", call_max_unpool3d, items_622, items_199, cells_623, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_max_unpool3d = {"max_unpool3d", call_max_unpool3d, items_625, items_199, cells_626, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_fractional_max_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11893,14 +11956,14 @@ static dt_status call_fractional_max_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_624[] = {
+static const dtt_item items_627[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
   {"output_size", NULL, DTT_I64, 3, 1, 1, 0, 0, 2},
   {"output_ratio", NULL, DTT_F64, 5, 1, 1, 0, 0, 1},
   {"random_samples", NULL, DTT_TENSOR, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_fractional_max_pool2d = {"fractional_max_pool2d", call_fractional_max_pool2d, items_624, items_199, cells_139, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_fractional_max_pool2d = {"fractional_max_pool2d", call_fractional_max_pool2d, items_627, items_199, cells_139, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_fractional_max_pool2d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -11915,7 +11978,7 @@ static dt_status call_fractional_max_pool2d_with_indices(const dtt_cell *a, dtt_
   return status;
 }
 
-static const dtt_function function_fractional_max_pool2d_with_indices = {"fractional_max_pool2d_with_indices", call_fractional_max_pool2d_with_indices, items_624, items_601, cells_139, 5, 2, 8, 0, 0, NULL};
+static const dtt_function function_fractional_max_pool2d_with_indices = {"fractional_max_pool2d_with_indices", call_fractional_max_pool2d_with_indices, items_627, items_604, cells_139, 5, 2, 8, 0, 0, NULL};
 
 static dt_status call_fractional_max_pool3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11927,14 +11990,14 @@ static dt_status call_fractional_max_pool3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_625[] = {
+static const dtt_item items_628[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 3},
   {"output_size", NULL, DTT_I64, 3, 1, 1, 0, 0, 3},
   {"output_ratio", NULL, DTT_F64, 5, 1, 1, 0, 0, 1},
   {"random_samples", NULL, DTT_TENSOR, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_fractional_max_pool3d = {"fractional_max_pool3d", call_fractional_max_pool3d, items_625, items_199, cells_139, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_fractional_max_pool3d = {"fractional_max_pool3d", call_fractional_max_pool3d, items_628, items_199, cells_139, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_fractional_max_pool3d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -11949,7 +12012,7 @@ static dt_status call_fractional_max_pool3d_with_indices(const dtt_cell *a, dtt_
   return status;
 }
 
-static const dtt_function function_fractional_max_pool3d_with_indices = {"fractional_max_pool3d_with_indices", call_fractional_max_pool3d_with_indices, items_625, items_601, cells_139, 5, 2, 8, 0, 0, NULL};
+static const dtt_function function_fractional_max_pool3d_with_indices = {"fractional_max_pool3d_with_indices", call_fractional_max_pool3d_with_indices, items_628, items_604, cells_139, 5, 2, 8, 0, 0, NULL};
 
 static dt_status call_profiler_start(const dtt_cell *a, dtt_cell *r) {
   dt_profiler *r_out = NULL;
@@ -11960,19 +12023,19 @@ static dt_status call_profiler_start(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_626[] = {
+static const dtt_item items_629[] = {
   {"record_shapes", NULL, DTT_BOOL, 0, 0, 0, 0, 0, 0},
   {"profile_memory", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
   {"device_times", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"max_activities", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_627[] = {
+static const dtt_item items_630[] = {
   {"out", &dtt_handle_profiler, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_628[] = {
+static const dtt_cell cells_631[] = {
   {0}, {0}, {0}, {4194304},
 };
-static const dtt_function function_profiler_start = {"profiler_start", call_profiler_start, items_626, items_627, cells_628, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_profiler_start = {"profiler_start", call_profiler_start, items_629, items_630, cells_631, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_profiler_stop(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11981,10 +12044,10 @@ static dt_status call_profiler_stop(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_629[] = {
+static const dtt_item items_632[] = {
   {"self", &dtt_handle_profiler, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_profiler_stop = {"stop", call_profiler_stop, items_629, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_profiler_stop = {"stop", call_profiler_stop, items_632, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_profiler_range_begin(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -11994,10 +12057,10 @@ static dt_status call_profiler_range_begin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_630[] = {
+static const dtt_item items_633[] = {
   {"name", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_profiler_range_begin = {"profiler_range_begin", call_profiler_range_begin, items_630, items_219, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_profiler_range_begin = {"profiler_range_begin", call_profiler_range_begin, items_633, items_219, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_profiler_range_end(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12006,10 +12069,10 @@ static dt_status call_profiler_range_end(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_631[] = {
+static const dtt_item items_634[] = {
   {"range", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_profiler_range_end = {"profiler_range_end", call_profiler_range_end, items_631, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_profiler_range_end = {"profiler_range_end", call_profiler_range_end, items_634, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_profiler_table(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -12020,16 +12083,16 @@ static dt_status call_profiler_table(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_632[] = {
+static const dtt_item items_635[] = {
   {"self", &dtt_handle_profiler, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"sort_by", NULL, DTT_STR, 1, 0, 0, 0, 0, 0},
   {"row_limit", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"group_by_input_shape", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_633[] = {
+static const dtt_cell cells_636[] = {
   {0}, {.p = (void *)""}, {100}, {0},
 };
-static const dtt_function function_profiler_table = {"table", call_profiler_table, items_632, items_303, cells_633, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_profiler_table = {"table", call_profiler_table, items_635, items_303, cells_636, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_profiler_memory_summary(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -12039,14 +12102,14 @@ static dt_status call_profiler_memory_summary(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_634[] = {
+static const dtt_item items_637[] = {
   {"self", &dtt_handle_profiler, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"row_limit", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_635[] = {
+static const dtt_cell cells_638[] = {
   {0}, {10},
 };
-static const dtt_function function_profiler_memory_summary = {"memory_summary", call_profiler_memory_summary, items_634, items_303, cells_635, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_profiler_memory_summary = {"memory_summary", call_profiler_memory_summary, items_637, items_303, cells_638, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_profiler_activities(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -12060,12 +12123,12 @@ static dt_status call_profiler_activities(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_636[] = {
+static const dtt_item items_639[] = {
   {"names", &dtt_handle_string_list, DTT_STR, 0, 1, 0, 0, 0, 0},
   {"shapes", &dtt_handle_string_list, DTT_STR, 2, 1, 0, 0, 0, 0},
   {"numbers", &dtt_handle_tensor, DTT_TENSOR, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_profiler_activities = {"activities", call_profiler_activities, items_629, items_636, cells_45, 1, 3, 1, 0, 0, NULL};
+static const dtt_function function_profiler_activities = {"activities", call_profiler_activities, items_632, items_639, cells_45, 1, 3, 1, 0, 0, NULL};
 
 static dt_status call_profiler_export_chrome_trace(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12074,11 +12137,11 @@ static dt_status call_profiler_export_chrome_trace(const dtt_cell *a, dtt_cell *
   return status;
 }
 
-static const dtt_item items_637[] = {
+static const dtt_item items_640[] = {
   {"self", &dtt_handle_profiler, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"path", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_profiler_export_chrome_trace = {"export_chrome_trace", call_profiler_export_chrome_trace, items_637, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_profiler_export_chrome_trace = {"export_chrome_trace", call_profiler_export_chrome_trace, items_640, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_profiler_emit_nvtx(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12087,13 +12150,13 @@ static dt_status call_profiler_emit_nvtx(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_638[] = {
+static const dtt_item items_641[] = {
   {"enabled", NULL, DTT_BOOL, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_639[] = {
+static const dtt_cell cells_642[] = {
   {1},
 };
-static const dtt_function function_profiler_emit_nvtx = {"profiler_emit_nvtx", call_profiler_emit_nvtx, items_638, NULL, cells_639, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_profiler_emit_nvtx = {"profiler_emit_nvtx", call_profiler_emit_nvtx, items_641, NULL, cells_642, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_profiler_nvtx_push(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -12103,7 +12166,7 @@ static dt_status call_profiler_nvtx_push(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_profiler_nvtx_push = {"profiler_nvtx_push", call_profiler_nvtx_push, items_630, items_219, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_profiler_nvtx_push = {"profiler_nvtx_push", call_profiler_nvtx_push, items_633, items_219, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_profiler_nvtx_pop(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -12124,7 +12187,7 @@ static dt_status call_profiler_nvtx_start(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_profiler_nvtx_start = {"profiler_nvtx_start", call_profiler_nvtx_start, items_630, items_219, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_profiler_nvtx_start = {"profiler_nvtx_start", call_profiler_nvtx_start, items_633, items_219, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_profiler_nvtx_end(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12133,7 +12196,7 @@ static dt_status call_profiler_nvtx_end(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_profiler_nvtx_end = {"profiler_nvtx_end", call_profiler_nvtx_end, items_631, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_profiler_nvtx_end = {"profiler_nvtx_end", call_profiler_nvtx_end, items_634, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_profiler_nvtx_mark(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12142,7 +12205,7 @@ static dt_status call_profiler_nvtx_mark(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_profiler_nvtx_mark = {"profiler_nvtx_mark", call_profiler_nvtx_mark, items_630, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_profiler_nvtx_mark = {"profiler_nvtx_mark", call_profiler_nvtx_mark, items_633, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_rand(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12154,14 +12217,14 @@ static dt_status call_rand(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_640[] = {
+static const dtt_item items_643[] = {
   {"size", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_rand = {"rand", call_rand, items_640, items_199, cells_213, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_rand = {"rand", call_rand, items_643, items_199, cells_213, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_randn(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12173,7 +12236,7 @@ static dt_status call_randn(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_randn = {"randn", call_randn, items_640, items_199, cells_213, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_randn = {"randn", call_randn, items_643, items_199, cells_213, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_randint(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12186,7 +12249,7 @@ static dt_status call_randint(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_641[] = {
+static const dtt_item items_644[] = {
   {"low", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"high", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 1, 0, 0, 1, 0},
@@ -12195,7 +12258,7 @@ static const dtt_item items_641[] = {
   {"device", NULL, DTT_DEVICE, 6, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_randint = {"randint", call_randint, items_641, items_199, cells_101, 7, 1, 9, 0, 0, NULL};
+static const dtt_function function_randint = {"randint", call_randint, items_644, items_199, cells_101, 7, 1, 9, 0, 0, NULL};
 
 static dt_status call_randperm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12207,14 +12270,14 @@ static dt_status call_randperm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_642[] = {
+static const dtt_item items_645[] = {
   {"n", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 1, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 3, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_randperm = {"randperm", call_randperm, items_642, items_199, cells_105, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_randperm = {"randperm", call_randperm, items_645, items_199, cells_105, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_rand_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12226,7 +12289,7 @@ static dt_status call_rand_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_643[] = {
+static const dtt_item items_646[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 1, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
@@ -12234,7 +12297,7 @@ static const dtt_item items_643[] = {
   {"requires_grad", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 6, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_rand_like = {"rand_like", call_rand_like, items_643, items_199, cells_213, 6, 1, 7, 0, 0, NULL};
+static const dtt_function function_rand_like = {"rand_like", call_rand_like, items_646, items_199, cells_213, 6, 1, 7, 0, 0, NULL};
 
 static dt_status call_randn_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12246,7 +12309,7 @@ static dt_status call_randn_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_randn_like = {"randn_like", call_randn_like, items_643, items_199, cells_213, 6, 1, 7, 0, 0, NULL};
+static const dtt_function function_randn_like = {"randn_like", call_randn_like, items_646, items_199, cells_213, 6, 1, 7, 0, 0, NULL};
 
 static dt_status call_randint_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12258,7 +12321,7 @@ static dt_status call_randint_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_644[] = {
+static const dtt_item items_647[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"low", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"high", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
@@ -12268,7 +12331,7 @@ static const dtt_item items_644[] = {
   {"requires_grad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 8, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_randint_like = {"randint_like", call_randint_like, items_644, items_199, cells_101, 8, 1, 9, 0, 0, NULL};
+static const dtt_function function_randint_like = {"randint_like", call_randint_like, items_647, items_199, cells_101, 8, 1, 9, 0, 0, NULL};
 
 static dt_status call_bernoulli(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12278,11 +12341,11 @@ static dt_status call_bernoulli(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_645[] = {
+static const dtt_item items_648[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_bernoulli = {"bernoulli", call_bernoulli, items_645, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_bernoulli = {"bernoulli", call_bernoulli, items_648, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_multinomial(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12293,13 +12356,13 @@ static dt_status call_multinomial(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_646[] = {
+static const dtt_item items_649[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"num_samples", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"replacement", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_multinomial = {"multinomial", call_multinomial, items_646, items_199, cells_125, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_multinomial = {"multinomial", call_multinomial, items_649, items_199, cells_125, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_poisson(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12309,7 +12372,7 @@ static dt_status call_poisson(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_poisson = {"poisson", call_poisson, items_645, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_poisson = {"poisson", call_poisson, items_648, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_binomial(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12319,12 +12382,12 @@ static dt_status call_binomial(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_647[] = {
+static const dtt_item items_650[] = {
   {"count", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"prob", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_binomial = {"binomial", call_binomial, items_647, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_binomial = {"binomial", call_binomial, items_650, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_exponential_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12333,15 +12396,15 @@ static dt_status call_exponential_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_648[] = {
+static const dtt_item items_651[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"lambd", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_649[] = {
+static const dtt_cell cells_652[] = {
   {0}, {.f = 1.0}, {0},
 };
-static const dtt_function function_exponential_ = {"exponential_", call_exponential_, items_648, NULL, cells_649, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_exponential_ = {"exponential_", call_exponential_, items_651, NULL, cells_652, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_geometric_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12350,12 +12413,12 @@ static dt_status call_geometric_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_650[] = {
+static const dtt_item items_653[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_F64, 1, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_geometric_ = {"geometric_", call_geometric_, items_650, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_geometric_ = {"geometric_", call_geometric_, items_653, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_cauchy_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12364,16 +12427,16 @@ static dt_status call_cauchy_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_651[] = {
+static const dtt_item items_654[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"median", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"sigma", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_652[] = {
+static const dtt_cell cells_655[] = {
   {0}, {.f = 0.0}, {.f = 1.0}, {0},
 };
-static const dtt_function function_cauchy_ = {"cauchy_", call_cauchy_, items_651, NULL, cells_652, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_cauchy_ = {"cauchy_", call_cauchy_, items_654, NULL, cells_655, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_log_normal_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12383,16 +12446,16 @@ static dt_status call_log_normal_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_653[] = {
+static const dtt_item items_656[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mean", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"std", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_654[] = {
+static const dtt_cell cells_657[] = {
   {0}, {.f = 1.0}, {.f = 2.0}, {0},
 };
-static const dtt_function function_log_normal_ = {"log_normal_", call_log_normal_, items_653, NULL, cells_654, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_log_normal_ = {"log_normal_", call_log_normal_, items_656, NULL, cells_657, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_uniform_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12401,13 +12464,13 @@ static dt_status call_uniform_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_655[] = {
+static const dtt_item items_658[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"low", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"high", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_uniform_ = {"uniform_", call_uniform_, items_655, NULL, cells_652, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_uniform_ = {"uniform_", call_uniform_, items_658, NULL, cells_655, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_normal_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12416,7 +12479,7 @@ static dt_status call_normal_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_normal_ = {"normal_", call_normal_, items_653, NULL, cells_652, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_normal_ = {"normal_", call_normal_, items_656, NULL, cells_655, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_bernoulli_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12425,12 +12488,12 @@ static dt_status call_bernoulli_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_656[] = {
+static const dtt_item items_659[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_bernoulli_ = {"bernoulli_", call_bernoulli_, items_656, NULL, cells_540, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_bernoulli_ = {"bernoulli_", call_bernoulli_, items_659, NULL, cells_541, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_stochastic_round(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12441,12 +12504,12 @@ static dt_status call_stochastic_round(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_657[] = {
+static const dtt_item items_660[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 1, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_stochastic_round = {"stochastic_round", call_stochastic_round, items_657, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_stochastic_round = {"stochastic_round", call_stochastic_round, items_660, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_random_from_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12455,12 +12518,12 @@ static dt_status call_random_from_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_658[] = {
+static const dtt_item items_661[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"low", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_random_from_ = {"random_", call_random_from_, items_658, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_random_from_ = {"random_", call_random_from_, items_661, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_manual_seed(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12469,10 +12532,10 @@ static dt_status call_manual_seed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_659[] = {
+static const dtt_item items_662[] = {
   {"seed", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_manual_seed = {"manual_seed", call_manual_seed, items_659, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_manual_seed = {"manual_seed", call_manual_seed, items_662, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_default_generator(const dtt_cell *a, dtt_cell *r) {
   dt_generator *r_out = NULL;
@@ -12482,10 +12545,10 @@ static dt_status call_default_generator(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_660[] = {
+static const dtt_item items_663[] = {
   {"out", &dtt_handle_generator, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_default_generator = {"default_generator", call_default_generator, items_311, items_660, cells_116, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_default_generator = {"default_generator", call_default_generator, items_311, items_663, cells_116, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_set_own_generators(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12494,10 +12557,10 @@ static dt_status call_set_own_generators(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_661[] = {
+static const dtt_item items_664[] = {
   {"mode", NULL, DTT_BOOL, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_own_generators = {"set_own_generators", call_set_own_generators, items_661, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_own_generators = {"set_own_generators", call_set_own_generators, items_664, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_has_own_generators(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -12518,7 +12581,7 @@ static dt_status call_generator_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_generator_new = {"generator_new", call_generator_new, items_311, items_660, cells_116, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_generator_new = {"generator_new", call_generator_new, items_311, items_663, cells_116, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_generator_device(const dtt_cell *a, dtt_cell *r) {
   dt_device_type r_out_type = 0;
@@ -12530,10 +12593,10 @@ static dt_status call_generator_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_662[] = {
+static const dtt_item items_665[] = {
   {"self", &dtt_handle_generator, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_generator_device = {"device", call_generator_device, items_662, items_306, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_generator_device = {"device", call_generator_device, items_665, items_306, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_generator_manual_seed(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12542,11 +12605,11 @@ static dt_status call_generator_manual_seed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_663[] = {
+static const dtt_item items_666[] = {
   {"self", &dtt_handle_generator, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"seed", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_generator_manual_seed = {"manual_seed", call_generator_manual_seed, items_663, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_generator_manual_seed = {"manual_seed", call_generator_manual_seed, items_666, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_generator_initial_seed(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -12556,7 +12619,7 @@ static dt_status call_generator_initial_seed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_generator_initial_seed = {"initial_seed", call_generator_initial_seed, items_662, items_219, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_generator_initial_seed = {"initial_seed", call_generator_initial_seed, items_665, items_219, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_generator_get_state(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12566,7 +12629,7 @@ static dt_status call_generator_get_state(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_generator_get_state = {"get_state", call_generator_get_state, items_662, items_199, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_generator_get_state = {"get_state", call_generator_get_state, items_665, items_199, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_generator_set_state(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12575,11 +12638,11 @@ static dt_status call_generator_set_state(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_664[] = {
+static const dtt_item items_667[] = {
   {"self", &dtt_handle_generator, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"state", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_generator_set_state = {"set_state", call_generator_set_state, items_664, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_generator_set_state = {"set_state", call_generator_set_state, items_667, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_lstm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -12596,7 +12659,7 @@ static dt_status call_lstm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_665[] = {
+static const dtt_item items_668[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"hx", NULL, DTT_TENSOR, 1, 1, 1, 0, 1, 0},
   {"params", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
@@ -12607,12 +12670,12 @@ static const dtt_item items_665[] = {
   {"bidirectional", NULL, DTT_BOOL, 9, 0, 0, 0, 1, 0},
   {"batch_first", NULL, DTT_BOOL, 10, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_666[] = {
+static const dtt_item items_669[] = {
   {"output", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"h_n", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
   {"c_n", &dtt_handle_tensor, DTT_TENSOR, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_lstm = {"lstm", call_lstm, items_665, items_666, cells_256, 9, 3, 11, 0, 0, NULL};
+static const dtt_function function_lstm = {"lstm", call_lstm, items_668, items_669, cells_256, 9, 3, 11, 0, 0, NULL};
 
 static dt_status call_lstm_packed(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -12629,7 +12692,7 @@ static dt_status call_lstm_packed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_667[] = {
+static const dtt_item items_670[] = {
   {"data", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"batch_sizes", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"hx", NULL, DTT_TENSOR, 2, 1, 1, 0, 1, 0},
@@ -12640,7 +12703,7 @@ static const dtt_item items_667[] = {
   {"train", NULL, DTT_BOOL, 9, 0, 0, 0, 1, 0},
   {"bidirectional", NULL, DTT_BOOL, 10, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_lstm_packed = {"lstm_packed", call_lstm_packed, items_667, items_666, cells_256, 9, 3, 11, 0, 0, NULL};
+static const dtt_function function_lstm_packed = {"lstm_packed", call_lstm_packed, items_670, items_669, cells_256, 9, 3, 11, 0, 0, NULL};
 
 static dt_status call_gru(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -12655,7 +12718,7 @@ static dt_status call_gru(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_668[] = {
+static const dtt_item items_671[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"hx", NULL, DTT_TENSOR, 1, 0, 1, 0, 1, 0},
   {"params", NULL, DTT_TENSOR, 2, 1, 0, 0, 1, 0},
@@ -12666,11 +12729,11 @@ static const dtt_item items_668[] = {
   {"bidirectional", NULL, DTT_BOOL, 8, 0, 0, 0, 1, 0},
   {"batch_first", NULL, DTT_BOOL, 9, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_669[] = {
+static const dtt_item items_672[] = {
   {"output", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"h_n", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_gru = {"gru", call_gru, items_668, items_669, cells_137, 9, 2, 10, 0, 0, NULL};
+static const dtt_function function_gru = {"gru", call_gru, items_671, items_672, cells_137, 9, 2, 10, 0, 0, NULL};
 
 static dt_status call_gru_packed(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -12685,7 +12748,7 @@ static dt_status call_gru_packed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_670[] = {
+static const dtt_item items_673[] = {
   {"data", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"batch_sizes", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"hx", NULL, DTT_TENSOR, 2, 0, 1, 0, 1, 0},
@@ -12696,7 +12759,7 @@ static const dtt_item items_670[] = {
   {"train", NULL, DTT_BOOL, 8, 0, 0, 0, 1, 0},
   {"bidirectional", NULL, DTT_BOOL, 9, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_gru_packed = {"gru_packed", call_gru_packed, items_670, items_669, cells_137, 9, 2, 10, 0, 0, NULL};
+static const dtt_function function_gru_packed = {"gru_packed", call_gru_packed, items_673, items_672, cells_137, 9, 2, 10, 0, 0, NULL};
 
 static dt_status call_rnn_tanh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -12711,7 +12774,7 @@ static dt_status call_rnn_tanh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rnn_tanh = {"rnn_tanh", call_rnn_tanh, items_668, items_669, cells_137, 9, 2, 10, 0, 0, NULL};
+static const dtt_function function_rnn_tanh = {"rnn_tanh", call_rnn_tanh, items_671, items_672, cells_137, 9, 2, 10, 0, 0, NULL};
 
 static dt_status call_rnn_tanh_packed(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -12726,7 +12789,7 @@ static dt_status call_rnn_tanh_packed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rnn_tanh_packed = {"rnn_tanh_packed", call_rnn_tanh_packed, items_670, items_669, cells_137, 9, 2, 10, 0, 0, NULL};
+static const dtt_function function_rnn_tanh_packed = {"rnn_tanh_packed", call_rnn_tanh_packed, items_673, items_672, cells_137, 9, 2, 10, 0, 0, NULL};
 
 static dt_status call_rnn_relu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -12741,7 +12804,7 @@ static dt_status call_rnn_relu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rnn_relu = {"rnn_relu", call_rnn_relu, items_668, items_669, cells_137, 9, 2, 10, 0, 0, NULL};
+static const dtt_function function_rnn_relu = {"rnn_relu", call_rnn_relu, items_671, items_672, cells_137, 9, 2, 10, 0, 0, NULL};
 
 static dt_status call_rnn_relu_packed(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -12756,7 +12819,7 @@ static dt_status call_rnn_relu_packed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rnn_relu_packed = {"rnn_relu_packed", call_rnn_relu_packed, items_670, items_669, cells_137, 9, 2, 10, 0, 0, NULL};
+static const dtt_function function_rnn_relu_packed = {"rnn_relu_packed", call_rnn_relu_packed, items_673, items_672, cells_137, 9, 2, 10, 0, 0, NULL};
 
 static dt_status call_lstm_cell(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_h = NULL;
@@ -12770,7 +12833,7 @@ static dt_status call_lstm_cell(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_671[] = {
+static const dtt_item items_674[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"hx", NULL, DTT_TENSOR, 1, 1, 1, 0, 1, 0},
   {"w_ih", NULL, DTT_TENSOR, 3, 0, 0, 0, 1, 0},
@@ -12778,11 +12841,11 @@ static const dtt_item items_671[] = {
   {"b_ih", NULL, DTT_TENSOR, 5, 0, 1, 0, 0, 0},
   {"b_hh", NULL, DTT_TENSOR, 6, 0, 1, 0, 0, 0},
 };
-static const dtt_item items_672[] = {
+static const dtt_item items_675[] = {
   {"h", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"c", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_lstm_cell = {"lstm_cell", call_lstm_cell, items_671, items_672, cells_213, 6, 2, 7, 0, 0, NULL};
+static const dtt_function function_lstm_cell = {"lstm_cell", call_lstm_cell, items_674, items_675, cells_213, 6, 2, 7, 0, 0, NULL};
 
 static dt_status call_gru_cell(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12794,7 +12857,7 @@ static dt_status call_gru_cell(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_673[] = {
+static const dtt_item items_676[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"hx", NULL, DTT_TENSOR, 1, 0, 1, 0, 1, 0},
   {"w_ih", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
@@ -12802,7 +12865,7 @@ static const dtt_item items_673[] = {
   {"b_ih", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
   {"b_hh", NULL, DTT_TENSOR, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_gru_cell = {"gru_cell", call_gru_cell, items_673, items_199, cells_105, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_gru_cell = {"gru_cell", call_gru_cell, items_676, items_199, cells_105, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_rnn_tanh_cell(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12814,7 +12877,7 @@ static dt_status call_rnn_tanh_cell(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rnn_tanh_cell = {"rnn_tanh_cell", call_rnn_tanh_cell, items_673, items_199, cells_105, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_rnn_tanh_cell = {"rnn_tanh_cell", call_rnn_tanh_cell, items_676, items_199, cells_105, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_rnn_relu_cell(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12826,7 +12889,7 @@ static dt_status call_rnn_relu_cell(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rnn_relu_cell = {"rnn_relu_cell", call_rnn_relu_cell, items_673, items_199, cells_105, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_rnn_relu_cell = {"rnn_relu_cell", call_rnn_relu_cell, items_676, items_199, cells_105, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_sum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12838,13 +12901,13 @@ static dt_status call_sum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_674[] = {
+static const dtt_item items_677[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_sum = {"sum", call_sum, items_674, items_199, cells_274, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_sum = {"sum", call_sum, items_677, items_199, cells_274, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_mean(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12856,7 +12919,7 @@ static dt_status call_mean(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_mean = {"mean", call_mean, items_674, items_199, cells_274, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_mean = {"mean", call_mean, items_677, items_199, cells_274, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_nansum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12868,7 +12931,7 @@ static dt_status call_nansum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nansum = {"nansum", call_nansum, items_674, items_199, cells_274, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_nansum = {"nansum", call_nansum, items_677, items_199, cells_274, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_nanmean(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12880,7 +12943,7 @@ static dt_status call_nanmean(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nanmean = {"nanmean", call_nanmean, items_674, items_199, cells_274, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_nanmean = {"nanmean", call_nanmean, items_677, items_199, cells_274, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_count_nonzero(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12890,11 +12953,11 @@ static dt_status call_count_nonzero(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_675[] = {
+static const dtt_item items_678[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
 };
-static const dtt_function function_count_nonzero = {"count_nonzero", call_count_nonzero, items_675, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_count_nonzero = {"count_nonzero", call_count_nonzero, items_678, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_prod(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12906,13 +12969,13 @@ static dt_status call_prod(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_676[] = {
+static const dtt_item items_679[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 1, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_prod = {"prod", call_prod, items_676, items_199, cells_274, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_prod = {"prod", call_prod, items_679, items_199, cells_274, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_max(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12943,12 +13006,12 @@ static dt_status call_amax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_677[] = {
+static const dtt_item items_680[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_amax = {"amax", call_amax, items_677, items_199, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_amax = {"amax", call_amax, items_680, items_199, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_amin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12959,7 +13022,7 @@ static dt_status call_amin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_amin = {"amin", call_amin, items_677, items_199, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_amin = {"amin", call_amin, items_680, items_199, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_aminmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_min = NULL;
@@ -12972,16 +13035,16 @@ static dt_status call_aminmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_678[] = {
+static const dtt_item items_681[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 1, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_679[] = {
+static const dtt_item items_682[] = {
   {"min", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"max", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_aminmax = {"aminmax", call_aminmax, items_678, items_679, cells_125, 3, 2, 4, 0, 0, NULL};
+static const dtt_function function_aminmax = {"aminmax", call_aminmax, items_681, items_682, cells_125, 3, 2, 4, 0, 0, NULL};
 
 static dt_status call_argmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12992,7 +13055,7 @@ static dt_status call_argmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_argmax = {"argmax", call_argmax, items_678, items_199, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_argmax = {"argmax", call_argmax, items_681, items_199, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_argmin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13003,7 +13066,7 @@ static dt_status call_argmin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_argmin = {"argmin", call_argmin, items_678, items_199, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_argmin = {"argmin", call_argmin, items_681, items_199, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_var(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13015,13 +13078,13 @@ static dt_status call_var(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_680[] = {
+static const dtt_item items_683[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"correction", NULL, DTT_SCALAR, 3, 0, 1, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_var = {"var", call_var, items_680, items_199, cells_213, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_var = {"var", call_var, items_683, items_199, cells_213, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_std(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13033,7 +13096,7 @@ static dt_status call_std(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_std = {"std", call_std, items_680, items_199, cells_213, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_std = {"std", call_std, items_683, items_199, cells_213, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_var_mean(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_var = NULL;
@@ -13047,11 +13110,11 @@ static dt_status call_var_mean(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_681[] = {
+static const dtt_item items_684[] = {
   {"var", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"mean", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_var_mean = {"var_mean", call_var_mean, items_680, items_681, cells_213, 4, 2, 7, 0, 0, NULL};
+static const dtt_function function_var_mean = {"var_mean", call_var_mean, items_683, items_684, cells_213, 4, 2, 7, 0, 0, NULL};
 
 static dt_status call_std_mean(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_std = NULL;
@@ -13065,11 +13128,11 @@ static dt_status call_std_mean(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_682[] = {
+static const dtt_item items_685[] = {
   {"std", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"mean", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_std_mean = {"std_mean", call_std_mean, items_680, items_682, cells_213, 4, 2, 7, 0, 0, NULL};
+static const dtt_function function_std_mean = {"std_mean", call_std_mean, items_683, items_685, cells_213, 4, 2, 7, 0, 0, NULL};
 
 static dt_status call_cov(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13080,16 +13143,16 @@ static dt_status call_cov(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_683[] = {
+static const dtt_item items_686[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"correction", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"fweights", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
   {"aweights", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_684[] = {
+static const dtt_cell cells_687[] = {
   {0}, {1}, {0}, {0},
 };
-static const dtt_function function_cov = {"cov", call_cov, items_683, items_199, cells_684, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_cov = {"cov", call_cov, items_686, items_199, cells_687, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_corrcoef(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13111,14 +13174,14 @@ static dt_status call_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_685[] = {
+static const dtt_item items_688[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_norm = {"norm", call_norm, items_685, items_199, cells_451, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_norm = {"norm", call_norm, items_688, items_199, cells_452, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_any(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13129,7 +13192,7 @@ static dt_status call_any(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_any = {"any", call_any, items_677, items_199, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_any = {"any", call_any, items_680, items_199, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_all(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13140,7 +13203,7 @@ static dt_status call_all(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_all = {"all", call_all, items_677, items_199, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_all = {"all", call_all, items_680, items_199, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_logsumexp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13151,12 +13214,12 @@ static dt_status call_logsumexp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_686[] = {
+static const dtt_item items_689[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_logsumexp = {"logsumexp", call_logsumexp, items_686, items_199, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_logsumexp = {"logsumexp", call_logsumexp, items_689, items_199, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_cumsum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13166,7 +13229,7 @@ static dt_status call_cumsum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cumsum = {"cumsum", call_cumsum, items_537, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_cumsum = {"cumsum", call_cumsum, items_538, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_cumsum_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -13175,7 +13238,7 @@ static dt_status call_cumsum_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cumsum_ = {"cumsum_", call_cumsum_, items_537, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_cumsum_ = {"cumsum_", call_cumsum_, items_538, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_cumprod(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13185,7 +13248,7 @@ static dt_status call_cumprod(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cumprod = {"cumprod", call_cumprod, items_537, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_cumprod = {"cumprod", call_cumprod, items_538, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_cumprod_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -13194,7 +13257,7 @@ static dt_status call_cumprod_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cumprod_ = {"cumprod_", call_cumprod_, items_537, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_cumprod_ = {"cumprod_", call_cumprod_, items_538, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_logcumsumexp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13204,11 +13267,11 @@ static dt_status call_logcumsumexp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_687[] = {
+static const dtt_item items_690[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_logcumsumexp = {"logcumsumexp", call_logcumsumexp, items_687, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_logcumsumexp = {"logcumsumexp", call_logcumsumexp, items_690, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_diff(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13220,17 +13283,17 @@ static dt_status call_diff(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_688[] = {
+static const dtt_item items_691[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"n", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"prepend", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
   {"append", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_689[] = {
+static const dtt_cell cells_692[] = {
   {0}, {1}, {-1}, {0}, {0},
 };
-static const dtt_function function_diff = {"diff", call_diff, items_688, items_199, cells_689, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_diff = {"diff", call_diff, items_691, items_199, cells_692, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_gradient(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -13242,13 +13305,13 @@ static dt_status call_gradient(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_690[] = {
+static const dtt_item items_693[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"spacing", NULL, DTT_F64, 1, 1, 1, 0, 0, 0},
   {"dim", NULL, DTT_I64, 3, 1, 1, 0, 0, 1},
   {"edge_order", NULL, DTT_I64, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_gradient = {"gradient", call_gradient, items_690, items_216, cells_413, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_gradient = {"gradient", call_gradient, items_693, items_216, cells_413, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_trapezoid(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13260,16 +13323,16 @@ static dt_status call_trapezoid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_691[] = {
+static const dtt_item items_694[] = {
   {"y", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"x", NULL, DTT_TENSOR, 1, 0, 1, 0, 0, 0},
   {"dx", NULL, DTT_SCALAR, 2, 0, 1, 0, 0, 0},
   {"dim", NULL, DTT_I64, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_692[] = {
+static const dtt_cell cells_695[] = {
   {0}, {0}, {0}, {0}, {0}, {-1},
 };
-static const dtt_function function_trapezoid = {"trapezoid", call_trapezoid, items_691, items_199, cells_692, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_trapezoid = {"trapezoid", call_trapezoid, items_694, items_199, cells_695, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_cumulative_trapezoid(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13281,7 +13344,7 @@ static dt_status call_cumulative_trapezoid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cumulative_trapezoid = {"cumulative_trapezoid", call_cumulative_trapezoid, items_691, items_199, cells_692, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_cumulative_trapezoid = {"cumulative_trapezoid", call_cumulative_trapezoid, items_694, items_199, cells_695, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_equal(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -13291,7 +13354,7 @@ static dt_status call_equal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_equal = {"equal", call_equal, items_429, items_207, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_equal = {"equal", call_equal, items_430, items_207, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_isclose(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13303,17 +13366,17 @@ static dt_status call_isclose(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_693[] = {
+static const dtt_item items_696[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"rtol", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"atol", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
   {"equal_nan", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_694[] = {
+static const dtt_cell cells_697[] = {
   {0}, {0}, {.f = 1e-05}, {.f = 1e-08}, {0},
 };
-static const dtt_function function_isclose = {"isclose", call_isclose, items_693, items_199, cells_694, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_isclose = {"isclose", call_isclose, items_696, items_199, cells_697, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_allclose(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -13325,7 +13388,7 @@ static dt_status call_allclose(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_allclose = {"allclose", call_allclose, items_693, items_207, cells_694, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_allclose = {"allclose", call_allclose, items_696, items_207, cells_697, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_pad(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13337,16 +13400,16 @@ static dt_status call_pad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_695[] = {
+static const dtt_item items_698[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"pad", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"mode", &enum_padding_mode, DTT_ENUM, 3, 0, 0, 0, 0, 0},
   {"value", NULL, DTT_SCALAR, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_696[] = {
+static const dtt_cell cells_699[] = {
   {0}, {0}, {0}, {DT_PADDING_MODE_CONSTANT}, {0}, {0}, {0},
 };
-static const dtt_function function_pad = {"pad", call_pad, items_695, items_199, cells_696, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_pad = {"pad", call_pad, items_698, items_199, cells_699, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_roll(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13358,12 +13421,12 @@ static dt_status call_roll(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_697[] = {
+static const dtt_item items_700[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"shifts", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"dims", NULL, DTT_I64, 3, 1, 0, 0, 0, 1},
 };
-static const dtt_function function_roll = {"roll", call_roll, items_697, items_199, cells_274, 3, 1, 5, 0, 0, NULL};
+static const dtt_function function_roll = {"roll", call_roll, items_700, items_199, cells_274, 3, 1, 5, 0, 0, NULL};
 
 static dt_status call_rot90(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13374,18 +13437,18 @@ static dt_status call_rot90(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_698[] = {
+static const dtt_item items_701[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"k", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"dims", NULL, DTT_I64, 2, 1, 0, 0, 0, 0},
 };
-static const int64_t numbers_699[] = {
+static const int64_t numbers_702[] = {
   0, 1
 };
-static const dtt_cell cells_700[] = {
-  {0}, {1}, {.p = (void *)numbers_699}, {2},
+static const dtt_cell cells_703[] = {
+  {0}, {1}, {.p = (void *)numbers_702}, {2},
 };
-static const dtt_function function_rot90 = {"rot90", call_rot90, items_698, items_199, cells_700, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_rot90 = {"rot90", call_rot90, items_701, items_199, cells_703, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_fliplr(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13415,11 +13478,11 @@ static dt_status call_tile(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_701[] = {
+static const dtt_item items_704[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dims", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_tile = {"tile", call_tile, items_701, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_tile = {"tile", call_tile, items_704, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_repeat_interleave(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13433,13 +13496,13 @@ static dt_status call_repeat_interleave(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_702[] = {
+static const dtt_item items_705[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"repeats", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 5, 0, 1, 0, 0, 0},
   {"output_size", NULL, DTT_I64, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_repeat_interleave = {"repeat_interleave", call_repeat_interleave, items_702, items_199, cells_101, 4, 1, 9, 0, 0, NULL};
+static const dtt_function function_repeat_interleave = {"repeat_interleave", call_repeat_interleave, items_705, items_199, cells_101, 4, 1, 9, 0, 0, NULL};
 
 static dt_status call_diag(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13460,7 +13523,7 @@ static dt_status call_diag_embed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_diag_embed = {"diag_embed", call_diag_embed, items_446, items_199, cells_447, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_diag_embed = {"diag_embed", call_diag_embed, items_447, items_199, cells_448, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_diagflat(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13470,11 +13533,11 @@ static dt_status call_diagflat(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_703[] = {
+static const dtt_item items_706[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"offset", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_diagflat = {"diagflat", call_diagflat, items_703, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_diagflat = {"diagflat", call_diagflat, items_706, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_block_diag(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13534,11 +13597,11 @@ static dt_status call_unravel_index(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_704[] = {
+static const dtt_item items_707[] = {
   {"indices", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"shape", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
 };
-static const dtt_function function_unravel_index = {"unravel_index", call_unravel_index, items_704, items_216, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_unravel_index = {"unravel_index", call_unravel_index, items_707, items_216, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_cartesian_prod(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13558,15 +13621,15 @@ static dt_status call_combinations(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_705[] = {
+static const dtt_item items_708[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"r", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"with_replacement", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_706[] = {
+static const dtt_cell cells_709[] = {
   {0}, {2}, {0},
 };
-static const dtt_function function_combinations = {"combinations", call_combinations, items_705, items_199, cells_706, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_combinations = {"combinations", call_combinations, items_708, items_199, cells_709, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_tril_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13578,14 +13641,14 @@ static dt_status call_tril_indices(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_707[] = {
+static const dtt_item items_710[] = {
   {"row", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"col", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"offset", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_tril_indices = {"tril_indices", call_tril_indices, items_707, items_199, cells_105, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_tril_indices = {"tril_indices", call_tril_indices, items_710, items_199, cells_105, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_triu_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13597,7 +13660,7 @@ static dt_status call_triu_indices(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_triu_indices = {"triu_indices", call_triu_indices, items_707, items_199, cells_105, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_triu_indices = {"triu_indices", call_triu_indices, items_710, items_199, cells_105, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_select_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13608,13 +13671,13 @@ static dt_status call_select_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_708[] = {
+static const dtt_item items_711[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_select_scatter = {"select_scatter", call_select_scatter, items_708, items_199, cells_125, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_select_scatter = {"select_scatter", call_select_scatter, items_711, items_199, cells_125, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_slice_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13628,7 +13691,7 @@ static dt_status call_slice_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_709[] = {
+static const dtt_item items_712[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
@@ -13636,7 +13699,7 @@ static const dtt_item items_709[] = {
   {"end", NULL, DTT_I64, 5, 0, 1, 0, 0, 0},
   {"step", NULL, DTT_I64, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_slice_scatter = {"slice_scatter", call_slice_scatter, items_709, items_199, cells_111, 6, 1, 8, 0, 0, NULL};
+static const dtt_function function_slice_scatter = {"slice_scatter", call_slice_scatter, items_712, items_199, cells_111, 6, 1, 8, 0, 0, NULL};
 
 static dt_status call_diagonal_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13648,17 +13711,17 @@ static dt_status call_diagonal_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_710[] = {
+static const dtt_item items_713[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"offset", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"dim1", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
   {"dim2", NULL, DTT_I64, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_711[] = {
+static const dtt_cell cells_714[] = {
   {0}, {0}, {0}, {0}, {1},
 };
-static const dtt_function function_diagonal_scatter = {"diagonal_scatter", call_diagonal_scatter, items_710, items_199, cells_711, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_diagonal_scatter = {"diagonal_scatter", call_diagonal_scatter, items_713, items_199, cells_714, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_as_strided_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13671,14 +13734,14 @@ static dt_status call_as_strided_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_712[] = {
+static const dtt_item items_715[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 1, 0, 0, 1, 0},
   {"stride", NULL, DTT_I64, 4, 1, 0, 0, 1, 0},
   {"storage_offset", NULL, DTT_I64, 6, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_as_strided_scatter = {"as_strided_scatter", call_as_strided_scatter, items_712, items_199, cells_139, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_as_strided_scatter = {"as_strided_scatter", call_as_strided_scatter, items_715, items_199, cells_139, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_im2col(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13691,17 +13754,17 @@ static dt_status call_im2col(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_713[] = {
+static const dtt_item items_716[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
   {"dilation", NULL, DTT_I64, 3, 1, 0, 0, 0, 2},
   {"padding", NULL, DTT_I64, 5, 1, 0, 0, 0, 2},
   {"stride", NULL, DTT_I64, 7, 1, 0, 0, 0, 2},
 };
-static const dtt_cell cells_714[] = {
+static const dtt_cell cells_717[] = {
   {0}, {0}, {0}, {.p = (void *)numbers_233}, {2}, {.p = (void *)numbers_234}, {2}, {.p = (void *)numbers_233}, {2},
 };
-static const dtt_function function_im2col = {"unfold", call_im2col, items_713, items_199, cells_714, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_im2col = {"unfold", call_im2col, items_716, items_199, cells_717, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_fold(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13714,7 +13777,7 @@ static dt_status call_fold(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_715[] = {
+static const dtt_item items_718[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"output_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
   {"kernel_size", NULL, DTT_I64, 3, 1, 0, 0, 1, 2},
@@ -13722,10 +13785,10 @@ static const dtt_item items_715[] = {
   {"padding", NULL, DTT_I64, 7, 1, 0, 0, 0, 2},
   {"stride", NULL, DTT_I64, 9, 1, 0, 0, 0, 2},
 };
-static const dtt_cell cells_716[] = {
+static const dtt_cell cells_719[] = {
   {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_233}, {2}, {.p = (void *)numbers_234}, {2}, {.p = (void *)numbers_233}, {2},
 };
-static const dtt_function function_fold = {"fold", call_fold, items_715, items_199, cells_716, 6, 1, 11, 0, 0, NULL};
+static const dtt_function function_fold = {"fold", call_fold, items_718, items_199, cells_719, 6, 1, 11, 0, 0, NULL};
 
 static dt_status call_pixel_shuffle(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13735,11 +13798,11 @@ static dt_status call_pixel_shuffle(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_717[] = {
+static const dtt_item items_720[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"upscale_factor", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_pixel_shuffle = {"pixel_shuffle", call_pixel_shuffle, items_717, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_pixel_shuffle = {"pixel_shuffle", call_pixel_shuffle, items_720, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_pixel_unshuffle(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13749,11 +13812,11 @@ static dt_status call_pixel_unshuffle(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_718[] = {
+static const dtt_item items_721[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"downscale_factor", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_pixel_unshuffle = {"pixel_unshuffle", call_pixel_unshuffle, items_718, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_pixel_unshuffle = {"pixel_unshuffle", call_pixel_unshuffle, items_721, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_channel_shuffle(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13763,11 +13826,11 @@ static dt_status call_channel_shuffle(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_719[] = {
+static const dtt_item items_722[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"groups", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_channel_shuffle = {"channel_shuffle", call_channel_shuffle, items_719, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_channel_shuffle = {"channel_shuffle", call_channel_shuffle, items_722, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_sort(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -13780,16 +13843,16 @@ static dt_status call_sort(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_720[] = {
+static const dtt_item items_723[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"descending", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"stable", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_721[] = {
+static const dtt_cell cells_724[] = {
   {0}, {-1}, {0}, {0},
 };
-static const dtt_function function_sort = {"sort", call_sort, items_720, items_601, cells_721, 4, 2, 4, 0, 0, NULL};
+static const dtt_function function_sort = {"sort", call_sort, items_723, items_604, cells_724, 4, 2, 4, 0, 0, NULL};
 
 static dt_status call_argsort(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13800,7 +13863,7 @@ static dt_status call_argsort(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_argsort = {"argsort", call_argsort, items_720, items_199, cells_721, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_argsort = {"argsort", call_argsort, items_723, items_199, cells_724, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_msort(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13824,17 +13887,17 @@ static dt_status call_topk(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_722[] = {
+static const dtt_item items_725[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"k", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"largest", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"sorted", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_723[] = {
+static const dtt_cell cells_726[] = {
   {0}, {0}, {-1}, {1}, {1},
 };
-static const dtt_function function_topk = {"topk", call_topk, items_722, items_601, cells_723, 5, 2, 5, 0, 0, NULL};
+static const dtt_function function_topk = {"topk", call_topk, items_725, items_604, cells_726, 5, 2, 5, 0, 0, NULL};
 
 static dt_status call_kthvalue(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -13847,16 +13910,16 @@ static dt_status call_kthvalue(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_724[] = {
+static const dtt_item items_727[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"k", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_725[] = {
+static const dtt_cell cells_728[] = {
   {0}, {0}, {-1}, {0},
 };
-static const dtt_function function_kthvalue = {"kthvalue", call_kthvalue, items_724, items_601, cells_725, 4, 2, 4, 0, 0, NULL};
+static const dtt_function function_kthvalue = {"kthvalue", call_kthvalue, items_727, items_604, cells_728, 4, 2, 4, 0, 0, NULL};
 
 static dt_status call_median(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13888,15 +13951,15 @@ static dt_status call_mode(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_726[] = {
+static const dtt_item items_729[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_727[] = {
+static const dtt_cell cells_730[] = {
   {0}, {-1}, {0},
 };
-static const dtt_function function_mode = {"mode", call_mode, items_726, items_601, cells_727, 3, 2, 3, 0, 0, NULL};
+static const dtt_function function_mode = {"mode", call_mode, items_729, items_604, cells_730, 3, 2, 3, 0, 0, NULL};
 
 static dt_status call_quantile(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13909,17 +13972,17 @@ static dt_status call_quantile(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_728[] = {
+static const dtt_item items_731[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"q", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 5, 0, 1, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"interpolation", NULL, DTT_STR, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_729[] = {
+static const dtt_cell cells_732[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {.p = (void *)"linear"},
 };
-static const dtt_function function_quantile = {"quantile", call_quantile, items_728, items_199, cells_729, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_quantile = {"quantile", call_quantile, items_731, items_199, cells_732, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_nanquantile(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13932,7 +13995,7 @@ static dt_status call_nanquantile(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nanquantile = {"nanquantile", call_nanquantile, items_728, items_199, cells_729, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_nanquantile = {"nanquantile", call_nanquantile, items_731, items_199, cells_732, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_cummax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -13944,7 +14007,7 @@ static dt_status call_cummax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cummax = {"cummax", call_cummax, items_687, items_601, cells_116, 2, 2, 2, 0, 0, NULL};
+static const dtt_function function_cummax = {"cummax", call_cummax, items_690, items_604, cells_116, 2, 2, 2, 0, 0, NULL};
 
 static dt_status call_cummin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -13956,7 +14019,7 @@ static dt_status call_cummin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cummin = {"cummin", call_cummin, items_687, items_601, cells_116, 2, 2, 2, 0, 0, NULL};
+static const dtt_function function_cummin = {"cummin", call_cummin, items_690, items_604, cells_116, 2, 2, 2, 0, 0, NULL};
 
 static dt_status call_unique(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -13973,22 +14036,22 @@ static dt_status call_unique(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_730[] = {
+static const dtt_item items_733[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"sorted", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
   {"return_inverse", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"return_counts", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_item items_731[] = {
+static const dtt_item items_734[] = {
   {"output", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"inverse_indices", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
   {"counts", &dtt_handle_tensor, DTT_TENSOR, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_732[] = {
+static const dtt_cell cells_735[] = {
   {0}, {1}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_unique = {"unique", call_unique, items_730, items_731, cells_732, 5, 3, 6, 0, 0, NULL};
+static const dtt_function function_unique = {"unique", call_unique, items_733, items_734, cells_735, 5, 3, 6, 0, 0, NULL};
 
 static dt_status call_unique_consecutive(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -14005,13 +14068,13 @@ static dt_status call_unique_consecutive(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_733[] = {
+static const dtt_item items_736[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"return_inverse", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
   {"return_counts", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_unique_consecutive = {"unique_consecutive", call_unique_consecutive, items_733, items_731, cells_274, 4, 3, 5, 0, 0, NULL};
+static const dtt_function function_unique_consecutive = {"unique_consecutive", call_unique_consecutive, items_736, items_734, cells_274, 4, 3, 5, 0, 0, NULL};
 
 static dt_status call_searchsorted(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14024,7 +14087,7 @@ static dt_status call_searchsorted(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_734[] = {
+static const dtt_item items_737[] = {
   {"sorted_sequence", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"input", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"out_int32", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
@@ -14032,7 +14095,7 @@ static const dtt_item items_734[] = {
   {"side", NULL, DTT_STR, 7, 0, 1, 0, 0, 0},
   {"sorter", NULL, DTT_TENSOR, 8, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_searchsorted = {"searchsorted", call_searchsorted, items_734, items_199, cells_101, 6, 1, 9, 0, 0, NULL};
+static const dtt_function function_searchsorted = {"searchsorted", call_searchsorted, items_737, items_199, cells_101, 6, 1, 9, 0, 0, NULL};
 
 static dt_status call_bucketize(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14044,13 +14107,13 @@ static dt_status call_bucketize(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_735[] = {
+static const dtt_item items_738[] = {
   {"input", NULL, DTT_OPERAND, 0, 0, 0, 0, 1, 0},
   {"boundaries", NULL, DTT_TENSOR, 4, 0, 0, 0, 1, 0},
   {"out_int32", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
   {"right", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_bucketize = {"bucketize", call_bucketize, items_735, items_199, cells_213, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_bucketize = {"bucketize", call_bucketize, items_738, items_199, cells_213, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_isin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14063,13 +14126,13 @@ static dt_status call_isin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_736[] = {
+static const dtt_item items_739[] = {
   {"elements", NULL, DTT_OPERAND, 0, 0, 0, 0, 1, 0},
   {"test_elements", NULL, DTT_OPERAND, 4, 0, 0, 0, 1, 0},
   {"assume_unique", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
   {"invert", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_isin = {"isin", call_isin, items_736, items_199, cells_137, 4, 1, 10, 0, 0, NULL};
+static const dtt_function function_isin = {"isin", call_isin, items_739, items_199, cells_137, 4, 1, 10, 0, 0, NULL};
 
 static dt_status call_bincount(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14079,12 +14142,12 @@ static dt_status call_bincount(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_737[] = {
+static const dtt_item items_740[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weights", NULL, DTT_TENSOR, 1, 0, 1, 0, 0, 0},
   {"minlength", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_bincount = {"bincount", call_bincount, items_737, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_bincount = {"bincount", call_bincount, items_740, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_histc(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14096,16 +14159,16 @@ static dt_status call_histc(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_738[] = {
+static const dtt_item items_741[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"bins", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"min", NULL, DTT_SCALAR, 2, 0, 0, 0, 0, 0},
   {"max", NULL, DTT_SCALAR, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_739[] = {
+static const dtt_cell cells_742[] = {
   {0}, {100}, {DT_SCALAR_KIND_INT}, {0}, {.f = 0}, {DT_SCALAR_KIND_INT}, {0}, {.f = 0},
 };
-static const dtt_function function_histc = {"histc", call_histc, items_738, items_199, cells_739, 4, 1, 8, 0, 0, NULL};
+static const dtt_function function_histc = {"histc", call_histc, items_741, items_199, cells_742, 4, 1, 8, 0, 0, NULL};
 
 static dt_status call_histogram(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_hist = NULL;
@@ -14120,21 +14183,21 @@ static dt_status call_histogram(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_740[] = {
+static const dtt_item items_743[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"bins", NULL, DTT_OPERAND, 1, 0, 0, 0, 0, 0},
   {"range", NULL, DTT_F64, 5, 1, 1, 0, 0, 0},
   {"weight", NULL, DTT_TENSOR, 7, 0, 1, 0, 0, 0},
   {"density", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_741[] = {
+static const dtt_item items_744[] = {
   {"hist", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"bin_edges", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_742[] = {
+static const dtt_cell cells_745[] = {
   {0}, {0}, {DT_SCALAR_KIND_INT}, {100}, {.f = 0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_histogram = {"histogram", call_histogram, items_740, items_741, cells_742, 5, 2, 9, 0, 0, NULL};
+static const dtt_function function_histogram = {"histogram", call_histogram, items_743, items_744, cells_745, 5, 2, 9, 0, 0, NULL};
 
 static dt_status call_erfc(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14262,7 +14325,7 @@ static dt_status call_zeta(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_zeta = {"zeta", call_zeta, items_593, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_zeta = {"zeta", call_zeta, items_596, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_polygamma(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14272,11 +14335,11 @@ static dt_status call_polygamma(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_743[] = {
+static const dtt_item items_746[] = {
   {"n", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"input", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_polygamma = {"polygamma", call_polygamma, items_743, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_polygamma = {"polygamma", call_polygamma, items_746, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_polygamma_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -14285,7 +14348,7 @@ static dt_status call_polygamma_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_polygamma_ = {"polygamma_", call_polygamma_, items_444, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_polygamma_ = {"polygamma_", call_polygamma_, items_445, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_mvlgamma(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14295,11 +14358,11 @@ static dt_status call_mvlgamma(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_744[] = {
+static const dtt_item items_747[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_mvlgamma = {"mvlgamma", call_mvlgamma, items_744, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_mvlgamma = {"mvlgamma", call_mvlgamma, items_747, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_mvlgamma_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -14308,7 +14371,7 @@ static dt_status call_mvlgamma_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_mvlgamma_ = {"mvlgamma_", call_mvlgamma_, items_744, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_mvlgamma_ = {"mvlgamma_", call_mvlgamma_, items_747, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_i0(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14427,10 +14490,10 @@ static dt_status call_scaled_modified_bessel_k0(const dtt_cell *a, dtt_cell *r) 
   return status;
 }
 
-static const dtt_item items_745[] = {
+static const dtt_item items_748[] = {
   {"x", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_scaled_modified_bessel_k0 = {"scaled_modified_bessel_k0", call_scaled_modified_bessel_k0, items_745, items_199, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_scaled_modified_bessel_k0 = {"scaled_modified_bessel_k0", call_scaled_modified_bessel_k0, items_748, items_199, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_scaled_modified_bessel_k1(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14440,7 +14503,7 @@ static dt_status call_scaled_modified_bessel_k1(const dtt_cell *a, dtt_cell *r) 
   return status;
 }
 
-static const dtt_function function_scaled_modified_bessel_k1 = {"scaled_modified_bessel_k1", call_scaled_modified_bessel_k1, items_745, items_199, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_scaled_modified_bessel_k1 = {"scaled_modified_bessel_k1", call_scaled_modified_bessel_k1, items_748, items_199, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_spherical_bessel_j0(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14450,7 +14513,7 @@ static dt_status call_spherical_bessel_j0(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_spherical_bessel_j0 = {"spherical_bessel_j0", call_spherical_bessel_j0, items_745, items_199, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_spherical_bessel_j0 = {"spherical_bessel_j0", call_spherical_bessel_j0, items_748, items_199, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_airy_ai(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14460,7 +14523,7 @@ static dt_status call_airy_ai(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_airy_ai = {"airy_ai", call_airy_ai, items_745, items_199, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_airy_ai = {"airy_ai", call_airy_ai, items_748, items_199, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_igamma(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14470,7 +14533,7 @@ static dt_status call_igamma(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_igamma = {"igamma", call_igamma, items_429, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_igamma = {"igamma", call_igamma, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_igamma_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -14479,7 +14542,7 @@ static dt_status call_igamma_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_igamma_ = {"igamma_", call_igamma_, items_429, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_igamma_ = {"igamma_", call_igamma_, items_430, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_gammainc(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14489,7 +14552,7 @@ static dt_status call_gammainc(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_gammainc = {"gammainc", call_gammainc, items_429, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_gammainc = {"gammainc", call_gammainc, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_igammac(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14499,7 +14562,7 @@ static dt_status call_igammac(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_igammac = {"igammac", call_igammac, items_429, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_igammac = {"igammac", call_igammac, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_igammac_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -14508,7 +14571,7 @@ static dt_status call_igammac_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_igammac_ = {"igammac_", call_igammac_, items_429, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_igammac_ = {"igammac_", call_igammac_, items_430, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_gammaincc(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14518,7 +14581,7 @@ static dt_status call_gammaincc(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_gammaincc = {"gammaincc", call_gammaincc, items_429, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_gammaincc = {"gammaincc", call_gammaincc, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_chebyshev_polynomial_t(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14530,11 +14593,11 @@ static dt_status call_chebyshev_polynomial_t(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_746[] = {
+static const dtt_item items_749[] = {
   {"x", NULL, DTT_OPERAND, 0, 0, 0, 0, 1, 0},
   {"n", NULL, DTT_OPERAND, 4, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_chebyshev_polynomial_t = {"chebyshev_polynomial_t", call_chebyshev_polynomial_t, items_746, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_chebyshev_polynomial_t = {"chebyshev_polynomial_t", call_chebyshev_polynomial_t, items_749, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_chebyshev_polynomial_u(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14546,7 +14609,7 @@ static dt_status call_chebyshev_polynomial_u(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_chebyshev_polynomial_u = {"chebyshev_polynomial_u", call_chebyshev_polynomial_u, items_746, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_chebyshev_polynomial_u = {"chebyshev_polynomial_u", call_chebyshev_polynomial_u, items_749, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_chebyshev_polynomial_v(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14558,7 +14621,7 @@ static dt_status call_chebyshev_polynomial_v(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_chebyshev_polynomial_v = {"chebyshev_polynomial_v", call_chebyshev_polynomial_v, items_746, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_chebyshev_polynomial_v = {"chebyshev_polynomial_v", call_chebyshev_polynomial_v, items_749, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_chebyshev_polynomial_w(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14570,7 +14633,7 @@ static dt_status call_chebyshev_polynomial_w(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_chebyshev_polynomial_w = {"chebyshev_polynomial_w", call_chebyshev_polynomial_w, items_746, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_chebyshev_polynomial_w = {"chebyshev_polynomial_w", call_chebyshev_polynomial_w, items_749, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_shifted_chebyshev_polynomial_t(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14582,7 +14645,7 @@ static dt_status call_shifted_chebyshev_polynomial_t(const dtt_cell *a, dtt_cell
   return status;
 }
 
-static const dtt_function function_shifted_chebyshev_polynomial_t = {"shifted_chebyshev_polynomial_t", call_shifted_chebyshev_polynomial_t, items_746, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_shifted_chebyshev_polynomial_t = {"shifted_chebyshev_polynomial_t", call_shifted_chebyshev_polynomial_t, items_749, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_shifted_chebyshev_polynomial_u(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14594,7 +14657,7 @@ static dt_status call_shifted_chebyshev_polynomial_u(const dtt_cell *a, dtt_cell
   return status;
 }
 
-static const dtt_function function_shifted_chebyshev_polynomial_u = {"shifted_chebyshev_polynomial_u", call_shifted_chebyshev_polynomial_u, items_746, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_shifted_chebyshev_polynomial_u = {"shifted_chebyshev_polynomial_u", call_shifted_chebyshev_polynomial_u, items_749, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_shifted_chebyshev_polynomial_v(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14606,7 +14669,7 @@ static dt_status call_shifted_chebyshev_polynomial_v(const dtt_cell *a, dtt_cell
   return status;
 }
 
-static const dtt_function function_shifted_chebyshev_polynomial_v = {"shifted_chebyshev_polynomial_v", call_shifted_chebyshev_polynomial_v, items_746, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_shifted_chebyshev_polynomial_v = {"shifted_chebyshev_polynomial_v", call_shifted_chebyshev_polynomial_v, items_749, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_shifted_chebyshev_polynomial_w(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14618,7 +14681,7 @@ static dt_status call_shifted_chebyshev_polynomial_w(const dtt_cell *a, dtt_cell
   return status;
 }
 
-static const dtt_function function_shifted_chebyshev_polynomial_w = {"shifted_chebyshev_polynomial_w", call_shifted_chebyshev_polynomial_w, items_746, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_shifted_chebyshev_polynomial_w = {"shifted_chebyshev_polynomial_w", call_shifted_chebyshev_polynomial_w, items_749, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_hermite_polynomial_h(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14630,7 +14693,7 @@ static dt_status call_hermite_polynomial_h(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hermite_polynomial_h = {"hermite_polynomial_h", call_hermite_polynomial_h, items_746, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_hermite_polynomial_h = {"hermite_polynomial_h", call_hermite_polynomial_h, items_749, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_hermite_polynomial_he(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14642,7 +14705,7 @@ static dt_status call_hermite_polynomial_he(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hermite_polynomial_he = {"hermite_polynomial_he", call_hermite_polynomial_he, items_746, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_hermite_polynomial_he = {"hermite_polynomial_he", call_hermite_polynomial_he, items_749, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_laguerre_polynomial_l(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14654,7 +14717,7 @@ static dt_status call_laguerre_polynomial_l(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_laguerre_polynomial_l = {"laguerre_polynomial_l", call_laguerre_polynomial_l, items_746, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_laguerre_polynomial_l = {"laguerre_polynomial_l", call_laguerre_polynomial_l, items_749, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_legendre_polynomial_p(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14666,7 +14729,7 @@ static dt_status call_legendre_polynomial_p(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_legendre_polynomial_p = {"legendre_polynomial_p", call_legendre_polynomial_p, items_746, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_legendre_polynomial_p = {"legendre_polynomial_p", call_legendre_polynomial_p, items_749, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_entr(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14688,7 +14751,7 @@ static dt_status call_xlog1py(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_xlog1py = {"xlog1py", call_xlog1py, items_593, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_xlog1py = {"xlog1py", call_xlog1py, items_596, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_frexp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_mantissa = NULL;
@@ -14700,11 +14763,11 @@ static dt_status call_frexp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_747[] = {
+static const dtt_item items_750[] = {
   {"mantissa", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"exponent", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_frexp = {"frexp", call_frexp, items_268, items_747, cells_45, 1, 2, 1, 0, 0, NULL};
+static const dtt_function function_frexp = {"frexp", call_frexp, items_268, items_750, cells_45, 1, 2, 1, 0, 0, NULL};
 
 static dt_status call_nextafter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14714,7 +14777,7 @@ static dt_status call_nextafter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nextafter = {"nextafter", call_nextafter, items_429, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_nextafter = {"nextafter", call_nextafter, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nextafter_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -14723,7 +14786,7 @@ static dt_status call_nextafter_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nextafter_ = {"nextafter_", call_nextafter_, items_429, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_nextafter_ = {"nextafter_", call_nextafter_, items_430, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_tensor_alias(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14753,7 +14816,7 @@ static dt_status call_tensor_size(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_size = {"size", call_tensor_size, items_687, items_219, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_size = {"size", call_tensor_size, items_690, items_219, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_shape(const dtt_cell *a, dtt_cell *r) {
   dt_status status;
@@ -14851,10 +14914,10 @@ static dt_status call_tensor_data_ptr(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_748[] = {
+static const dtt_item items_751[] = {
   {"out", NULL, DTT_POINTER, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_data_ptr = {"data_ptr", call_tensor_data_ptr, items_268, items_748, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_data_ptr = {"data_ptr", call_tensor_data_ptr, items_268, items_751, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_is_set_to(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -14864,7 +14927,7 @@ static dt_status call_tensor_is_set_to(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_is_set_to = {"is_set_to", call_tensor_is_set_to, items_429, items_207, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_is_set_to = {"is_set_to", call_tensor_is_set_to, items_430, items_207, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_is_same(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -14874,7 +14937,7 @@ static dt_status call_tensor_is_same(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_is_same = {"is_same", call_tensor_is_same, items_429, items_207, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_is_same = {"is_same", call_tensor_is_same, items_430, items_207, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_base(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14884,10 +14947,10 @@ static dt_status call_tensor_base(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_749[] = {
+static const dtt_item items_752[] = {
   {"out", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_tensor_base = {"base", call_tensor_base, items_268, items_749, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_base = {"base", call_tensor_base, items_268, items_752, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_version(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -14911,10 +14974,10 @@ static dt_status call_tensor_item(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_750[] = {
+static const dtt_item items_753[] = {
   {"out", NULL, DTT_SCALAR, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_item = {"item", call_tensor_item, items_268, items_750, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_item = {"item", call_tensor_item, items_268, items_753, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_to_string(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -14936,17 +14999,17 @@ static dt_status call_set_print_options(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_751[] = {
+static const dtt_item items_754[] = {
   {"precision", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
   {"threshold", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"edge_items", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"line_width", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
   {"sci_mode", NULL, DTT_BOOL, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_752[] = {
+static const dtt_cell cells_755[] = {
   {4}, {1000}, {3}, {80}, {0}, {0},
 };
-static const dtt_function function_set_print_options = {"set_print_options", call_set_print_options, items_751, NULL, cells_752, 5, 0, 6, 0, 0, NULL};
+static const dtt_function function_set_print_options = {"set_print_options", call_set_print_options, items_754, NULL, cells_755, 5, 0, 6, 0, 0, NULL};
 
 static dt_status call_tensor_requires_grad(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -14965,11 +15028,11 @@ static dt_status call_tensor_requires_grad_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_753[] = {
+static const dtt_item items_756[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"requires_grad", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_requires_grad_ = {"requires_grad_", call_tensor_requires_grad_, items_753, NULL, cells_336, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_tensor_requires_grad_ = {"requires_grad_", call_tensor_requires_grad_, items_756, NULL, cells_336, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_tensor_is_leaf(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -14989,7 +15052,7 @@ static dt_status call_tensor_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_grad = {"grad", call_tensor_grad, items_268, items_749, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_grad = {"grad", call_tensor_grad, items_268, items_752, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_set_grad(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -14998,11 +15061,11 @@ static dt_status call_tensor_set_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_754[] = {
+static const dtt_item items_757[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"grad", NULL, DTT_TENSOR, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_tensor_set_grad = {"set_grad", call_tensor_set_grad, items_754, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_tensor_set_grad = {"set_grad", call_tensor_set_grad, items_757, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_tensor_retain_grad(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15031,10 +15094,10 @@ static dt_status call_tensor_node(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_755[] = {
+static const dtt_item items_758[] = {
   {"out", &dtt_handle_node, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_node = {"node", call_tensor_node, items_268, items_755, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_node = {"node", call_tensor_node, items_268, items_758, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_output_nr(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -15054,10 +15117,10 @@ static dt_status call_node_name(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_756[] = {
+static const dtt_item items_759[] = {
   {"self", &dtt_handle_node, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_node_name = {"name", call_node_name, items_756, items_303, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_node_name = {"name", call_node_name, items_759, items_303, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_node_address(const dtt_cell *a, dtt_cell *r) {
   void *r_out = NULL;
@@ -15067,7 +15130,7 @@ static dt_status call_node_address(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_node_address = {"address", call_node_address, items_756, items_748, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_node_address = {"address", call_node_address, items_759, items_751, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_node_next_count(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -15077,7 +15140,7 @@ static dt_status call_node_next_count(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_node_next_count = {"next_count", call_node_next_count, items_756, items_219, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_node_next_count = {"next_count", call_node_next_count, items_759, items_219, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_node_next_output(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -15087,11 +15150,11 @@ static dt_status call_node_next_output(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_757[] = {
+static const dtt_item items_760[] = {
   {"self", &dtt_handle_node, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_node_next_output = {"next_output", call_node_next_output, items_757, items_219, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_node_next_output = {"next_output", call_node_next_output, items_760, items_219, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_node_next(const dtt_cell *a, dtt_cell *r) {
   dt_node *r_out = NULL;
@@ -15101,7 +15164,7 @@ static dt_status call_node_next(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_node_next = {"next", call_node_next, items_757, items_755, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_node_next = {"next", call_node_next, items_760, items_758, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_grad_fn_name(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -15130,11 +15193,11 @@ static dt_status call_tensor_set_data(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_758[] = {
+static const dtt_item items_761[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"data", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_tensor_set_data = {"set_data", call_tensor_set_data, items_758, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_tensor_set_data = {"set_data", call_tensor_set_data, items_761, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_build_info(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -15155,10 +15218,10 @@ static dt_status call_string_list_len(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_759[] = {
+static const dtt_item items_762[] = {
   {"self", &dtt_handle_string_list, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_string_list_len = {"len", call_string_list_len, items_759, items_219, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_string_list_len = {"len", call_string_list_len, items_762, items_219, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_list_new(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -15168,13 +15231,13 @@ static dt_status call_tensor_list_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_760[] = {
+static const dtt_item items_763[] = {
   {"tensors", NULL, DTT_TENSOR, 0, 1, 0, 1, 1, 0},
 };
-static const dtt_item items_761[] = {
+static const dtt_item items_764[] = {
   {"out", &dtt_handle_tensor_list, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_list_new = {"tensor_list_new", call_tensor_list_new, items_760, items_761, cells_116, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_list_new = {"tensor_list_new", call_tensor_list_new, items_763, items_764, cells_116, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_list_len(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -15184,10 +15247,10 @@ static dt_status call_tensor_list_len(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_762[] = {
+static const dtt_item items_765[] = {
   {"self", &dtt_handle_tensor_list, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_tensor_list_len = {"len", call_tensor_list_len, items_762, items_219, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_list_len = {"len", call_tensor_list_len, items_765, items_219, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_list_get(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15197,11 +15260,11 @@ static dt_status call_tensor_list_get(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_763[] = {
+static const dtt_item items_766[] = {
   {"self", &dtt_handle_tensor_list, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_tensor_list_get = {"get", call_tensor_list_get, items_763, items_749, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_list_get = {"get", call_tensor_list_get, items_766, items_752, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_is_grad_enabled(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -15221,7 +15284,7 @@ static dt_status call_set_grad_enabled(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_set_grad_enabled = {"set_grad_enabled", call_set_grad_enabled, items_661, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_grad_enabled = {"set_grad_enabled", call_set_grad_enabled, items_664, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_is_anomaly_enabled(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -15241,7 +15304,7 @@ static dt_status call_set_detect_anomaly(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_set_detect_anomaly = {"set_detect_anomaly", call_set_detect_anomaly, items_661, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_detect_anomaly = {"set_detect_anomaly", call_set_detect_anomaly, items_664, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_get_default_dtype(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -15261,10 +15324,10 @@ static dt_status call_set_default_dtype(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_764[] = {
+static const dtt_item items_767[] = {
   {"d", &dtt_dtypes, DTT_ENUM, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_default_dtype = {"set_default_dtype", call_set_default_dtype, items_764, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_default_dtype = {"set_default_dtype", call_set_default_dtype, items_767, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_get_default_device(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -15316,10 +15379,10 @@ static dt_status call_set_num_threads(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_765[] = {
+static const dtt_item items_768[] = {
   {"n", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_num_threads = {"set_num_threads", call_set_num_threads, items_765, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_num_threads = {"set_num_threads", call_set_num_threads, items_768, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_memory_stats(const dtt_cell *a, dtt_cell *r) {
   int64_t r_allocated = 0;
@@ -15334,12 +15397,12 @@ static dt_status call_memory_stats(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_766[] = {
+static const dtt_item items_769[] = {
   {"allocated", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
   {"reserved", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"peak", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_memory_stats = {"memory_stats", call_memory_stats, items_311, items_766, cells_116, 1, 3, 2, 0, 0, NULL};
+static const dtt_function function_memory_stats = {"memory_stats", call_memory_stats, items_311, items_769, cells_116, 1, 3, 2, 0, 0, NULL};
 
 static dt_status call_set_log(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15348,10 +15411,10 @@ static dt_status call_set_log(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_767[] = {
+static const dtt_item items_770[] = {
   {"log", &callback_log_hook, DTT_CALLBACK, 0, 0, 1, 0, 1, 0},
 };
-static const dtt_function function_set_log = {"set_log", call_set_log, items_767, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_log = {"set_log", call_set_log, items_770, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_set_memory_hook(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15360,10 +15423,10 @@ static dt_status call_set_memory_hook(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_768[] = {
+static const dtt_item items_771[] = {
   {"hook", &callback_memory_hook, DTT_CALLBACK, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_memory_hook = {"set_memory_hook", call_set_memory_hook, items_768, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_memory_hook = {"set_memory_hook", call_set_memory_hook, items_771, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_remove_memory_hook(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -15401,11 +15464,11 @@ static dt_status call_view(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_769[] = {
+static const dtt_item items_772[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_view = {"view", call_view, items_769, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_view = {"view", call_view, items_772, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_detach(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15434,7 +15497,7 @@ static dt_status call_view_as(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_view_as = {"view_as", call_view_as, items_429, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_view_as = {"view_as", call_view_as, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_reshape(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15444,11 +15507,11 @@ static dt_status call_reshape(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_770[] = {
+static const dtt_item items_773[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"shape", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_reshape = {"reshape", call_reshape, items_770, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_reshape = {"reshape", call_reshape, items_773, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_reshape_as(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15458,7 +15521,7 @@ static dt_status call_reshape_as(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_reshape_as = {"reshape_as", call_reshape_as, items_429, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_reshape_as = {"reshape_as", call_reshape_as, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_flatten(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15468,12 +15531,12 @@ static dt_status call_flatten(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_771[] = {
+static const dtt_item items_774[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"start_dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"end_dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_flatten = {"flatten", call_flatten, items_771, items_199, cells_422, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_flatten = {"flatten", call_flatten, items_774, items_199, cells_422, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_unflatten(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15484,12 +15547,12 @@ static dt_status call_unflatten(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_772[] = {
+static const dtt_item items_775[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"sizes", NULL, DTT_I64, 2, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_unflatten = {"unflatten", call_unflatten, items_772, items_199, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_unflatten = {"unflatten", call_unflatten, items_775, items_199, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_transpose(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15499,12 +15562,12 @@ static dt_status call_transpose(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_773[] = {
+static const dtt_item items_776[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim0", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim1", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_transpose = {"transpose", call_transpose, items_773, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_transpose = {"transpose", call_transpose, items_776, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_transpose_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15513,7 +15576,7 @@ static dt_status call_transpose_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_transpose_ = {"transpose_", call_transpose_, items_773, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_transpose_ = {"transpose_", call_transpose_, items_776, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_swapaxes(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15523,12 +15586,12 @@ static dt_status call_swapaxes(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_774[] = {
+static const dtt_item items_777[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"axis0", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"axis1", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_swapaxes = {"swapaxes", call_swapaxes, items_774, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_swapaxes = {"swapaxes", call_swapaxes, items_777, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_swapaxes_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15537,7 +15600,7 @@ static dt_status call_swapaxes_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_swapaxes_ = {"swapaxes_", call_swapaxes_, items_774, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_swapaxes_ = {"swapaxes_", call_swapaxes_, items_777, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_permute(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15547,7 +15610,7 @@ static dt_status call_permute(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_permute = {"permute", call_permute, items_701, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_permute = {"permute", call_permute, items_704, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_movedim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15559,12 +15622,12 @@ static dt_status call_movedim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_775[] = {
+static const dtt_item items_778[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"source", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"destination", NULL, DTT_I64, 3, 1, 0, 0, 1, 1},
 };
-static const dtt_function function_movedim = {"movedim", call_movedim, items_775, items_199, cells_274, 3, 1, 5, 0, 0, NULL};
+static const dtt_function function_movedim = {"movedim", call_movedim, items_778, items_199, cells_274, 3, 1, 5, 0, 0, NULL};
 
 static dt_status call_t(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15593,7 +15656,7 @@ static dt_status call_squeeze(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_squeeze = {"squeeze", call_squeeze, items_675, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_squeeze = {"squeeze", call_squeeze, items_678, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_squeeze_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15602,7 +15665,7 @@ static dt_status call_squeeze_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_squeeze_ = {"squeeze_", call_squeeze_, items_675, NULL, cells_59, 2, 0, 3, 1, 0, NULL};
+static const dtt_function function_squeeze_ = {"squeeze_", call_squeeze_, items_678, NULL, cells_59, 2, 0, 3, 1, 0, NULL};
 
 static dt_status call_unsqueeze(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15612,7 +15675,7 @@ static dt_status call_unsqueeze(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_unsqueeze = {"unsqueeze", call_unsqueeze, items_687, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_unsqueeze = {"unsqueeze", call_unsqueeze, items_690, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_unsqueeze_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15621,7 +15684,7 @@ static dt_status call_unsqueeze_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_unsqueeze_ = {"unsqueeze_", call_unsqueeze_, items_687, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_unsqueeze_ = {"unsqueeze_", call_unsqueeze_, items_690, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_expand(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15631,7 +15694,7 @@ static dt_status call_expand(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_expand = {"expand", call_expand, items_769, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_expand = {"expand", call_expand, items_772, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_expand_as(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15641,7 +15704,7 @@ static dt_status call_expand_as(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_expand_as = {"expand_as", call_expand_as, items_429, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_expand_as = {"expand_as", call_expand_as, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_broadcast_to(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15651,7 +15714,7 @@ static dt_status call_broadcast_to(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_broadcast_to = {"broadcast_to", call_broadcast_to, items_769, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_broadcast_to = {"broadcast_to", call_broadcast_to, items_772, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_select(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15661,12 +15724,12 @@ static dt_status call_select(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_776[] = {
+static const dtt_item items_779[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_select = {"select", call_select, items_776, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_select = {"select", call_select, items_779, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_narrow(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15677,13 +15740,13 @@ static dt_status call_narrow(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_777[] = {
+static const dtt_item items_780[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"start", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
   {"length", NULL, DTT_I64, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_narrow = {"narrow", call_narrow, items_777, items_199, cells_125, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_narrow = {"narrow", call_narrow, items_780, items_199, cells_125, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_slice(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15697,17 +15760,17 @@ static dt_status call_slice(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_778[] = {
+static const dtt_item items_781[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"start", NULL, DTT_I64, 2, 0, 1, 0, 0, 0},
   {"end", NULL, DTT_I64, 4, 0, 1, 0, 0, 0},
   {"step", NULL, DTT_I64, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_779[] = {
+static const dtt_cell cells_782[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {1},
 };
-static const dtt_function function_slice = {"slice", call_slice, items_778, items_199, cells_779, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_slice = {"slice", call_slice, items_781, items_199, cells_782, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_as_strided(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15720,13 +15783,13 @@ static dt_status call_as_strided(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_780[] = {
+static const dtt_item items_783[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"stride", NULL, DTT_I64, 3, 1, 0, 0, 1, 0},
   {"storage_offset", NULL, DTT_I64, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_as_strided = {"as_strided", call_as_strided, items_780, items_199, cells_213, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_as_strided = {"as_strided", call_as_strided, items_783, items_199, cells_213, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_as_strided_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15738,7 +15801,7 @@ static dt_status call_as_strided_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_as_strided_ = {"as_strided_", call_as_strided_, items_780, NULL, cells_213, 4, 0, 7, 1, 0, NULL};
+static const dtt_function function_as_strided_ = {"as_strided_", call_as_strided_, items_783, NULL, cells_213, 4, 0, 7, 1, 0, NULL};
 
 static dt_status call_resize_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15747,7 +15810,7 @@ static dt_status call_resize_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_resize_ = {"resize_", call_resize_, items_769, NULL, cells_59, 2, 0, 3, 1, 0, NULL};
+static const dtt_function function_resize_ = {"resize_", call_resize_, items_772, NULL, cells_59, 2, 0, 3, 1, 0, NULL};
 
 static dt_status call_resize_as_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15756,11 +15819,11 @@ static dt_status call_resize_as_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_781[] = {
+static const dtt_item items_784[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"the_template", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_resize_as_ = {"resize_as_", call_resize_as_, items_781, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_resize_as_ = {"resize_as_", call_resize_as_, items_784, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_view_dtype(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15770,11 +15833,11 @@ static dt_status call_view_dtype(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_782[] = {
+static const dtt_item items_785[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_view_dtype = {"view_dtype", call_view_dtype, items_782, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_view_dtype = {"view_dtype", call_view_dtype, items_785, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_unfold(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15785,13 +15848,13 @@ static dt_status call_unfold(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_783[] = {
+static const dtt_item items_786[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dimension", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
   {"step", NULL, DTT_I64, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_unfold = {"unfold", call_unfold, items_783, items_199, cells_125, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_unfold = {"unfold", call_unfold, items_786, items_199, cells_125, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_diagonal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15802,10 +15865,10 @@ static dt_status call_diagonal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_cell cells_784[] = {
+static const dtt_cell cells_787[] = {
   {0}, {0}, {0}, {1},
 };
-static const dtt_function function_diagonal = {"diagonal", call_diagonal, items_446, items_199, cells_784, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_diagonal = {"diagonal", call_diagonal, items_447, items_199, cells_787, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_chunk(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -15815,12 +15878,12 @@ static dt_status call_chunk(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_785[] = {
+static const dtt_item items_788[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"chunks", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_chunk = {"chunk", call_chunk, items_785, items_216, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_chunk = {"chunk", call_chunk, items_788, items_216, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_split(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -15830,12 +15893,12 @@ static dt_status call_split(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_786[] = {
+static const dtt_item items_789[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"split_size", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_split = {"split", call_split, items_786, items_216, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_split = {"split", call_split, items_789, items_216, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_split_with_sizes(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -15846,12 +15909,12 @@ static dt_status call_split_with_sizes(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_787[] = {
+static const dtt_item items_790[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"split_sizes", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_split_with_sizes = {"split_with_sizes", call_split_with_sizes, items_787, items_216, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_split_with_sizes = {"split_with_sizes", call_split_with_sizes, items_790, items_216, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_split_sections(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -15861,12 +15924,12 @@ static dt_status call_split_sections(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_788[] = {
+static const dtt_item items_791[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"sections", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_split_sections = {"tensor_split", call_split_sections, items_788, items_216, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_split_sections = {"tensor_split", call_split_sections, items_791, items_216, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_split_at(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -15877,12 +15940,12 @@ static dt_status call_split_at(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_789[] = {
+static const dtt_item items_792[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_split_at = {"split_at", call_split_at, items_789, items_216, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_split_at = {"split_at", call_split_at, items_792, items_216, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_hsplit(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -15892,11 +15955,11 @@ static dt_status call_hsplit(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_790[] = {
+static const dtt_item items_793[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"sections", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_hsplit = {"hsplit", call_hsplit, items_790, items_216, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_hsplit = {"hsplit", call_hsplit, items_793, items_216, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_vsplit(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -15906,7 +15969,7 @@ static dt_status call_vsplit(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_vsplit = {"vsplit", call_vsplit, items_790, items_216, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_vsplit = {"vsplit", call_vsplit, items_793, items_216, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_dsplit(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -15916,7 +15979,7 @@ static dt_status call_dsplit(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_dsplit = {"dsplit", call_dsplit, items_790, items_216, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_dsplit = {"dsplit", call_dsplit, items_793, items_216, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_atleast_1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15976,14 +16039,14 @@ static dt_status call_meshgrid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_791[] = {
+static const dtt_item items_794[] = {
   {"tensors", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"indexing", NULL, DTT_STR, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_792[] = {
+static const dtt_cell cells_795[] = {
   {0}, {0}, {.p = (void *)"ij"},
 };
-static const dtt_function function_meshgrid = {"meshgrid", call_meshgrid, items_791, items_216, cells_792, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_meshgrid = {"meshgrid", call_meshgrid, items_794, items_216, cells_795, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_unbind(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -15993,7 +16056,7 @@ static dt_status call_unbind(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_unbind = {"unbind", call_unbind, items_588, items_216, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_unbind = {"unbind", call_unbind, items_591, items_216, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_cat(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16003,11 +16066,11 @@ static dt_status call_cat(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_793[] = {
+static const dtt_item items_796[] = {
   {"tensors", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_cat = {"cat", call_cat, items_793, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_cat = {"cat", call_cat, items_796, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_stack(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16017,7 +16080,7 @@ static dt_status call_stack(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_stack = {"stack", call_stack, items_793, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_stack = {"stack", call_stack, items_796, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_repeat(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16027,11 +16090,11 @@ static dt_status call_repeat(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_794[] = {
+static const dtt_item items_797[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"repeats", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_repeat = {"repeat", call_repeat, items_794, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_repeat = {"repeat", call_repeat, items_797, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_narrow_copy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16042,7 +16105,7 @@ static dt_status call_narrow_copy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_narrow_copy = {"narrow_copy", call_narrow_copy, items_777, items_199, cells_125, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_narrow_copy = {"narrow_copy", call_narrow_copy, items_780, items_199, cells_125, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_sum_to_size(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16052,7 +16115,7 @@ static dt_status call_sum_to_size(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sum_to_size = {"sum_to_size", call_sum_to_size, items_769, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_sum_to_size = {"sum_to_size", call_sum_to_size, items_772, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_flip(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16062,11 +16125,11 @@ static dt_status call_flip(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_795[] = {
+static const dtt_item items_798[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dims", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
 };
-static const dtt_function function_flip = {"flip", call_flip, items_795, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_flip = {"flip", call_flip, items_798, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_interpolate(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16078,16 +16141,16 @@ static dt_status call_interpolate(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_796[] = {
+static const dtt_item items_799[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"scale_factor", NULL, DTT_F64, 3, 1, 1, 0, 0, 1},
   {"mode", &enum_interpolation, DTT_ENUM, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_797[] = {
+static const dtt_cell cells_800[] = {
   {0}, {0}, {0}, {0}, {0}, {DT_INTERPOLATION_NEAREST},
 };
-static const dtt_function function_interpolate = {"interpolate", call_interpolate, items_796, items_199, cells_797, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_interpolate = {"interpolate", call_interpolate, items_799, items_199, cells_800, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_interpolate_aligned(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16102,7 +16165,7 @@ static dt_status call_interpolate_aligned(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_798[] = {
+static const dtt_item items_801[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"scale_factor", NULL, DTT_F64, 3, 1, 1, 0, 0, 1},
@@ -16111,10 +16174,10 @@ static const dtt_item items_798[] = {
   {"recompute_scale_factor", NULL, DTT_BOOL, 8, 0, 1, 0, 0, 0},
   {"antialias", NULL, DTT_BOOL, 10, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_799[] = {
+static const dtt_cell cells_802[] = {
   {0}, {0}, {0}, {0}, {0}, {DT_INTERPOLATION_BILINEAR}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_interpolate_aligned = {"interpolate_aligned", call_interpolate_aligned, items_798, items_199, cells_799, 7, 1, 11, 0, 0, NULL};
+static const dtt_function function_interpolate_aligned = {"interpolate_aligned", call_interpolate_aligned, items_801, items_199, cells_802, 7, 1, 11, 0, 0, NULL};
 
 static dt_status call_grid_sample(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16127,17 +16190,17 @@ static dt_status call_grid_sample(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_800[] = {
+static const dtt_item items_803[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"grid", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"mode", NULL, DTT_STR, 2, 0, 0, 0, 0, 0},
   {"padding_mode", NULL, DTT_STR, 3, 0, 0, 0, 0, 0},
   {"align_corners", NULL, DTT_BOOL, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_801[] = {
+static const dtt_cell cells_804[] = {
   {0}, {0}, {.p = (void *)"bilinear"}, {.p = (void *)"zeros"}, {0}, {0},
 };
-static const dtt_function function_grid_sample = {"grid_sample", call_grid_sample, items_800, items_199, cells_801, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_grid_sample = {"grid_sample", call_grid_sample, items_803, items_199, cells_804, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_affine_grid(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16150,12 +16213,12 @@ static dt_status call_affine_grid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_802[] = {
+static const dtt_item items_805[] = {
   {"theta", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"align_corners", NULL, DTT_BOOL, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_affine_grid = {"affine_grid", call_affine_grid, items_802, items_199, cells_274, 3, 1, 5, 0, 0, NULL};
+static const dtt_function function_affine_grid = {"affine_grid", call_affine_grid, items_805, items_199, cells_274, 3, 1, 5, 0, 0, NULL};
 
 static dt_status call_ger(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16165,7 +16228,7 @@ static dt_status call_ger(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ger = {"ger", call_ger, items_437, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_ger = {"ger", call_ger, items_438, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_absolute(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16308,7 +16371,7 @@ static dt_status call_arctan2(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arctan2 = {"arctan2", call_arctan2, items_429, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_arctan2 = {"arctan2", call_arctan2, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_arctan2_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -16317,7 +16380,7 @@ static dt_status call_arctan2_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arctan2_ = {"arctan2_", call_arctan2_, items_429, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_arctan2_ = {"arctan2_", call_arctan2_, items_430, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_arcsinh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16386,7 +16449,7 @@ static dt_status call_subtract(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_subtract = {"subtract", call_subtract, items_573, items_199, cells_574, 3, 1, 8, 0, 0, NULL};
+static const dtt_function function_subtract = {"subtract", call_subtract, items_576, items_199, cells_577, 3, 1, 8, 0, 0, NULL};
 
 static dt_status call_subtract_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -16397,7 +16460,7 @@ static dt_status call_subtract_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_subtract_ = {"subtract_", call_subtract_, items_573, NULL, cells_574, 3, 0, 8, 1, 0, NULL};
+static const dtt_function function_subtract_ = {"subtract_", call_subtract_, items_576, NULL, cells_577, 3, 0, 8, 1, 0, NULL};
 
 static dt_status call_multiply(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16409,7 +16472,7 @@ static dt_status call_multiply(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_multiply = {"multiply", call_multiply, items_575, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_multiply = {"multiply", call_multiply, items_578, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_multiply_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -16420,7 +16483,7 @@ static dt_status call_multiply_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_multiply_ = {"multiply_", call_multiply_, items_575, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_multiply_ = {"multiply_", call_multiply_, items_578, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_divide(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16432,7 +16495,7 @@ static dt_status call_divide(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_divide = {"divide", call_divide, items_576, items_199, cells_105, 3, 1, 6, 0, 0, NULL};
+static const dtt_function function_divide = {"divide", call_divide, items_579, items_199, cells_105, 3, 1, 6, 0, 0, NULL};
 
 static dt_status call_divide_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -16443,7 +16506,7 @@ static dt_status call_divide_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_divide_ = {"divide_", call_divide_, items_576, NULL, cells_105, 3, 0, 6, 1, 0, NULL};
+static const dtt_function function_divide_ = {"divide_", call_divide_, items_579, NULL, cells_105, 3, 0, 6, 1, 0, NULL};
 
 static dt_status call_clip(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16456,7 +16519,7 @@ static dt_status call_clip(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_clip = {"clip", call_clip, items_572, items_199, cells_101, 3, 1, 9, 0, 0, NULL};
+static const dtt_function function_clip = {"clip", call_clip, items_575, items_199, cells_101, 3, 1, 9, 0, 0, NULL};
 
 static dt_status call_clip_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -16467,7 +16530,7 @@ static dt_status call_clip_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_clip_ = {"clip_", call_clip_, items_572, NULL, cells_101, 3, 0, 9, 1, 0, NULL};
+static const dtt_function function_clip_ = {"clip_", call_clip_, items_575, NULL, cells_101, 3, 0, 9, 1, 0, NULL};
 
 static dt_status call_greater(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16479,7 +16542,7 @@ static dt_status call_greater(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_greater = {"greater", call_greater, items_575, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_greater = {"greater", call_greater, items_578, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_greater_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -16490,7 +16553,7 @@ static dt_status call_greater_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_greater_ = {"greater_", call_greater_, items_575, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_greater_ = {"greater_", call_greater_, items_578, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_greater_equal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16502,7 +16565,7 @@ static dt_status call_greater_equal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_greater_equal = {"greater_equal", call_greater_equal, items_575, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_greater_equal = {"greater_equal", call_greater_equal, items_578, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_greater_equal_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -16513,7 +16576,7 @@ static dt_status call_greater_equal_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_greater_equal_ = {"greater_equal_", call_greater_equal_, items_575, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_greater_equal_ = {"greater_equal_", call_greater_equal_, items_578, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_less(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16525,7 +16588,7 @@ static dt_status call_less(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_less = {"less", call_less, items_575, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_less = {"less", call_less, items_578, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_less_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -16536,7 +16599,7 @@ static dt_status call_less_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_less_ = {"less_", call_less_, items_575, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_less_ = {"less_", call_less_, items_578, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_less_equal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16548,7 +16611,7 @@ static dt_status call_less_equal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_less_equal = {"less_equal", call_less_equal, items_575, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_less_equal = {"less_equal", call_less_equal, items_578, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_less_equal_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -16559,7 +16622,7 @@ static dt_status call_less_equal_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_less_equal_ = {"less_equal_", call_less_equal_, items_575, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_less_equal_ = {"less_equal_", call_less_equal_, items_578, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_not_equal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16571,7 +16634,7 @@ static dt_status call_not_equal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_not_equal = {"not_equal", call_not_equal, items_575, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_not_equal = {"not_equal", call_not_equal, items_578, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_not_equal_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -16582,7 +16645,7 @@ static dt_status call_not_equal_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_not_equal_ = {"not_equal_", call_not_equal_, items_575, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_not_equal_ = {"not_equal_", call_not_equal_, items_578, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_trapz(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16594,7 +16657,7 @@ static dt_status call_trapz(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_trapz = {"trapz", call_trapz, items_691, items_199, cells_692, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_trapz = {"trapz", call_trapz, items_694, items_199, cells_695, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_concat(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16604,7 +16667,7 @@ static dt_status call_concat(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_concat = {"concat", call_concat, items_793, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_concat = {"concat", call_concat, items_796, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_concatenate(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16614,7 +16677,7 @@ static dt_status call_concatenate(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_concatenate = {"concatenate", call_concatenate, items_793, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_concatenate = {"concatenate", call_concatenate, items_796, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_swapdims(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16624,7 +16687,7 @@ static dt_status call_swapdims(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_swapdims = {"swapdims", call_swapdims, items_773, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_swapdims = {"swapdims", call_swapdims, items_776, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_swapdims_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -16633,7 +16696,7 @@ static dt_status call_swapdims_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_swapdims_ = {"swapdims_", call_swapdims_, items_773, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_swapdims_ = {"swapdims_", call_swapdims_, items_776, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_moveaxis(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16645,7 +16708,7 @@ static dt_status call_moveaxis(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_moveaxis = {"moveaxis", call_moveaxis, items_775, items_199, cells_274, 3, 1, 5, 0, 0, NULL};
+static const dtt_function function_moveaxis = {"moveaxis", call_moveaxis, items_778, items_199, cells_274, 3, 1, 5, 0, 0, NULL};
 
 static dt_status call_row_stack(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16677,13 +16740,13 @@ static dt_status call_tensordot_dims(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_803[] = {
+static const dtt_item items_806[] = {
   {"a", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"b", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dims_a", NULL, DTT_I64, 2, 1, 0, 0, 1, 0},
   {"dims_b", NULL, DTT_I64, 4, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_tensordot_dims = {"tensordot", call_tensordot_dims, items_803, items_199, cells_105, 4, 1, 6, 0, 3, &function_tensordot};
+static const dtt_function function_tensordot_dims = {"tensordot", call_tensordot_dims, items_806, items_199, cells_105, 4, 1, 6, 0, 3, &function_tensordot};
 
 static dt_status call_round_decimals(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16693,11 +16756,11 @@ static dt_status call_round_decimals(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_804[] = {
+static const dtt_item items_807[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"decimals", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_round_decimals = {"round", call_round_decimals, items_804, items_199, cells_116, 2, 1, 2, 0, 1, &function_round};
+static const dtt_function function_round_decimals = {"round", call_round_decimals, items_807, items_199, cells_116, 2, 1, 2, 0, 1, &function_round};
 
 static dt_status call_round_decimals_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -16706,7 +16769,7 @@ static dt_status call_round_decimals_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_round_decimals_ = {"round_", call_round_decimals_, items_804, NULL, cells_116, 2, 0, 2, 1, 1, &function_round_};
+static const dtt_function function_round_decimals_ = {"round_", call_round_decimals_, items_807, NULL, cells_116, 2, 0, 2, 1, 1, &function_round_};
 
 static dt_status call_bernoulli_p(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16716,7 +16779,7 @@ static dt_status call_bernoulli_p(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bernoulli_p = {"bernoulli", call_bernoulli_p, items_650, items_199, cells_59, 3, 1, 3, 0, 1, &function_bernoulli};
+static const dtt_function function_bernoulli_p = {"bernoulli", call_bernoulli_p, items_653, items_199, cells_59, 3, 1, 3, 0, 1, &function_bernoulli};
 
 static dt_status call_bernoulli_tensor_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -16725,12 +16788,12 @@ static dt_status call_bernoulli_tensor_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_805[] = {
+static const dtt_item items_808[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"probabilities", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_bernoulli_tensor_ = {"bernoulli_", call_bernoulli_tensor_, items_805, NULL, cells_59, 3, 0, 3, 1, 1, &function_bernoulli_};
+static const dtt_function function_bernoulli_tensor_ = {"bernoulli_", call_bernoulli_tensor_, items_808, NULL, cells_59, 3, 0, 3, 1, 1, &function_bernoulli_};
 
 static dt_status call_random_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -16740,13 +16803,13 @@ static dt_status call_random_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_806[] = {
+static const dtt_item items_809[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"low", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"high", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_random_ = {"random_", call_random_, items_806, NULL, cells_125, 4, 0, 4, 1, 2, &function_random_from_};
+static const dtt_function function_random_ = {"random_", call_random_, items_809, NULL, cells_125, 4, 0, 4, 1, 2, &function_random_from_};
 
 static dt_status call_max_dim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -16758,12 +16821,12 @@ static dt_status call_max_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_807[] = {
+static const dtt_item items_810[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"keepdim", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_max_dim = {"max", call_max_dim, items_807, items_601, cells_59, 3, 2, 3, 0, 1, &function_max};
+static const dtt_function function_max_dim = {"max", call_max_dim, items_810, items_604, cells_59, 3, 2, 3, 0, 1, &function_max};
 
 static dt_status call_min_dim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -16775,7 +16838,7 @@ static dt_status call_min_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_min_dim = {"min", call_min_dim, items_807, items_601, cells_59, 3, 2, 3, 0, 1, &function_min};
+static const dtt_function function_min_dim = {"min", call_min_dim, items_810, items_604, cells_59, 3, 2, 3, 0, 1, &function_min};
 
 static dt_status call_gradient_at(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -16787,13 +16850,13 @@ static dt_status call_gradient_at(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_808[] = {
+static const dtt_item items_811[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"coordinates", NULL, DTT_TENSOR, 1, 1, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 3, 1, 1, 0, 0, 1},
   {"edge_order", NULL, DTT_I64, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_gradient_at = {"gradient", call_gradient_at, items_808, items_216, cells_413, 4, 1, 6, 0, 1, &function_gradient};
+static const dtt_function function_gradient_at = {"gradient", call_gradient_at, items_811, items_216, cells_413, 4, 1, 6, 0, 1, &function_gradient};
 
 static dt_status call_median_dim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -16806,7 +16869,7 @@ static dt_status call_median_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_median_dim = {"median", call_median_dim, items_807, items_601, cells_59, 3, 2, 3, 0, 1, &function_median};
+static const dtt_function function_median_dim = {"median", call_median_dim, items_810, items_604, cells_59, 3, 2, 3, 0, 1, &function_median};
 
 static dt_status call_nanmedian_dim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -16819,7 +16882,7 @@ static dt_status call_nanmedian_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nanmedian_dim = {"nanmedian", call_nanmedian_dim, items_807, items_601, cells_59, 3, 2, 3, 0, 1, &function_nanmedian};
+static const dtt_function function_nanmedian_dim = {"nanmedian", call_nanmedian_dim, items_810, items_604, cells_59, 3, 2, 3, 0, 1, &function_nanmedian};
 
 static const dtt_entry methods_dataset[] = {
   {"len", &function_dataset_len},
@@ -17955,6 +18018,7 @@ static const dtt_entry functions_torch[] = {
   {"triu", &function_triu},
   {"at", &function_at},
   {"set_at", &function_set_at},
+  {"segment_reduce", &function_segment_reduce},
   {"matmul", &function_matmul},
   {"mm", &function_mm},
   {"bmm", &function_bmm},
@@ -17997,6 +18061,8 @@ static const dtt_entry functions_torch[] = {
   {"feature_alpha_dropout_", &function_feature_alpha_dropout_},
   {"rrelu", &function_rrelu},
   {"rrelu_", &function_rrelu_},
+  {"fake_quantize_per_tensor_affine", &function_fake_quantize_per_tensor_affine},
+  {"fake_quantize_per_channel_affine", &function_fake_quantize_per_channel_affine},
   {"optimizer_check_not_capturing", &function_optimizer_check_not_capturing},
   {"optimizer_update", &function_optimizer_update},
   {"optimizer_update_unless", &function_optimizer_update_unless},
@@ -18830,6 +18896,7 @@ const dtt_function* const dtt_functions[] = {
   &function_triu_,
   &function_at,
   &function_set_at,
+  &function_segment_reduce,
   &function_matmul,
   &function_mm,
   &function_bmm,
@@ -18950,6 +19017,8 @@ const dtt_function* const dtt_functions[] = {
   &function_gumbel_softmax,
   &function_embedding,
   &function_embedding_bag,
+  &function_fake_quantize_per_tensor_affine,
+  &function_fake_quantize_per_channel_affine,
   &function_optimizer_step,
   &function_optimizer_use_master_weights,
   &function_optimizer_use_stochastic_rounding,

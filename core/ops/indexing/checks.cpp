@@ -4,7 +4,11 @@
 
 #include "core/ops/checks.h"
 #include "core/ops/creation.gen.h"
+#include "core/ops/pointwise.gen.h"
+#include "core/ops/pointwise_logic.gen.h"
 #include "core/ops/reduce.gen.h"
+#include "core/ops/views.gen.h"
+#include "core/runtime/transfer.h"
 
 namespace dt {
 
@@ -258,6 +262,39 @@ void check_index_reduce(const Tensor& self, int dim, const Tensor& index, const 
   const int64_t count = source.ndim() == 0 ? 1 : source.size(dim);
   DT_CHECK(index.numel() == count, kRuntimeError, "index_reduce_(): Number of indices (",
            index.numel(), ") should be equal to source.size(dim): (", count, "), for dim: ", dim);
+}
+
+void check_segments(const Tensor& data, const std::string& reduce, int axis, const Tensor& given,
+                    bool by_offsets, const Tensor& indices, bool unsafe) {
+  const auto need = [](bool holds, const char* sentence) {
+    DT_CHECK(holds, kRuntimeError, sentence);
+  };
+  bool known = false;
+  for (const char* word : {"sum", "mean", "prod", "max", "amax", "min", "amin"})
+    known |= reduce == word;
+  const char* unknown = "reduce argument must be either sum, prod, mean, amax or amin, got ";
+  DT_CHECK(known, kRuntimeError, unknown, reduce.c_str());
+  need(!indices.defined(), "indices based reduction is not supported yet.");
+  need(given.defined(), "Either lengths or offsets must be defined.");
+  check_floating(data, "_segment_reduce_cpu");
+  const char* kernel = "_segment_reduce_lengths_cpu_kernel1";
+  DT_CHECK(given.dtype() == kIndexDType || given.dtype() == kDTypeOf<int32_t>, kNotImplemented,
+           "\"", kernel, "\" not implemented for '", type_word(given.dtype()), "'");
+  DT_CHECK(axis == given.ndim() - 1, kRuntimeError, "Expected axis to be the last dimension of ",
+           by_offsets ? "offsets" : "lengths", " but got ", axis, ".");
+  bool fits = data.ndim() > axis && given.sizes()[axis] >= by_offsets;
+  for (int d = 0; d < axis; ++d) fits = fits && given.sizes()[d] == data.sizes()[d];
+  need(fits, "lengths and offsets must have the sizes of data before the axis, and offsets an end");
+  const int64_t count = given.sizes()[axis] - by_offsets;
+  if (unsafe || count == 0) return;
+  const GradMode no_grad(false);
+  const Tensor lengths =
+      by_offsets ? sub(narrow(given, axis, 1, count), narrow(given, axis, 0, count)) : given;
+  need(item(min(lengths)).to_int64() >= 0,
+       by_offsets ? "offsets must not decrease" : "lengths contains negative value!");
+  need(by_offsets || item(all(eq(sum(lengths, Dims{axis}), data.sizes()[axis]))).to_bool(),
+       "Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when "
+       "!unsafe.");
 }
 
 int64_t checked_classes(const Tensor& input, int64_t num_classes) {

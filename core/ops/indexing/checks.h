@@ -39,6 +39,9 @@ void check_scatter_reduce(const std::string& reduce);
 void check_has_mean(const Tensor& self, const std::string& reduce);
 void check_index_reduce(const Tensor& self, int dim, const Tensor& index, const Tensor& source,
                         const std::string& reduce, bool include_self);
+// `given` is the lengths, or the offsets.
+void check_segments(const Tensor& data, const std::string& reduce, int axis, const Tensor& given,
+                    bool by_offsets, const Tensor& indices, bool unsafe);
 // `num_classes`, or what the largest class says if it is -1.
 int64_t checked_classes(const Tensor& input, int64_t num_classes);
 

@@ -302,3 +302,37 @@ for name in ("trapezoid", "trapz", "cumulative_trapezoid"):
     row(name, lambda t, y, n=name: getattr(t, n)(y, dim=0), value(3, 4))
     row(name, lambda t, y, x, n=name: getattr(t, n)(y, x), value(3, 4), value(4), dtypes=NUMBERS)
     row(name, lambda t, y, x, n=name: getattr(t, n)(y, x, dim=0), value(3, 4), value(3, 1))
+
+# ---- segments
+
+
+def segments(reduce, initial, axis=0, **given):
+    def call(t, x):
+        tensors = {name: t.tensor(places) for name, places in given.items()}
+        return t.segment_reduce(x, reduce, **tensors, axis=axis, initial=initial)
+
+    return call
+
+
+for reduce in ("sum", "mean", "max", "min", "prod"):
+    # PyTorch does not divide a negative gradient among equal extremes, which an expanded layout has.
+    more = {"torch_orders": 1, "layouts": reduce not in ("max", "min")}
+    for initial in (None, 1.5):
+        # Segments of nothing have no finite mean and extreme.
+        finite = {"differentiable": initial is not None or reduce in ("sum", "prod")}
+        row("segment_reduce", segments(reduce, initial, lengths=[1, 4]), value(5, 3), **more)
+        for sizes, axis, lengths in (((6,), 0, [2, 0, 3, 1]), ((2, 4), 1, [[1, 3], [4, 0]]), ((0, 3), 0, [0, 0]),
+                                     ((2, 3, 2), -2, [[1, 0, 2], [0, 3, 0]])):  # fmt: skip
+            row(
+                "segment_reduce",
+                segments(reduce, initial, axis, lengths=lengths),
+                value(*sizes),
+                **more,
+                **finite,
+            )
+        row("segment_reduce", segments(reduce, initial, 1, offsets=[[0, 1, 1, 4], [0, 0, 2, 4]]), value(2, 4),
+            **more, **finite)  # fmt: skip
+        row("segment_reduce", segments(reduce, initial, offsets=[1, 2, 5]), value(7), **more)
+        row("segment_reduce", segments(reduce, initial, lengths=[3, 1]), value(4, 0), **more)
+row("segment_reduce", lambda t, x: t.segment_reduce(x, "amax", lengths=t.tensor([3, 2], dtype=t.int32), unsafe=True),
+    value(5), torch_orders=1, layouts=False)  # fmt: skip

@@ -551,3 +551,21 @@ for reduction in ("mean", "sum", "none"):
     for smoothing in (0.0, 0.2):
         row("cross_entropy", lambda t, x, y, w, k={**k, "label_smoothing": smoothing}: F(t).cross_entropy(x, y, w, **k),
             value(2, 3, 4), value(2, 3, 4, low=0, high=1), value(3))  # fmt: skip
+
+# ---- rounding as quantized numbers are
+ROUNDED = {"orders": 2, "differentiable": False}
+for sizes in ((), (0,), (7,), (2, 3), (2, 3, 4)):
+    for scale, zero in ((0.1, 3), (0.25, -8), (-0.5, 0)):
+        row("fake_quantize_per_tensor_affine",
+            lambda t, x, s=scale, z=zero: t.fake_quantize_per_tensor_affine(x, s, z, -8, 7), value(*sizes), **ROUNDED)  # fmt: skip
+row("fake_quantize_per_tensor_affine",
+    lambda t, x: t.fake_quantize_per_tensor_affine(x.log() / x, t.tensor(0.1), t.tensor([4]), quant_min=0, quant_max=255),
+    whole(9), orders=0)  # fmt: skip
+for zero, dtype in (
+    ([0, 1, -3], "int32"),
+    ([0.4, -20.0, 2.0], "float32"),
+    ([1.5, 0.0, 0.25], "float16"),
+):
+    for sizes, axis in (((2, 3), 1), ((3, 2, 2), 0), ((0, 3), 1)):
+        row("fake_quantize_per_channel_affine", lambda t, x, z=zero, d=dtype, a=axis: t.fake_quantize_per_channel_affine(
+            x, t.tensor([0.1, 0.25, 0.5]), t.tensor(z, dtype=getattr(t, d)), a, -8, 7), value(*sizes), **ROUNDED)  # fmt: skip

@@ -12,8 +12,8 @@ from __future__ import annotations
 import importlib as _importlib
 import math as _math
 
-from . import _missing, _ops, _overloads, _typed_tensors, _types
-from ._creation import as_tensor, asarray, from_dlpack, from_numpy, frombuffer, tensor
+from . import _copies, _missing, _ops, _overloads, _typed_tensors, _types
+from ._creation import as_tensor, asarray, from_dlpack, from_file, from_numpy, frombuffer, tensor
 from ._native import lib as _lib
 from ._of_complex import (
     adjoint,
@@ -27,7 +27,7 @@ from ._of_complex import (
     resolve_conj,
     resolve_neg,
 )
-from ._runtime import OutOfMemoryError
+from ._runtime import AcceleratorError, OutOfMemoryError
 from ._tensor import Tensor
 from ._types import (
     Size,
@@ -49,11 +49,14 @@ from ._types import (
     strided,
     uint8,
 )
+from .storage import TYPES as _storage_types
 
 # The functions of the schema, then those whose signatures are overloads.
 globals().update(_ops.NAMESPACES["torch"])
 globals().update(_overloads.FUNCTIONS)
+globals().update(_copies.FUNCTIONS)
 globals().update(_typed_tensors.TYPES["cpu"])
+globals().update((t.__name__, t) for t in _storage_types.values())
 
 from . import (  # noqa: E402
     accelerator,
@@ -82,9 +85,11 @@ from ._by_position import (  # noqa: E402
     batch_norm,
     binary_cross_entropy_with_logits,
     cosine_embedding_loss,
+    ctc_loss,
     dropout,
     dropout_,
     embedding,
+    embedding_bag,
     feature_alpha_dropout,
     feature_alpha_dropout_,
     hinge_embedding_loss,
@@ -96,6 +101,9 @@ from ._by_position import (  # noqa: E402
     triplet_margin_loss,
 )
 from ._functions import (  # noqa: E402
+    broadcast_shapes,
+    cdist,
+    chain_matmul,
     compiled_with_cxx11_abi,
     cond,
     conj_physical_,
@@ -103,11 +111,16 @@ from ._functions import (  # noqa: E402
     get_device_module,
     is_inference,
     is_inference_mode_enabled,
+    isin,
     range,
+    tril_indices,
+    triu_indices,
     unsafe_chunk,
     unsafe_split,
 )
 from ._graph import capture  # noqa: E402
+from ._histogramdd import histogramdd  # noqa: E402
+from ._lowrank import lobpcg, pca_lowrank, svd_lowrank  # noqa: E402
 from ._settings import (  # noqa: E402
     are_deterministic_algorithms_enabled,
     get_deterministic_debug_mode,
@@ -160,6 +173,7 @@ from .autograd import enable_grad, inference_mode, no_grad, set_grad_enabled  # 
 from .compiler import compile  # noqa: E402
 from .cuda import Event, Stream  # noqa: E402
 from .func import vmap  # noqa: E402
+from .nn.functional import conv_tbc  # noqa: E402
 from .random import (  # noqa: E402
     Generator,
     get_rng_state,
@@ -198,6 +212,7 @@ bool = _types.bool_
 inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
 newaxis = None
 legacy_contiguous_format = contiguous_format
+Storage = _storage_types[float32]
 
 
 def is_tensor(obj):

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from ._creation import as_tensor as as_tensor
 from ._creation import asarray as asarray
 from ._creation import from_dlpack as from_dlpack
+from ._creation import from_file as from_file
 from ._creation import from_numpy as from_numpy
 from ._creation import frombuffer as frombuffer
 from ._creation import tensor as tensor
@@ -21,6 +22,7 @@ from ._of_complex import is_neg as is_neg
 from ._of_complex import real as real
 from ._of_complex import resolve_conj as resolve_conj
 from ._of_complex import resolve_neg as resolve_neg
+from ._runtime import AcceleratorError as AcceleratorError
 from ._runtime import OutOfMemoryError as OutOfMemoryError
 from ._tensor import Tensor as Tensor
 from ._types import Size as Size
@@ -65,9 +67,11 @@ from ._by_position import alpha_dropout_ as alpha_dropout_
 from ._by_position import batch_norm as batch_norm
 from ._by_position import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
 from ._by_position import cosine_embedding_loss as cosine_embedding_loss
+from ._by_position import ctc_loss as ctc_loss
 from ._by_position import dropout as dropout
 from ._by_position import dropout_ as dropout_
 from ._by_position import embedding as embedding
+from ._by_position import embedding_bag as embedding_bag
 from ._by_position import feature_alpha_dropout as feature_alpha_dropout
 from ._by_position import feature_alpha_dropout_ as feature_alpha_dropout_
 from ._by_position import hinge_embedding_loss as hinge_embedding_loss
@@ -77,6 +81,9 @@ from ._by_position import margin_ranking_loss as margin_ranking_loss
 from ._by_position import max_pool1d_with_indices as max_pool1d_with_indices
 from ._by_position import poisson_nll_loss as poisson_nll_loss
 from ._by_position import triplet_margin_loss as triplet_margin_loss
+from ._functions import broadcast_shapes as broadcast_shapes
+from ._functions import cdist as cdist
+from ._functions import chain_matmul as chain_matmul
 from ._functions import compiled_with_cxx11_abi as compiled_with_cxx11_abi
 from ._functions import cond as cond
 from ._functions import conj_physical_ as conj_physical_
@@ -84,10 +91,17 @@ from ._functions import empty_permuted as empty_permuted
 from ._functions import get_device_module as get_device_module
 from ._functions import is_inference as is_inference
 from ._functions import is_inference_mode_enabled as is_inference_mode_enabled
+from ._functions import isin as isin
 from ._functions import range as range
+from ._functions import tril_indices as tril_indices
+from ._functions import triu_indices as triu_indices
 from ._functions import unsafe_chunk as unsafe_chunk
 from ._functions import unsafe_split as unsafe_split
 from ._graph import capture as capture
+from ._histogramdd import histogramdd as histogramdd
+from ._lowrank import lobpcg as lobpcg
+from ._lowrank import pca_lowrank as pca_lowrank
+from ._lowrank import svd_lowrank as svd_lowrank
 from ._settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
 from ._settings import get_deterministic_debug_mode as get_deterministic_debug_mode
 from ._settings import get_float32_matmul_precision as get_float32_matmul_precision
@@ -137,6 +151,7 @@ from .compiler import compile as compile
 from .cuda import Event as Event
 from .cuda import Stream as Stream
 from .func import vmap as vmap
+from .nn.functional import conv_tbc as conv_tbc
 from .random import Generator as Generator
 from .random import get_rng_state as get_rng_state
 from .random import initial_seed as initial_seed
@@ -156,6 +171,9 @@ from ._overloads import normal as normal
 from ._overloads import bernoulli as bernoulli
 from ._overloads import bernoulli_ as bernoulli_
 from ._overloads import random_ as random_
+from ._overloads import uniform_ as uniform_
+from ._overloads import resize_ as resize_
+from ._overloads import resize_as_ as resize_as_
 from ._overloads import max as max
 from ._overloads import min as min
 from ._overloads import median as median
@@ -180,8 +198,6 @@ from ._overloads import var_mean as var_mean
 from ._overloads import std_mean as std_mean
 from ._overloads import einsum as einsum
 from ._overloads import tensordot as tensordot
-from ._overloads import chain_matmul as chain_matmul
-from ._overloads import cdist as cdist
 from ._overloads import gradient as gradient
 from ._overloads import round as round
 from ._overloads import round_ as round_
@@ -201,7 +217,6 @@ from ._overloads import cartesian_prod as cartesian_prod
 from ._overloads import atleast_1d as atleast_1d
 from ._overloads import atleast_2d as atleast_2d
 from ._overloads import atleast_3d as atleast_3d
-from ._overloads import broadcast_shapes as broadcast_shapes
 from ._ops import conv_transpose1d as conv_transpose1d
 from ._ops import conv_transpose2d as conv_transpose2d
 from ._ops import conv_transpose3d as conv_transpose3d
@@ -266,6 +281,7 @@ from ._ops import tril as tril
 from ._ops import tril_ as tril_
 from ._ops import triu as triu
 from ._ops import triu_ as triu_
+from ._ops import segment_reduce as segment_reduce
 from ._ops import matmul as matmul
 from ._ops import mm as mm
 from ._ops import bmm as bmm
@@ -304,6 +320,8 @@ from ._ops import softmax as softmax
 from ._ops import log_softmax as log_softmax
 from ._ops import rrelu as rrelu
 from ._ops import rrelu_ as rrelu_
+from ._ops import fake_quantize_per_tensor_affine as fake_quantize_per_tensor_affine
+from ._ops import fake_quantize_per_channel_affine as fake_quantize_per_channel_affine
 from ._ops import neg as neg
 from ._ops import neg_ as neg_
 from ._ops import abs as abs
@@ -501,7 +519,6 @@ from ._ops import exponential_ as exponential_
 from ._ops import geometric_ as geometric_
 from ._ops import cauchy_ as cauchy_
 from ._ops import log_normal_ as log_normal_
-from ._ops import uniform_ as uniform_
 from ._ops import normal_ as normal_
 from ._ops import default_generator as default_generator
 from ._ops import set_own_generators as set_own_generators
@@ -555,8 +572,6 @@ from ._ops import dstack as dstack
 from ._ops import column_stack as column_stack
 from ._ops import unravel_index as unravel_index
 from ._ops import combinations as combinations
-from ._ops import tril_indices as tril_indices
-from ._ops import triu_indices as triu_indices
 from ._ops import select_scatter as select_scatter
 from ._ops import slice_scatter as slice_scatter
 from ._ops import diagonal_scatter as diagonal_scatter
@@ -576,7 +591,6 @@ from ._ops import cummax as cummax
 from ._ops import cummin as cummin
 from ._ops import searchsorted as searchsorted
 from ._ops import bucketize as bucketize
-from ._ops import isin as isin
 from ._ops import bincount as bincount
 from ._ops import histc as histc
 from ._ops import histogram as histogram
@@ -636,8 +650,6 @@ from ._ops import select as select
 from ._ops import narrow as narrow
 from ._ops import as_strided as as_strided
 from ._ops import as_strided_ as as_strided_
-from ._ops import resize_ as resize_
-from ._ops import resize_as_ as resize_as_
 from ._ops import diagonal as diagonal
 from ._ops import chunk as chunk
 from ._ops import split_with_sizes as split_with_sizes

@@ -3,6 +3,7 @@ numbers 0 (none, the default), 1 (mean) and 2 (sum)."""
 
 from __future__ import annotations
 
+from . import _ops
 from .nn import functional
 
 _REDUCTIONS = ("none", "mean", "sum")
@@ -120,3 +121,61 @@ def triplet_margin_loss(
     return functional.triplet_margin_loss(
         anchor, positive, negative, margin, p, eps, swap, reduction=_REDUCTIONS[reduction]
     )
+
+
+def ctc_loss(
+    log_probs, targets, input_lengths, target_lengths, blank=0, reduction=0, zero_infinity=False
+):
+    """nn.functional.ctc_loss."""
+    return functional.ctc_loss(
+        log_probs,
+        targets,
+        input_lengths,
+        target_lengths,
+        blank,
+        _REDUCTIONS[reduction],
+        zero_infinity,
+    )
+
+
+def embedding_bag(
+    weight, indices, offsets, scale_grad_by_freq=False, mode=0, sparse=False, per_sample_weights=None,
+    include_last_offset=False, padding_idx=None,
+):  # fmt: skip
+    """nn.functional.embedding_bag, with mode 0 (sum), 1 (mean) or 2 (max): the bags, which bag each index is in, how
+    many indices each bag has, and of a maximum the rows that it is of. Sums leave these empty, or 0."""
+    bags = functional.embedding_bag(
+        indices, weight, offsets, scale_grad_by_freq=scale_grad_by_freq, mode=("sum", "mean", "max")[mode],
+        sparse=sparse, per_sample_weights=per_sample_weights, include_last_offset=include_last_offset,
+        padding_idx=padding_idx,
+    )  # fmt: skip
+    count = bags.shape[0]
+    if mode == 0 and padding_idx is None:
+        nothing = _ops.zeros(count, dtype=offsets.dtype, device=offsets.device)
+        return (
+            bags,
+            _ops.empty(0, dtype=offsets.dtype, device=offsets.device),
+            nothing,
+            nothing.clone(),
+        )
+    places = _ops.arange(0, indices.numel(), dtype=offsets.dtype, device=offsets.device)
+    bag_of = (_ops.searchsorted(offsets[:count], places, right=True) - 1).to(offsets.dtype)
+    padding = None if padding_idx is None else padding_idx % weight.shape[0]
+    counted = _ops.ones_like(places) if padding is None else (indices != padding).to(places.dtype)
+    sizes = _ops.zeros(count, dtype=offsets.dtype, device=offsets.device)
+    if mode != 0:
+        sizes = sizes.index_add(0, bag_of, counted)
+    if mode != 2:
+        return bags, bag_of, sizes, sizes.clone()
+    return bags, bag_of, sizes, _rows_of_maxima(weight, indices, bags, bag_of, counted)
+
+
+def _rows_of_maxima(weight, indices, bags, bag_of, counted):
+    """For each bag and column the first row that the maximum is of; 0 of an empty bag."""
+    rows, none = _ops.detach(weight)[indices], indices.numel()
+    found = (rows == _ops.detach(bags)[bag_of]) & (counted != 0).unsqueeze(1)
+    places = _ops.where(found, _ops.arange(0, none, device=weight.device).unsqueeze(1), none)
+    first = _ops.full_like(bags, none, dtype=places.dtype)
+    first = first.index_reduce(0, bag_of, places, "amin")
+    rows_and_none = _ops.cat([indices, _ops.zeros_like(indices[:1])])
+    return rows_and_none[first]

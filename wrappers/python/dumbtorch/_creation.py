@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import array
+import mmap
+import os
 import warnings
 
 from . import _numpy, _ops
@@ -10,6 +12,7 @@ from ._native import ffi, lib
 from ._runtime import NULL, keep_alive, placed, wrap
 from ._tensor_type import TensorBase, adopt, from_capsule
 from ._types import DTYPE, bool_, float32, float64, int64
+from ._types import device as Device
 
 
 def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
@@ -182,6 +185,44 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
     owner = keep_alive(memory)
     out = wrap(lib.py_from_blob(address, len(view), shape, 1, NULL, 0, dtype.number, owner))
     return _ops.tensor_requires_grad_(out) if requires_grad else out
+
+
+def from_file(
+    filename, shared=None, size=0, *, dtype=None, layout=None, device=None, pin_memory=False,
+    requires_grad=False,
+):  # fmt: skip
+    """A 1-d tensor of `size` elements that are a file's. If it is shared, what is written goes to the file, which is
+    made, or made larger, where it has to be."""
+    dtype = _ops.get_default_dtype() if dtype is None else dtype
+    if pin_memory:
+        raise RuntimeError("tensors constructed from a file cannot be pinned")
+    if device is not None and Device(device).type != "cpu":
+        raise RuntimeError("tensors constructed from a file are on the CPU")
+    placed(None, layout, False)
+    if size < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {size}: [{size}]")
+    needed = size * dtype.itemsize
+    if not needed:
+        return _ops.empty((0,), dtype=dtype, requires_grad=requires_grad)
+    mode = os.O_RDWR | os.O_CREAT if shared else os.O_RDONLY
+    try:
+        file = os.open(filename, mode, 0o600)
+    except OSError as error:
+        how = "read-write" if shared else "read-only"
+        said = f"unable to open file <{filename}> in {how} mode: {error.strerror} ({error.errno})"
+        raise RuntimeError(said) from None
+    try:
+        length = os.fstat(file).st_size
+        if length < needed and not shared:
+            raise RuntimeError(
+                f"file <{filename}> size <{length}> is smaller than the required mapping size <{needed}>"
+            )
+        if length < needed:
+            os.ftruncate(file, needed)
+        memory = mmap.mmap(file, needed, access=mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY)
+    finally:
+        os.close(file)
+    return frombuffer(memory, dtype=dtype, requires_grad=requires_grad)
 
 
 def _span(length: int, itemsize: int, count: int, offset: int) -> slice:

@@ -8,8 +8,8 @@ from builtins import range as _range
 from . import _ops, cpu, cuda
 from ._out import into
 from ._runtime import placed
+from ._types import Size, float64
 from ._types import device as Device
-from ._types import float64
 
 
 def is_inference(input):
@@ -105,3 +105,54 @@ def get_device_module(device=None):
         return cuda if cuda.is_available() else cpu
     kind = Device(device).type
     return cuda if kind == "cuda" else cpu
+
+
+def chain_matmul(*matrices):
+    """Product of several matrices, in the order that takes the fewest multiplications."""
+    return _ops.chain_matmul(matrices)
+
+
+def broadcast_shapes(*shapes):
+    """The shape that tensors of these shapes broadcast to; a number is a shape of one."""
+    views = [_ops.expand(_ops.zeros(()), (s,) if isinstance(s, int) else s) for s in shapes]
+    return _ops.broadcast_tensors(views)[0].shape if views else Size()
+
+
+_MODES = {
+    "use_mm_for_euclid_dist_if_necessary": 0,
+    "use_mm_for_euclid_dist": 1,
+    "donot_use_mm_for_euclid_dist": 2,
+}
+
+
+def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
+    """Distances between each row of the one and each of the other."""
+    if compute_mode not in _MODES:
+        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
+    return _ops.cdist(x1, x2, p, _MODES[compute_mode])
+
+
+def tril_indices(
+    row, col, offset=0, *, dtype=None, layout=None, device=None, pin_memory=False, out=None
+):
+    """Rows and columns of the lower triangle's elements: [2, count]."""
+    made = _ops.tril_indices(row, col, offset, dtype=dtype, device=device, out=out)
+    return placed(made, layout, pin_memory)
+
+
+def triu_indices(
+    row, col, offset=0, *, dtype=None, layout=None, device=None, pin_memory=False, out=None
+):
+    """Rows and columns of the upper triangle's elements: [2, count]."""
+    made = _ops.triu_indices(row, col, offset, dtype=dtype, device=device, out=out)
+    return placed(made, layout, pin_memory)
+
+
+def isin(
+    elements=None, test_elements=None, *, assume_unique=False, invert=False, element=None,
+    test_element=None, out=None,
+):  # fmt: skip
+    """Which elements are among the others. `element` and `test_element` are PyTorch's names of numbers."""
+    elements = element if elements is None else elements
+    tested = test_element if test_elements is None else test_elements
+    return _ops.isin(elements, tested, assume_unique=assume_unique, invert=invert, out=out)

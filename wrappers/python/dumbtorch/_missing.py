@@ -4,6 +4,8 @@ from __future__ import annotations
 
 # PyTorch's names that are left out for one reason, and it.
 _REASONS = {
+    "there are no complex numbers, which the eigenvalues of a matrix that is not symmetric are; eigh and eigvalsh find "
+    "those of a symmetric one": "eig eigvals",
     "there are no complex numbers": """
         cdouble cfloat chalf complex complex32 complex64 complex128 fft istft polar stft view_as_complex
         view_as_complex_copy view_as_real view_as_real_copy ComplexDoubleStorage ComplexFloatStorage""",
@@ -14,7 +16,7 @@ _REASONS = {
         sspaddmm to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr values
         col_indices_copy crow_indices_copy indices_copy values_copy""",
     "there are no quantized tensors": """
-        ao dequantize fake_quantize_per_channel_affine fake_quantize_per_tensor_affine int_repr q_per_channel_axis
+        ao dequantize int_repr q_per_channel_axis
         q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qint8 qint32 qscheme quantization
         quantize_per_channel quantize_per_tensor quantize_per_tensor_dynamic quint2x4 quint4x2 quint8
         QInt32Storage QInt8Storage QUInt2x4Storage QUInt4x2Storage QUInt8Storage""",
@@ -22,16 +24,24 @@ _REASONS = {
     "there is no such dtype": """
         float4_e2m1fn_x2 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu uint16 uint32
         uint64""",
+    "there is no uint64, which its result has": "hash_tensor",
+    "there are no dtypes of 8 bits to scale": "ScalingType SwizzleType scaled_grouped_mm scaled_mm",
+    "datasets and samplers do what pipes of data did": """
+        DFIterDataPipe DataChunk IterDataPipe MapDataPipe argument_validation functional_datapipe
+        guaranteed_datapipes_determinism non_deterministic runtime_validation runtime_validation_disabled""",
     "there is no such device": "ipu mps mtia xpu",
     "all tensors are strided": "to_mkldnn",
+    "volumes have no order of their own in memory": "channels_last_3d",
+    "matmul and bmm take the groups one by one": "grouped_mm",
     "nothing is distributed over processes": "distributed",
     "nothing is compiled or exported": "export fork fx jit onnx wait",
     "optimizers and modules have it; x.grad = None clears one tensor's gradient": "zero_grad",
 }
 _REASON_OF = {name: reason for reason, names in _REASONS.items() for name in names.split()}
 _OF_TENSORS = """
-    cdouble cfloat chalf ccol_indices coalesce col_indices crow_indices dequantize indices int_repr ipu istft mtia
-    q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qscheme row_indices smm
+    cdouble cfloat chalf ccol_indices coalesce col_indices crow_indices dequantize hash_tensor indices int_repr ipu
+    istft mtia q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qscheme
+    row_indices smm
     sparse_mask sparse_resize_ sparse_resize_and_clear_ sspaddmm stft to_mkldnn to_padded_tensor to_sparse
     to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr values xpu zero_grad"""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from . import _ops
+from ._out import into
 
 
 def real(input):
@@ -22,7 +23,12 @@ def conj(input):
     return input
 
 
-conj_physical = resolve_conj = resolve_neg = conj
+resolve_conj = resolve_neg = conj
+
+
+def conj_physical(input, *, out=None):
+    """The complex conjugate: the tensor itself."""
+    return input if out is None else into(out, conj_physical, input)
 
 
 def is_conj(input) -> bool:

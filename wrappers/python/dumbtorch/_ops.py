@@ -6788,6 +6788,32 @@ def set_at(input, index, value, tensors=()):
     return input
 
 
+def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None, out=None):
+    """Reduces each of the segments that lie one behind the other along a dimension.
+
+    Args:
+        data: The input tensor, of floats.
+        reduce: sum, mean, prod, max or min.
+        lengths: How long each segment is: int64 or int32 [..., segments], with the sizes of
+            data before the axis.
+        indices: Must be absent, as in PyTorch.
+        offsets: Where each segment begins, and the last one ends, in place of lengths:
+            [..., segments + 1].
+        axis: The dimension that segments lie along.
+        unsafe: Whether lengths are believed; if not, they are looked at.
+        initial: What each reduction begins with; absent: empty segments give 0, 1, NaN or
+            an infinity.
+    """
+    if out is not None:
+        return into(out, segment_reduce, data, reduce, lengths=lengths, indices=indices, offsets=offsets, axis=axis, unsafe=unsafe, initial=initial)
+    try:
+        initial_kind, initial_i, initial_f = read_scalar_or_none(initial)
+        out = lib.py_segment_reduce(data._h, c_string(reduce), 0 if lengths is None else lengths._h, 0 if indices is None else indices._h, 0 if offsets is None else offsets._h, axis, unsafe, initial_kind, initial_i, initial_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "segment_reduce", "data:tensor reduce:str lengths:tensor? indices:tensor? offsets:tensor? axis:i64 unsafe:bool initial:scalar?", data, reduce, lengths, indices, offsets, axis, unsafe, initial) from None
+    return wrap(out)
+
+
 def matmul(input, other, *, out=None):
     """Matrix product. 1-d factors are vectors; leading dimensions are a batch and broadcast.
 
@@ -8510,6 +8536,48 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2.0, sca
         out = lib.py_embedding_bag(input._h, weight._h, 0 if offsets is None else offsets._h, max_norm is not None, 0.0 if max_norm is None else max_norm, norm_type, scale_grad_by_freq, c_string(mode), sparse, 0 if per_sample_weights is None else per_sample_weights._h, include_last_offset, padding_idx is not None, 0 if padding_idx is None else padding_idx)
     except BAD_ARGUMENTS as error:
         raise complain(error, "embedding_bag", "input:tensor weight:tensor offsets:tensor? max_norm:f64? norm_type:f64 scale_grad_by_freq:bool mode:str sparse:bool per_sample_weights:tensor? include_last_offset:bool padding_idx:i64?", input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx) from None
+    return wrap(out)
+
+
+def fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_max, *, out=None):
+    """What is left of the input's elements when they are rounded to integers in given bounds,
+    each worth scale: (clamp(round(input / scale) + zero_point, quant_min, quant_max) -
+    zero_point) * scale. The gradient passes where nothing is clamped.
+
+    Args:
+        scale: What one step is worth: a number, or a tensor of one.
+        zero_point: The integer that stands for 0: a number, or a tensor of one.
+        quant_min: The least integer.
+        quant_max: The largest integer.
+    """
+    if out is not None:
+        return into(out, fake_quantize_per_tensor_affine, input, scale, zero_point, quant_min, quant_max)
+    try:
+        scale_h, scale_kind, scale_i, scale_f = read_operand(scale)
+        zero_point_h, zero_point_kind, zero_point_i, zero_point_f = read_operand(zero_point)
+        out = lib.py_fake_quantize_per_tensor_affine(input._h, scale_h, scale_kind, scale_i, scale_f, zero_point_h, zero_point_kind, zero_point_i, zero_point_f, quant_min, quant_max)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "fake_quantize_per_tensor_affine", "input:tensor scale:operand zero_point:operand quant_min:i64 quant_max:i64", input, scale, zero_point, quant_min, quant_max) from None
+    return wrap(out)
+
+
+def fake_quantize_per_channel_affine(input, scale, zero_point, axis, quant_min, quant_max, *, out=None):
+    """fake_quantize_per_tensor_affine with a scale and a zero_point for each channel. A
+    zero_point of floats is added before rounding.
+
+    Args:
+        scale: What one step is worth, for each channel: float32 or bfloat16.
+        zero_point: What stands for 0, for each channel: int32, float32 or float16.
+        axis: The dimension of channels.
+        quant_min: The least integer.
+        quant_max: The largest integer.
+    """
+    if out is not None:
+        return into(out, fake_quantize_per_channel_affine, input, scale, zero_point, axis, quant_min, quant_max)
+    try:
+        out = lib.py_fake_quantize_per_channel_affine(input._h, scale._h, zero_point._h, axis, quant_min, quant_max)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "fake_quantize_per_channel_affine", "input:tensor scale:tensor zero_point:tensor axis:i64 quant_min:i64 quant_max:i64", input, scale, zero_point, axis, quant_min, quant_max) from None
     return wrap(out)
 
 
@@ -20082,6 +20150,7 @@ NAMESPACES = {
         "tril_": tril_,
         "triu": triu,
         "triu_": triu_,
+        "segment_reduce": segment_reduce,
         "matmul": matmul,
         "mm": mm,
         "bmm": bmm,
@@ -20124,6 +20193,8 @@ NAMESPACES = {
         "log_softmax": log_softmax,
         "rrelu": rrelu,
         "rrelu_": rrelu_,
+        "fake_quantize_per_tensor_affine": fake_quantize_per_tensor_affine,
+        "fake_quantize_per_channel_affine": fake_quantize_per_channel_affine,
         "neg": neg,
         "neg_": neg_,
         "abs": abs,

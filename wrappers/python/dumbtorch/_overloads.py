@@ -3,10 +3,9 @@ the generated function in `_ops.py`."""
 
 from __future__ import annotations
 
-from . import _ops, _types, linalg
+from . import _ops, _types
 from ._out import into
 from ._tensor_type import TensorBase
-from .linalg import _order_of
 
 
 def arange(start=0, end=None, step=1, **options):
@@ -91,6 +90,45 @@ def random_(input, *bounds, generator=None, **named):
     if high is None:
         return _ops.random_from_(input, *low, generator=generator)
     return _ops.random_(input, *(low or [0]), high, generator=generator)
+
+
+def uniform_(input, *bounds, generator=None, **named):
+    """uniform_(from, to): uniform numbers between the two, 0 and 1 by default."""
+    if len(bounds) > 2:
+        raise TypeError(
+            f"uniform_() takes from 0 to 2 positional arguments but {len(bounds)} were given"
+        )
+    given = dict(zip(("low", "high"), bounds, strict=False))
+    for word, name in (("from", "low"), ("to", "high")):
+        if word in named:
+            given[name] = named.pop(word)
+    return _ops.uniform_(input, **given, **named, generator=generator)
+
+
+def resize_(input, *sizes, size=None, memory_format=None):
+    """Gives the tensor another shape, row-major or in the order that `memory_format` names."""
+    _ops.resize_(input, *sizes, size=size)
+    return _ordered(input, memory_format)
+
+
+def resize_as_(input, the_template, *, memory_format=None):
+    """resize_ to the shape of another tensor, row-major or in the order that `memory_format` names; preserve_format is
+    the other tensor's."""
+    if memory_format is _types.preserve_format:
+        last = the_template.is_contiguous(memory_format=_types.channels_last)
+        memory_format = _types.channels_last if last and the_template.ndim == 4 else None
+    _ops.resize_as_(input, the_template)
+    return _ordered(input, memory_format)
+
+
+def _ordered(x, memory_format):
+    """The tensor, which is row-major, with the strides of a memory format over the same memory."""
+    if memory_format in (None, _types.contiguous_format):
+        return x
+    if memory_format is _types.preserve_format:
+        raise RuntimeError("Unsupported memory formatPreserve")
+    strides = _ops.empty(x.shape, dtype=x.dtype, memory_format=memory_format).stride()
+    return _ops.as_strided_(x, x.shape, strides)
 
 
 def max(input, other=None, keepdim=False, *, dim=None, axis=None, keepdims=None, out=None):
@@ -248,6 +286,8 @@ def norm(
     input, p="fro", dim=None, keepdim=False, dtype=None, *, axis=None, keepdims=None, out=None
 ):
     """Vector norm; "fro" is the 2-norm, of at most two dimensions if they are named."""
+    from . import linalg  # which needs tensors
+
     dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
     if p == "fro" and isinstance(dim, (list, tuple)) and len(dim) > 2:
         dims = " ".join(map(str, dim))
@@ -255,7 +295,7 @@ def norm(
     if p == "nuc":
         dim = (0, 1) if dim is None else dim
         return linalg.matrix_norm(input, p, dim, keepdim, dtype=dtype, out=out)
-    order = _order_of(p)
+    order = linalg._order_of(p)
     return _ops.norm(input, 2 if order is None else order, dim, keepdim, dtype=dtype, out=out)
 
 
@@ -276,20 +316,26 @@ def pinverse(input, rcond=1e-15):
 
 
 def var_mean(
-    input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None, keepdims=None
-):
+    input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None, keepdims=None,
+    out=None,
+):  # fmt: skip
     """var_mean(input, dim, *, correction, keepdim), and the older `unbiased`."""
     dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
     dim, options = _spread(dim, unbiased, correction, keepdim)
+    if out is not None:
+        return into(out, _ops.var_mean, input, dim, **options)
     return _ops.var_mean(input, dim, **options)
 
 
 def std_mean(
-    input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None, keepdims=None
-):
+    input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None, keepdims=None,
+    out=None,
+):  # fmt: skip
     """std_mean(input, dim, *, correction, keepdim), and the older `unbiased`."""
     dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
     dim, options = _spread(dim, unbiased, correction, keepdim)
+    if out is not None:
+        return into(out, _ops.std_mean, input, dim, **options)
     return _ops.std_mean(input, dim, **options)
 
 
@@ -333,25 +379,6 @@ def tensordot(a, b, dims=2, out=None):
     if not isinstance(dims, (list, tuple)):
         return _ops.tensordot(a, b, dims)
     return _ops.tensordot_dims(a, b, *([dims] if isinstance(dims, int) else dims))
-
-
-def chain_matmul(*matrices):
-    """Product of several matrices, in the order that takes the fewest multiplications."""
-    return _ops.chain_matmul(matrices)
-
-
-_MODES = {
-    "use_mm_for_euclid_dist_if_necessary": 0,
-    "use_mm_for_euclid_dist": 1,
-    "donot_use_mm_for_euclid_dist": 2,
-}
-
-
-def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
-    """Distances between each row of the one and each of the other."""
-    if compute_mode not in _MODES:
-        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
-    return _ops.cdist(x1, x2, p, _MODES[compute_mode])
 
 
 def gradient(input, *, spacing=None, dim=None, edge_order=1):
@@ -537,12 +564,6 @@ def _each(function, tensors):
     return tuple(map(function, _listed(tensors)))
 
 
-def broadcast_shapes(*shapes):
-    """The shape that tensors of these shapes broadcast to; a number is a shape of one."""
-    views = [_ops.expand(_ops.zeros(()), (s,) if isinstance(s, int) else s) for s in shapes]
-    return _ops.broadcast_tensors(views)[0].shape if views else _types.Size()
-
-
 def _where_method(self, condition, other):
     """self where the condition holds, other elsewhere."""
     return _ops.where(condition, self, other)
@@ -553,32 +574,14 @@ def _polygamma_method(self, n):
     return _ops.polygamma(n, self)
 
 
-def _copying(name: str):
-    """NAME_copy of a function or method NAME whose results are views."""
-
-    def copy(*args, **options):
-        made = _ops.METHODS[name](*args, **options)
-        results = made if isinstance(made, tuple) else (made,)
-        copies = tuple(_ops.clone(x, memory_format=_types.contiguous_format) for x in results)
-        return copies if isinstance(made, tuple) else copies[0]
-
-    copy.__name__ = name + "_copy"
-    return copy
-
-
-_COPIES = (
-    "as_strided", "detach", "diagonal", "expand", "permute", "select", "slice", "split",
-    "split_with_sizes", "squeeze", "t", "transpose", "unbind", "unfold", "unsqueeze", "view",
-)  # fmt: skip
 _LISTED = (
-    arange, randint, randint_like, normal, bernoulli, max, min, split, var, std, norm, var_mean, std_mean,
-    einsum, tensordot, chain_matmul, cdist, gradient, where, nonzero, round, repeat_interleave, tensor_split,
-    hsplit, vsplit, dsplit, meshgrid, broadcast_tensors, broadcast_shapes, block_diag, cartesian_prod,
-    atleast_1d, atleast_2d, atleast_3d, median, nanmedian, unique, unique_consecutive, scatter, scatter_,
-    lu, qr, pinverse, round_, bernoulli_, random_, conv1d, conv2d, conv3d, lstm, gru, rnn_tanh, rnn_relu,
+    arange, randint, randint_like, normal, bernoulli, max, min, split, var, std, norm, var_mean, std_mean, einsum,
+    tensordot, gradient, where, nonzero, round, repeat_interleave, tensor_split, hsplit, vsplit, dsplit, meshgrid,
+    broadcast_tensors, block_diag, cartesian_prod, atleast_1d, atleast_2d, atleast_3d, median, nanmedian, unique,
+    unique_consecutive, scatter, scatter_, lu, qr, pinverse, round_, bernoulli_, random_, uniform_, resize_,
+    resize_as_, conv1d, conv2d, conv3d, lstm, gru, rnn_tanh, rnn_relu,
 )  # fmt: skip
 FUNCTIONS = {f.__name__: f for f in _LISTED}
-FUNCTIONS |= {f"{name}_copy": _copying(name) for name in _COPIES}
 METHODS = {
     f.__name__: f
     for f in (
@@ -586,6 +589,7 @@ METHODS = {
         *(repeat_interleave, tensor_split, hsplit, vsplit, dsplit),
         *(median, nanmedian, unique, unique_consecutive),
         *(bernoulli, bernoulli_, random_, lu, qr, pinverse),
+        *(uniform_, resize_, resize_as_),
     )
 }
 METHODS |= {"where": _where_method, "view": _view_method, "polygamma": _polygamma_method}

@@ -37,6 +37,10 @@ class OutOfMemoryError(RuntimeError, MemoryError):
     """Memory ran out. A RuntimeError as PyTorch's, and a MemoryError as Python's."""
 
 
+class AcceleratorError(RuntimeError):
+    """What a GPU's driver has reported."""
+
+
 class CancelledError(RuntimeError):
     """A progress function has asked to stop."""
 
@@ -71,7 +75,8 @@ def fail() -> BaseException:
         if original is not None:
             return original
     message = ffi.string(lib.dt_error_message()).decode(errors="replace")
-    return _EXCEPTIONS.get(_STATUS.get(code), RuntimeError)(message)
+    kind = _EXCEPTIONS.get(_STATUS.get(code), RuntimeError)
+    return (AcceleratorError if kind is RuntimeError and "CUDA error" in message else kind)(message)
 
 
 def check(status: int) -> None:

@@ -136,8 +136,26 @@ class TensorNames(TensorBase):
         return adopt(cls, lib.py_tensor_alias(self._h))
 
     def storage_type(self) -> type:
-        """The class of its storage."""
-        return type(self.storage())
+        """The class of its storage, such as torch.FloatStorage."""
+        from .storage import TYPES, TypedStorage
+
+        return TypedStorage if self.is_cuda else TYPES[self.dtype]
+
+    def set_(self, source=None, storage_offset=0, size=None, stride=None):
+        """Makes the tensor look at a tensor's or a storage's memory; at none without one."""
+        from .storage import memory_of
+
+        if _ops.is_grad_enabled() and self.requires_grad and self.is_leaf:
+            raise RuntimeError(
+                "a leaf Variable that requires grad is being used in an in-place operation."
+            )
+        _ops.tensor_set_data(self, memory_of(source, self, storage_offset, size, stride))
+        return self
+
+    def module_load(self, other, assign=False):
+        """What a module's load_state_dict puts in the tensor's place: the tensor with the other's elements, or the
+        other itself."""
+        return other.detach() if assign else self.copy_(other).detach()
 
     def unsafe_split(self, split_size, dim=0) -> tuple:
         """split: its views may be written here."""
@@ -171,6 +189,10 @@ class TensorNames(TensorBase):
     def map_(self, tensor, callable):
         """Writes callable(x, y) over each element x, where y is the other tensor's."""
         return _elementwise("map_", self, callable, (tensor,))
+
+    def bitwise_not_(self):
+        """In-place version of bitwise_not."""
+        return _ops.copy_(self, _ops.bitwise_not(self))
 
     # ---- complex numbers
 

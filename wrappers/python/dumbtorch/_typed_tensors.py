@@ -16,6 +16,7 @@ def construct(kind: dtype, where, data: tuple):
         sizes = data[0] if data and isinstance(data[0], Size) else data or (0,)
         return _ops.empty(sizes, dtype=kind, device=where)
     (values,) = data
+    values = getattr(values, "_elements", values)  # a storage's
     if isinstance(values, TensorBase):
         if values.dtype is not kind:
             raise TypeError(f"expected a tensor of dtype {kind} (got {values.dtype})")

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 
 from . import _missing, _ops
+from ._ldl import ldl_factor, ldl_factor_ex, ldl_solve
 from ._runtime import LinAlgError
 
 __getattr__ = _missing.getattr_of(__name__)
 
 globals().update(_ops.NAMESPACES["linalg"])
 
-__all__ = [*_ops.NAMESPACES["linalg"], "LinAlgError"]
+__all__ = [*_ops.NAMESPACES["linalg"], "LinAlgError", "ldl_factor", "ldl_factor_ex", "ldl_solve"]
 
 
 def matrix_norm(input, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=None):

@@ -1,17 +1,20 @@
-"""Storages: the memory that a tensor and its views look at, to ask where and how large it is."""
+"""Storages: the memory that a tensor and its views look at, as elements or as bytes."""
 
 from __future__ import annotations
 
 from . import _ops
+from ._tensor_type import TensorBase
+from ._types import DTYPE, uint8
 from ._types import dtype as _dtype
 
 __all__ = ["TypedStorage", "UntypedStorage", "is_storage"]
 
 
 class TypedStorage:
-    """A storage as elements of a dtype."""
+    """A storage as elements of a dtype: that of a tensor, one of so many elements, or of numbers."""
 
-    def __init__(self, x):
+    def __init__(self, *data, dtype=None, device=None):
+        x = _tensor_of(data, dtype, device)
         self._nbytes = _ops.tensor_storage_nbytes(x)
         count = self._nbytes // x.element_size()
         self._elements = _ops.as_strided(_ops.detach(x), (count,), (1,), 0)
@@ -54,8 +57,25 @@ class TypedStorage:
         """The same memory as bytes."""
         return UntypedStorage(self._elements)
 
+    def fill_(self, value) -> TypedStorage:
+        """Writes a number over all elements."""
+        _ops.fill_(self._elements, value)
+        return self
+
+    def copy_(self, source, non_blocking=None) -> TypedStorage:
+        """Writes another storage's elements over its own."""
+        _ops.copy_(self._elements, source._elements)
+        return self
+
+    def clone(self) -> TypedStorage:
+        """A storage of its own with the same elements."""
+        return type(self)(_ops.clone(self._elements))
+
     def __getitem__(self, index):
         return self.tolist()[index]
+
+    def __setitem__(self, index, value):
+        self._elements[index] = value
 
     def __iter__(self):
         return iter(self.tolist())
@@ -82,19 +102,82 @@ class UntypedStorage(TypedStorage):
 
     dtype = None
 
-    def element_size(self) -> int:
-        """Bytes of one element: 1."""
-        return 1
-
-    def tolist(self) -> list[int]:
-        """The bytes, as numbers."""
-        from ._tensor import read
-
-        return list(read(self._elements))
+    def __init__(self, *data, device=None):
+        super().__init__(*data, dtype=uint8, device=device)
+        self._elements = _ops.view_dtype(self._elements, uint8)
 
     def untyped(self) -> UntypedStorage:
         """The storage itself."""
         return self
+
+
+def _tensor_of(data: tuple, dtype, device):
+    if len(data) == 1 and isinstance(data[0], TensorBase):
+        return data[0]
+    from ._creation import tensor
+
+    dtype = _ops.get_default_dtype() if dtype is None else dtype
+    if not data or isinstance(data[0], int):
+        return _ops.empty(data or (0,), dtype=dtype, device=device)
+    (values,) = data
+    return tensor(list(values), dtype=dtype, device=device)
+
+
+class _OfDtype(type):
+    """The type of FloatStorage and its kin: their instances are storages of one dtype on the CPU."""
+
+    def __call__(cls, *data):
+        return TypedStorage(*data, dtype=cls.dtype, device="cpu")
+
+    def __instancecheck__(cls, x) -> bool:
+        return isinstance(x, TypedStorage) and x.dtype is cls.dtype and not x.is_cuda
+
+    def __repr__(cls):
+        return f"<class 'torch.{cls.__name__}'>"
+
+
+def _named(dtype: _dtype) -> _OfDtype:
+    members = {"__doc__": f"Storages of {dtype} on the CPU.", "__module__": "torch", "dtype": dtype}
+    return _OfDtype(f"{dtype.word}Storage", (), members)
+
+
+TYPES = {dtype: _named(dtype) for dtype in DTYPE.objects.values()}
+
+
+def memory_of(source, like, offset: int, size, stride):
+    """A tensor of like's dtype that looks at the memory of a tensor or a storage, or has none."""
+    if source is None:
+        return _ops.empty((0,), dtype=like.dtype, device=like.device)
+    if isinstance(source, TensorBase):
+        if source.dtype is not like.dtype:
+            raise RuntimeError(
+                f"Could not set tensor of type {_c_name(source)} to a tensor of type {_c_name(like)}"
+            )
+        if size is None:
+            return _ops.detach(source)
+        elements = TypedStorage(source)._elements
+    elif isinstance(source, UntypedStorage):
+        whole = source.nbytes() // like.itemsize * like.itemsize
+        elements = _ops.view_dtype(source._elements[:whole], like.dtype)
+    elif not isinstance(source, TypedStorage):
+        raise TypeError(f"set_(): expected a tensor or a storage, not {type(source).__name__}")
+    elif source.dtype is not like.dtype:
+        raise RuntimeError(
+            f"Expected a Storage of type {_c_name(like)} or an UntypedStorage, but got type "
+            f"{source.dtype.word} for argument 1 'storage'"
+        )
+    else:
+        elements = source._elements
+    size = (elements.numel() - offset,) if size is None else size
+    if offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {offset}")
+    if stride is None:
+        stride = _ops.empty(size, dtype=like.dtype).stride()
+    return _ops.as_strided(elements, size, stride, offset)
+
+
+def _c_name(x) -> str:
+    return {"Float": "float", "Double": "double"}.get(x.dtype.word, x.dtype.word)
 
 
 def is_storage(obj) -> bool:

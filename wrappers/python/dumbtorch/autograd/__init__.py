@@ -6,9 +6,10 @@ from .. import _missing, _ops
 from .._tensor_type import TensorBase
 from . import forward_ad, functional, graph, profiler
 from .anomaly import detect_anomaly, set_detect_anomaly
-from .function import Function
+from .function import Function, NestedIOFunction
 from .grad_mode import (
     enable_grad,
+    enforce_grad_layout_policy,
     inference_mode,
     is_multithreading_enabled,
     no_grad,
@@ -21,7 +22,8 @@ from .variable import Variable
 __getattr__ = _missing.getattr_of(__name__)
 
 __all__ = [
-    "Function", "GradcheckError", "Variable", "backward", "detect_anomaly", "enable_grad", "forward_ad",
+    "Function", "GradcheckError", "NestedIOFunction", "Variable", "backward", "detect_anomaly", "enable_grad",
+    "enforce_grad_layout_policy", "forward_ad",
     "functional", "grad", "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_multithreading_enabled",
     "no_grad", "profiler", "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled",
 ]  # fmt: skip

@@ -50,10 +50,14 @@ class Context:
         self._materialize = value
 
 
-FunctionCtx = Context
+FunctionCtx = BackwardCFunction = Context
 
 
-class Function:
+class FunctionMeta(type):
+    """The type of Function and of what derives from it."""
+
+
+class Function(metaclass=FunctionMeta):
     """Derive from it, write static forward and backward, call .apply.
 
     class Exp(Function):
@@ -128,6 +132,24 @@ class Function:
         if recording:
             outputs = _record(cls, ctx, args, tensors, outputs)
         return outputs if isinstance(result, tuple) else outputs[0]
+
+
+class InplaceFunction(Function):
+    """The old base class of functions that may write their inputs; they say so by ctx.mark_dirty."""
+
+    def __init__(self, inplace=False):
+        self.inplace = inplace
+
+
+class NestedIOFunction(Function):
+    """The old base class of functions whose forward and backward are methods, which PyTorch refuses as well."""
+
+    @classmethod
+    def apply(cls, *args):
+        raise RuntimeError(
+            "Legacy autograd function with non-static forward method is deprecated. Please use "
+            "new-style autograd function with static forward method."
+        )
 
 
 def once_differentiable(function):

@@ -124,6 +124,22 @@ class set_multithreading_enabled:
         set_multithreading_enabled._enabled = self._before
 
 
+class enforce_grad_layout_policy:
+    """Changes nothing: whether the gradients of leaves are brought into their leaves' order."""
+
+    def __init__(self, enable: bool = True):
+        self.mode = bool(enable)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        pass
+
+    def __call__(self, function):
+        return function
+
+
 def is_multithreading_enabled() -> bool:
     """What set_multithreading_enabled has set."""
     return set_multithreading_enabled._enabled

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from .. import _ops
-from .._overloads import broadcast_shapes
+from .._functions import broadcast_shapes
 from . import constraints
 from .distribution import Distribution
 

@@ -1,0 +1,35 @@
+"""Functions of torch whose names end with _copy: what views show, in memory of its own."""
+
+from __future__ import annotations
+
+from . import _ops, _types
+from ._out import into
+
+
+def alias_copy(input, *, out=None):
+    """A copy of the elements, in row-major order."""
+    if out is not None:
+        return into(out, alias_copy, input)
+    return _ops.clone(input, memory_format=_types.contiguous_format)
+
+
+def _copying(name: str):
+    """NAME_copy of a function or method NAME whose results are views."""
+
+    def copy(*args, out=None, **options):
+        if out is not None:
+            return into(out, copy, *args, **options)
+        made = _ops.METHODS[name](*args, **options)
+        results = made if isinstance(made, tuple) else (made,)
+        copies = tuple(_ops.clone(x, memory_format=_types.contiguous_format) for x in results)
+        return copies if isinstance(made, tuple) else copies[0]
+
+    copy.__name__ = name + "_copy"
+    return copy
+
+
+_COPIES = (
+    "as_strided", "detach", "diagonal", "expand", "permute", "select", "slice", "split",
+    "split_with_sizes", "squeeze", "t", "transpose", "unbind", "unfold", "unsqueeze", "view",
+)  # fmt: skip  # fmt: skip
+FUNCTIONS = {f"{name}_copy": _copying(name) for name in _COPIES} | {"alias_copy": alias_copy}
