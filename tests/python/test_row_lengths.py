@@ -144,3 +144,34 @@ def test_logarithms_of_sums_of_what_lies_far_apart(dtype, torch):
             np.testing.assert_allclose(
                 got, right_pair.astype(dtype), rtol=1e-6 if dtype == "float32" else 1e-13
             )
+
+
+def test_every_half_and_what_rounds_to_it(torch):
+    """As many elements as fill vectors and some more, dense and with gaps; NaN is NaN."""
+    halves = torch.arange(1 << 16).to(torch.int32).to(torch.int16).view(torch.float16)
+    whole = halves.float()
+    between = torch.nextafter(whole, whole.sign() * torch.inf)
+    for x in (whole, between, (whole + halves.roll(1).float()) / 2, whole * 1.0001):
+        ours = dt.tensor(x.numpy()).half()
+        assert np.array_equal(ours.float().numpy(), x.half().float().numpy(), equal_nan=True)
+        assert np.array_equal(
+            ours[3:].float().numpy(), x[3:].half().float().numpy(), equal_nan=True
+        )
+    ours = dt.tensor(halves.numpy())
+    assert np.array_equal(ours.float().numpy(), whole.numpy(), equal_nan=True)
+    assert np.array_equal(ours.neg().float().numpy(), -whole.numpy(), equal_nan=True)
+
+
+@pytest.mark.parametrize("name", ["uint8", "int8", "int16", "bool"])
+def test_bytes(name, torch):
+    array = (
+        np.random.default_rng(1).integers(0, 2 if name == "bool" else 100, (7, 301)).astype(name)
+    )
+    for f in (
+        lambda x: x * x,
+        lambda x: x[:, 1:] * x[:, :-1],
+        lambda x: x.float().to(x.dtype),
+        lambda x: x.t() * x.t(),
+    ):
+        ours, right = (f(t.tensor(array)).numpy() for t in (dt, torch))
+        assert np.array_equal(ours, right)
