@@ -79,6 +79,28 @@ def test_integers(name, torch):
             assert np.array_equal(ours, right), length
 
 
+COLUMNS = {
+    "sum": lambda t, x: x.sum(0),
+    "prod": lambda t, x: x.prod(0),
+    "amax": lambda t, x: x.amax(0),
+    "amin": lambda t, x: x.amin(0),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
+@pytest.mark.parametrize("op", COLUMNS)
+def test_few_rows_of_any_width(op, dtype, torch):
+    """NaN and infinities among them; integers are exact."""
+    for rows in (1, 2, 3, 4, 5, 7, 9):
+        for width in (*range(33, 42), 63, 64, 65, 257):
+            array = np.random.default_rng(width).integers(-3, 4, (rows, width)).astype(dtype)
+            if dtype.startswith("float"):
+                array[rows // 2, ::7] = np.nan
+                array[rows - 1, ::5] = np.inf
+            ours, right = (COLUMNS[op](t, t.tensor(array)).numpy() for t in (dt, torch))
+            np.testing.assert_array_equal(ours, right)
+
+
 SCANS = "cumsum", "cumprod", "logcumsumexp"
 LINES = (
     ((200_001,), 0),
