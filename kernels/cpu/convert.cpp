@@ -1,11 +1,14 @@
 #include "kernels/cpu/convert.h"
 
+#include "kernels/cpu/halves.h"
+
 namespace dt::cpu {
 namespace {
 
 template <class To, class From>
 inline void convert_run(To* y, int64_t y_stride, const From* x, int64_t x_stride, int64_t n) {
   if (x_stride == 1 && y_stride == 1) {
+    if constexpr (kConvertsHalves<To, From>) return convert_halves(y, x, n);
     for (int64_t i = 0; i < n; ++i) y[i] = static_cast<To>(x[i]);
   } else {
     for (int64_t i = 0; i < n; ++i) y[i * y_stride] = static_cast<To>(x[i * x_stride]);

@@ -1,6 +1,7 @@
 // Conversions between dtypes, and the op `copy`: the elementwise op whose tile function converts.
 #include "kernels/calls/creation.gen.h"
 #include "kernels/cpu/elementwise.h"
+#include "kernels/cpu/halves.h"
 #include "kernels/cpu/tile_move.h"
 
 namespace dt::cpu {
@@ -21,11 +22,16 @@ inline Stored<To> convert(From x) {
 
 template <class To, class From>
 void convert_tile(const Tile& tile) {
+  const int64_t n = tile.n;  // which a byte that is written might be part of, for all that is known
   for (int64_t r = 0; r < tile.rows; ++r) {
     Stored<To>* y = static_cast<Stored<To>*>(tile.out) + r * tile.out_row;
     const From* x = static_cast<const From*>(tile.in[0]) + r * tile.in_row[0];
-    DT_INDEPENDENT
-    for (int64_t i = 0; i < tile.n; ++i) y[i] = convert<To>(x[i]);
+    if constexpr (kConvertsHalves<To, From>) {
+      convert_halves(y, x, n);
+    } else {
+      DT_INDEPENDENT
+      for (int64_t i = 0; i < n; ++i) y[i] = convert<To>(x[i]);
+    }
   }
 }
 

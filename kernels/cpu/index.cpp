@@ -32,14 +32,29 @@ struct Unite {
   }
 };
 
+// y += alpha * x, for runs that are often shorter than a few vectors.
+template <class T>
+void accumulate_run(T* y, const T* x, int64_t n, T alpha) {
+  constexpr int64_t kWidth = kVectorBytes / sizeof(T);
+  const Vector<T> factor = alpha - Vector<T>{};
+  int64_t i = 0;
+  for (; i + kWidth <= n; i += kWidth) store(y + i, load(y + i) + factor * load(x + i));
+  if (i == n) return;
+  store_few(y + i, load_first(y + i, n - i) + factor * load_first(x + i, n - i), n - i);
+}
+
 template <class Op, class T>
 void write_run(T* y, int64_t y_stride, const T* x, int64_t x_stride, int64_t n, T alpha) {
-  if (y_stride == 1 && x_stride == 1) {
+  if constexpr (std::is_same_v<Op, Accumulate> && !kIsNarrowFloat<T> && sizeof(T) >= 4) {
+    // What a masked store wrote is slow to come back, if the same few elements are next.
+    const bool fills = 2 * n * static_cast<int64_t>(sizeof(T)) >= kVectorBytes;
+    if (fills && y_stride == 1 && x_stride == 1) return accumulate_run(y, x, n, alpha);
+  } else if (y_stride == 1 && x_stride == 1) {
     for (int64_t i = 0; i < n; ++i) y[i] = Op::apply(y[i], x[i], alpha);
-  } else {
-    for (int64_t i = 0; i < n; ++i)
-      y[i * y_stride] = Op::apply(y[i * y_stride], x[i * x_stride], alpha);
+    return;
   }
+  for (int64_t i = 0; i < n; ++i)
+    y[i * y_stride] = Op::apply(y[i * y_stride], x[i * x_stride], alpha);
 }
 
 template <class Op, class T>

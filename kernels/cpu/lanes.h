@@ -93,6 +93,46 @@ inline Vector<T> load_first(const T* p, int64_t n) {
   return load_lanes(p, 0, n);
 }
 
+// Writes the first n lanes.
+template <class T>
+inline void store_first(T* p, Vector<T> v, int64_t n) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(T) == 4)
+    return _mm512_mask_storeu_epi32(p, static_cast<__mmask16>((1u << n) - 1),
+                                    reinterpret_cast<__m512i>(v));
+  if constexpr (sizeof(T) == 8)
+    return _mm512_mask_storeu_epi64(p, static_cast<__mmask8>((1u << n) - 1),
+                                    reinterpret_cast<__m512i>(v));
+#elif defined(__AVX2__)
+  if constexpr (sizeof(T) == 4) {
+    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    return _mm256_maskstore_epi32(reinterpret_cast<int*>(p),
+                                  _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(n)), lane),
+                                  reinterpret_cast<__m256i>(v));
+  }
+#endif
+  for (int64_t i = 0; i < n; ++i) p[i] = v[i];
+}
+
+// store_first of less than a vector, in whole pieces: some processors take long for a masked store.
+template <class T>
+inline void store_few(T* p, Vector<T> v, int64_t n) {
+#if defined(__AVX512F__)
+  store_first(p, v, n);
+#else
+  constexpr int kCount = kVectorBytes / sizeof(T);
+  T lanes[kCount];
+  store(lanes, v);
+  const T* from = lanes;
+  DT_UNROLL
+  for (int64_t piece = kCount / 2; piece > 0; piece /= 2) {
+    if ((n & piece) == 0) continue;
+    __builtin_memcpy(p, from, static_cast<size_t>(piece) * sizeof(T));
+    p += piece, from += piece;
+  }
+#endif
+}
+
 // The first n lanes of v; the others are `other`.
 template <class T>
 inline Vector<T> keep_first(Vector<T> v, int64_t n, T other) {
@@ -148,14 +188,39 @@ struct Product {
   }
 };
 
-// NaN wins: b is taken if it is larger or NaN, and a NaN in a is never "smaller".
+// b > a ? b : a and its like, one instruction each, for which compilers do not find them.
+template <class V>
+inline V larger_or_first(V a, V b) {
+#if defined(__AVX512F__)
+  if constexpr (std::is_same_v<V, Vector<float>>) return _mm512_max_ps(b, a);
+  if constexpr (std::is_same_v<V, Vector<double>>) return _mm512_max_pd(b, a);
+#elif defined(__AVX2__)
+  if constexpr (std::is_same_v<V, Vector<float>>) return _mm256_max_ps(b, a);
+  if constexpr (std::is_same_v<V, Vector<double>>) return _mm256_max_pd(b, a);
+#endif
+  return b > a ? b : a;
+}
+template <class V>
+inline V smaller_or_first(V a, V b) {
+#if defined(__AVX512F__)
+  if constexpr (std::is_same_v<V, Vector<float>>) return _mm512_min_ps(b, a);
+  if constexpr (std::is_same_v<V, Vector<double>>) return _mm512_min_pd(b, a);
+#elif defined(__AVX2__)
+  if constexpr (std::is_same_v<V, Vector<float>>) return _mm256_min_ps(b, a);
+  if constexpr (std::is_same_v<V, Vector<double>>) return _mm256_min_pd(b, a);
+#endif
+  return b < a ? b : a;
+}
+
+// NaN wins: b is taken if it is larger or NaN, and a NaN in a is never "smaller". What waits for a
+// is short.
 template <class T>
 struct Largest {
   using Value = T;
   static constexpr T kIdentity = Limits<T>::kLowest;
   template <class V>
   static V apply(V a, V b) {
-    return ((b > a) | (b != b)) ? b : a;
+    return b != b ? b : larger_or_first(a, b);
   }
 };
 
@@ -165,7 +230,7 @@ struct Smallest {
   static constexpr T kIdentity = Limits<T>::kHighest;
   template <class V>
   static V apply(V a, V b) {
-    return ((b < a) | (b != b)) ? b : a;
+    return b != b ? b : smaller_or_first(a, b);
   }
 };
 
@@ -348,20 +413,23 @@ inline void reduce_spans(T* into, const From* x, int64_t row_stride, int64_t row
 template <class Op, class T = typename Op::Value>
 inline void reduce_rows(T* into, const T* x, int64_t row_stride, int64_t rows, int64_t n) {
   constexpr int64_t kWidth = kVectorBytes / sizeof(T);
-  int64_t r = 0;
-  for (; r + 4 <= rows; r += 4, x += 4 * row_stride) {
-    int64_t j = 0;
-    for (; j + kWidth <= n; j += kWidth) {
+  const int64_t whole = n / kWidth * kWidth;
+  for (int64_t r = 0; r < rows; r += 4, x += 4 * row_stride) {
+    const int64_t together = min<int64_t>(4, rows - r);
+    for (int64_t j = 0; j < whole; j += kWidth) {
       Vector<T> sum = load(into + j);
-      for (int k = 0; k < 4; ++k) sum = Op::apply(sum, load(x + k * row_stride + j));
+      if (together == 4) {
+        for (int k = 0; k < 4; ++k) sum = Op::apply(sum, load(x + k * row_stride + j));
+      } else {
+        for (int k = 0; k < together; ++k) sum = Op::apply(sum, load(x + k * row_stride + j));
+      }
       store(into + j, sum);
     }
-    for (; j < n; ++j) {
-      for (int k = 0; k < 4; ++k) into[j] = Op::apply(into[j], x[k * row_stride + j]);
-    }
-  }
-  for (; r < rows; ++r, x += row_stride) {
-    for (int64_t j = 0; j < n; ++j) into[j] = Op::apply(into[j], x[j]);
+    if (whole == n) continue;
+    Vector<T> sum = load_first(into + whole, n - whole);
+    for (int k = 0; k < together; ++k)
+      sum = Op::apply(sum, load_first(x + k * row_stride + whole, n - whole));
+    store_few(into + whole, sum, n - whole);
   }
 }
 

@@ -249,10 +249,7 @@ class ReduceEngine {
     }
     const int64_t group = max<int64_t>(1, ReducePlan::kTile * 16 / (plan_.width * plan_.length));
     parallel_for(stream_, ceil_div(plan_.blocks, group), plan_.work(), [&](int64_t tile) {
-      const int64_t end = min(plan_.blocks, (tile + 1) * group);
-      for (int64_t block = tile * group; block < end; ++block) {
-        plan_.columns ? reduce_columns(block) : reduce_rows_of(block);
-      }
+      reduce_blocks(tile * group, min(plan_.blocks, (tile + 1) * group));
     });
   }
 
@@ -276,9 +273,14 @@ class ReduceEngine {
     apply_map(job_, to, n);
   }
 
+  DT_NOINLINE void reduce_blocks(int64_t begin, int64_t end) const {
+    for (int64_t block = begin; block < end; ++block)
+      plan_.columns ? reduce_columns(block) : reduce_rows_of(block);
+  }
+
   // ---- pieces of large reductions
 
-  void reduce_chunk(int64_t tile) const {
+  DT_NOINLINE void reduce_chunk(int64_t tile) const {
     const int64_t block = tile / plan_.chunks, chunk = tile % plan_.chunks;
     const int64_t begin = chunk * plan_.chunk_length,
                   end = min(plan_.length, begin + plan_.chunk_length);
@@ -298,7 +300,7 @@ class ReduceEngine {
     __builtin_memcpy(to, from, static_cast<size_t>(Op::kParts * width) * sizeof(T));
   }
 
-  void combine(int64_t block) const {
+  DT_NOINLINE void combine(int64_t block) const {
     const Columns columns =
         plan_.columns ? columns_of(block) : Columns{0, Walk(plan_.kept, plan_.kept.n, block).y, 1};
     auto length_from = [&](int64_t chunk, int64_t chunks) {

@@ -2,6 +2,7 @@
 // in double, integers wrap around in 64 bits.
 #include "kernels/calls/reduce.gen.h"
 #include "kernels/cpu/convert.h"
+#include "kernels/cpu/lanes.h"
 #include "kernels/cpu/reduce_plan.h"
 #include "kernels/math.h"
 
@@ -9,10 +10,8 @@ namespace dt::cpu {
 namespace {
 
 constexpr int64_t kTile = 512;
-constexpr int64_t kShortLine = 64;  // elements of lines of which a tile takes many
-constexpr int kTogether = 4;        // lines
 constexpr int64_t kColumns = 256;
-constexpr int64_t kChunk = 65536;  // elements of a long line at most that are joined on their own
+constexpr int64_t kChunk = 65536;  // elements of a long line at least that are joined on their own
 
 // ---- what a scan does with an element: joins it to those before. Chunks are joined in the same
 // way.
@@ -21,68 +20,154 @@ template <class T>
 struct Addition {
   using Value = T;
   static constexpr T kNothing = 0;
-  static constexpr int kCycles = 4;  // each waits for the one before
-  static DT_MATH T join(T before, T x) { return before + x; }
+  static constexpr int kCycles = 3;
+  template <class V>
+  static DT_MATH V join(V before, V x) {
+    return before + x;
+  }
 };
 
 template <class T>
 struct Multiplication {
   using Value = T;
   static constexpr T kNothing = 1;
-  static constexpr int kCycles = 4;
-  static DT_MATH T join(T before, T x) { return before * x; }
+  static constexpr int kCycles = 3;
+  template <class V>
+  static DT_MATH V join(V before, V x) {
+    return before * x;
+  }
 };
 
 struct LogOfSum {
   using Value = double;
   static constexpr double kNothing = -math::kInfinity;
-  static constexpr int kCycles = 80;
-  static __attribute__((noinline)) double join(double before, double x) {
+  static constexpr int kCycles = 20;
+  static DT_MATH double join(double before, double x) {
     const double larger = math::maximum(before, x), smaller = math::minimum(before, x);
-    if (larger == smaller && math::isinf(larger)) return larger;
-    return larger + math::log1p(math::exp(smaller - larger));
+    const double both = larger + math::log1p(math::exp(smaller - larger));
+    return larger == smaller && math::isinf(larger) ? larger : both;
   }
 };
 
-// The loops of a scan, as functions of tiles, so that what walks the tensors is compiled once for a
-// type.
+// Lines of n elements at equal distances, from x to y, which may be the same.
+template <class Element>
+struct Lines {
+  Element* y;
+  const Element* x;
+  int64_t y_stride, x_stride, count, n;
+};
+
+// The loops of a scan, as functions of lines, so that what walks the tensors is compiled once for a
+// type. Each line begins with `sum`; the result is the last one's.
 template <class Sum>
 struct Loops {
   Sum nothing;
   int64_t cycles;
-  Sum (*scan)(Sum* x, int64_t n, Sum sum);  // in place; returns the last one
-  void (*scan_four)(Sum* a, Sum* b, Sum* c, Sum* d, Sum (&sum)[kTogether], int64_t n);
-  void (*scan_short)(Sum* x, int64_t lines, int64_t n);  // in place, line after line
+  Sum (*scan)(const Lines<Sum>& lines, Sum sum);
+  Sum (*scan_floats)(const Lines<float>& lines, Sum sum);  // may be absent
   Sum (*join)(const Sum* x, int64_t n, Sum sum);
   void (*join_each)(Sum* sum, const Sum* x, int64_t n);
 };
 
-template <class Fold, class Sum = typename Fold::Value>
-Sum scan_tile(Sum* x, int64_t n, Sum sum) {
-  for (int64_t i = 0; i < n; ++i) x[i] = sum = Fold::join(sum, x[i]);
-  return sum;
+// Where lane `lane` comes from when lanes move up by `distance`: in the place of those below the
+// first come those of a second vector, which holds nothing.
+template <class T>
+constexpr int64_t lane_below(int64_t lane, int64_t distance) {
+  return lane < distance ? kVectorBytes / static_cast<int64_t>(sizeof(T)) : lane - distance;
 }
 
-// Four variables rather than an array, which would live in memory.
-template <class Fold, class Sum = typename Fold::Value>
-void scan_four(Sum* a, Sum* b, Sum* c, Sum* d, Sum (&sum)[kTogether], int64_t n) {
-  Sum sum_a = sum[0], sum_b = sum[1], sum_c = sum[2], sum_d = sum[3];
+template <class Fold, int kDistance, class T, size_t... kLane>
+DT_MATH Vector<T> scan_lanes(Vector<T> v, std::index_sequence<kLane...> lanes) {
+  if constexpr (kDistance < static_cast<int>(sizeof...(kLane))) {
+    const Vector<T> nothing = Vector<T>{} + Fold::kNothing;
+#if defined(__clang__)
+    const Vector<T> below = __builtin_shufflevector(v, nothing, lane_below<T>(kLane, kDistance)...);
+#else
+    const Vector<T> below =
+        __builtin_shuffle(v, nothing, Vector<int64_t>{lane_below<T>(kLane, kDistance)...});
+#endif
+    return scan_lanes<Fold, 2 * kDistance, T>(Fold::join(below, v), lanes);
+  } else {
+    return v;
+  }
+}
+
+// Scans a vector at a time: only its last lane waits for the vector before. Less than a vector, and
+// short lines, of which a processor runs several at once, are scanned one by one.
+template <class Fold, class Element, class Sum = typename Fold::Value>
+Sum scan_lines(const Lines<Element>& lines, Sum sum) {
+  constexpr int kWidth = kVectorBytes / sizeof(Sum);
+  constexpr std::make_index_sequence<kWidth> kAll;
+  constexpr int64_t kShort = 32;
+  Sum last = sum;
+  for (int64_t line = 0; line < lines.count; ++line) {
+    Element* y = lines.y + line * lines.y_stride;
+    const Element* x = lines.x + line * lines.x_stride;
+    int64_t i = 0;
+    last = sum;
+    if (lines.n >= kShort) {
+      Vector<Sum> before = Vector<Sum>{} + sum;
+      for (; i + kWidth <= lines.n; i += kWidth) {
+        const Vector<Sum> v = scan_lanes<Fold, 1, Sum>(load_as<Sum>(x + i), kAll);
+        const Vector<Sum> scanned = Fold::join(before, v);
+        before = Fold::join(before, Vector<Sum>{} + v[kWidth - 1]);
+        typedef Element Narrow __attribute__((vector_size(kWidth * sizeof(Element))));
+        const Narrow stored = __builtin_convertvector(scanned, Narrow);
+        __builtin_memcpy(y + i, &stored, sizeof(stored));
+      }
+      last = before[0];
+    }
+    for (; i < lines.n; ++i) {
+      last = Fold::join(last, static_cast<Sum>(x[i]));
+      y[i] = static_cast<Element>(last);
+    }
+  }
+  return last;
+}
+
+constexpr int64_t kLogs = 64;  // elements at most whose logarithms are taken together
+
+// Beside the largest of some numbers, one that is less by so much is nothing, and its exponential
+// nearly 0.
+constexpr double kFarBelow = 700;
+
+// Scans n <= kLogs numbers as the logarithms of sums of exponentials. False if they lie so far
+// apart, or are so large, that sums must be joined one by one.
+bool scan_logs_together(double* y, const double* x, int64_t n, double sum) {
+  double largest = sum, smallest = sum == LogOfSum::kNothing ? math::kInfinity : sum;
   for (int64_t i = 0; i < n; ++i) {
-    a[i] = sum_a = Fold::join(sum_a, a[i]);
-    b[i] = sum_b = Fold::join(sum_b, b[i]);
-    c[i] = sum_c = Fold::join(sum_c, c[i]);
-    d[i] = sum_d = Fold::join(sum_d, d[i]);
+    largest = math::maximum(largest, x[i]);
+    smallest = math::minimum(smallest, x[i]);
   }
-  sum[0] = sum_a, sum[1] = sum_b, sum[2] = sum_c, sum[3] = sum_d;
+  if (!(largest - smallest <= kFarBelow && math::isfinite(largest))) return false;
+  double scaled[kLogs];
+  for (int64_t i = 0; i < n; ++i) scaled[i] = math::exp(x[i] - largest);
+  scan_lines<Addition<double>>(Lines<double>{scaled, scaled, 0, 0, 1, n}, math::exp(sum - largest));
+  for (int64_t i = 0; i < n; ++i) y[i] = largest + math::log(scaled[i]);
+  return true;
 }
 
-// The first elements of all lines, then the second ones: none waits for its neighbour.
-template <class Fold, class Sum = typename Fold::Value>
-void scan_short(Sum* x, int64_t lines, int64_t n) {
-  for (int64_t k = 0; k < lines; ++k) x[k * n] = Fold::join(Fold::kNothing, x[k * n]);
-  for (int64_t i = 1; i < n; ++i) {
-    for (int64_t k = 0; k < lines; ++k) x[k * n + i] = Fold::join(x[k * n + i - 1], x[k * n + i]);
+double scan_logs(const Lines<double>& lines, double sum) {
+  double last = sum;
+  for (int64_t line = 0; line < lines.count; ++line) {
+    double* y = lines.y + line * lines.y_stride;
+    const double* x = lines.x + line * lines.x_stride;
+    last = sum;
+    for (int64_t i = 0, n; i < lines.n; i += n) {
+      n = min(kLogs, lines.n - i);
+      if (!scan_logs_together(y + i, x + i, n, last)) {
+        for (int64_t k = i; k < i + n; ++k) y[k] = last = LogOfSum::join(last, x[k]);
+      }
+      last = y[i + n - 1];
+    }
   }
+  return last;
+}
+
+// n <= kTile elements.
+double join_logs(const double* x, int64_t n, double sum) {
+  double scanned[kTile];
+  return scan_logs(Lines<double>{scanned, x, 0, 0, 1, n}, sum);
 }
 
 // Eight at a time: none waits for its neighbour.
@@ -95,8 +180,8 @@ Sum join_tile(const Sum* x, int64_t n, Sum sum) {
   for (; i + kChains <= n; i += kChains) {
     for (int k = 0; k < kChains; ++k) chain[k] = Fold::join(chain[k], x[i + k]);
   }
+  for (; i < n; ++i) chain[i % kChains] = Fold::join(chain[i % kChains], x[i]);
   for (const Sum& c : chain) sum = Fold::join(sum, c);
-  for (; i < n; ++i) sum = Fold::join(sum, x[i]);
   return sum;
 }
 
@@ -105,10 +190,22 @@ void join_each(Sum* sum, const Sum* x, int64_t n) {
   for (int64_t i = 0; i < n; ++i) sum[i] = Fold::join(sum[i], x[i]);
 }
 
+template <class Fold, class Sum = typename Fold::Value>
+constexpr Loops<Sum> make_loops() {
+  Loops<Sum> loops{Fold::kNothing, Fold::kCycles, nullptr, nullptr, nullptr, join_each<Fold>};
+  if constexpr (std::is_same_v<Fold, LogOfSum>) {
+    loops.scan = scan_logs;
+    loops.join = join_logs;
+  } else {
+    loops.scan = scan_lines<Fold, Sum>;
+    loops.join = join_tile<Fold>;
+    if constexpr (std::is_same_v<Sum, double>) loops.scan_floats = scan_lines<Fold, float>;
+  }
+  return loops;
+}
+
 template <class Fold>
-constexpr Loops<typename Fold::Value> loops_of = {
-    Fold::kNothing,   Fold::kCycles,   scan_tile<Fold>, scan_four<Fold>,
-    scan_short<Fold>, join_tile<Fold>, join_each<Fold>};
+constexpr Loops<typename Fold::Value> loops_of = make_loops<Fold>();
 
 // ---- the lines
 
@@ -121,11 +218,11 @@ struct ScanLines {
   bool is_rows() const {
     return magnitude(along.x) < magnitude(kept.inner().x) || kept.inner().size == 1;
   }
-  // Few long lines are cut into chunks, four or a multiple of that, since four are scanned at once;
-  // the shape alone decides, so the bits do not depend on the threads.
+  // Few long lines are cut into chunks. The shape alone decides, so the bits do not depend on the
+  // threads.
   int64_t chunks() const {
     const bool cut = is_rows() && count() < 16 && along.size > kChunk;
-    return cut ? ceil_div(along.size, kTogether * kChunk) * kTogether : 1;
+    return cut ? along.size / kChunk : 1;
   }
   int64_t chunk_begin(int64_t chunk) const {
     return min(along.size, chunk * ceil_div(along.size, chunks()));
@@ -158,6 +255,8 @@ class Scan {
         y_(call.y),
         x_(call.x),
         lines_(make_lines(call)),
+        floats_(loops.scan_floats && are<float>()),
+        sums_(are<Sum>()),
         totals_(static_cast<Sum*>(call.workspace)) {}
 
   void run() const {
@@ -165,91 +264,93 @@ class Scan {
     if (lines_.chunks() > 1) return scan_chunks();
     const int64_t group = max<int64_t>(1, kTile * 8 / lines_.along.size);
     parallel_for(stream_, ceil_div(lines_.count(), group), work(), [&](int64_t tile) {
-      Walk at(lines_.kept, lines_.kept.n, tile * group);
-      const int64_t end = min(lines_.count(), (tile + 1) * group);
-      int64_t i = tile * group;
-      if (lines_.along.size <= kShortLine) return scan_short_lines(i, end);
-      for (; i + kTogether <= end; i += kTogether) scan_rows_together(&at);
-      for (; i < end; ++i, at.next()) scan_row(at, 0, lines_.along.size, loops_.nothing);
+      scan_rows(tile * group, min(lines_.count(), (tile + 1) * group));
     });
   }
 
  private:
-  // Where a line's first elements are.
-  struct Offsets {
-    int64_t x, y;
-  };
-
   int64_t work() const { return loops_.cycles * lines_.count() * lines_.along.size; }
   const char* x_at(int64_t offset) const {
     return data<const char>(x_) + offset * bytes_of(x_.dtype);
   }
   char* y_at(int64_t offset) const { return data<char>(y_) + offset * bytes_of(y_.dtype); }
 
-  // Scans elements [begin, end) of a line on top of `sum`, which it returns.
-  Sum scan_row(const Walk& line, int64_t begin, int64_t end, Sum sum) const {
-    const Axis& along = lines_.along;
-    Sum tile[kTile];
-    for (int64_t at = begin; at < end; at += kTile) {
-      const int64_t n = min(kTile, end - at);
-      load_run(tile, x_at(line.y + at * along.y), x_.dtype, along.y, n);
-      sum = loops_.scan(tile, n, sum);
-      store_run(y_at(line.x + at * along.x), y_.dtype, along.x, tile, n);
+  // Whether lines can be scanned where they are, as elements of T.
+  template <class T>
+  bool are() const {
+    return holds<T>(x_.dtype) && holds<T>(y_.dtype) && lines_.along.x == 1 && lines_.along.y == 1;
+  }
+
+  // Lines beside each other at once.
+  __attribute__((noinline)) void scan_rows(int64_t begin, int64_t end) const {
+    const int64_t across = lines_.kept.inner().size;
+    for (int64_t count; begin < end; begin += count) {
+      count = min(end - begin, across - begin % across);
+      const Walk at(lines_.kept, lines_.kept.n, begin);
+      scan_span(at.y, at.x, count, lines_.along.size, loops_.nothing);
     }
+  }
+
+  // Scans the first n elements of `count` lines from the offsets x and y on, each on top of `sum`.
+  __attribute__((noinline)) void scan_span(int64_t x, int64_t y, int64_t count, int64_t n,
+                                           Sum sum) const {
+    const Axis& kept = lines_.kept.inner();
+    if (floats_) {
+      loops_.scan_floats(lines_at<float>(x, y, count, n), sum);
+    } else if (sums_) {
+      loops_.scan(lines_at<Sum>(x, y, count, n), sum);
+    } else if (n <= kTile) {
+      for (int64_t line = 0, m; line < count; line += m) {
+        m = min(kTile / n, count - line);
+        scan_tile(x + line * kept.y, y + line * kept.x, m, n, sum);
+      }
+    } else {
+      for (int64_t line = 0; line < count; ++line)
+        scan_long(x + line * kept.y, y + line * kept.x, n, sum);
+    }
+  }
+
+  template <class T>
+  Lines<T> lines_at(int64_t x, int64_t y, int64_t count, int64_t n) const {
+    const Axis& kept = lines_.kept.inner();
+    return {reinterpret_cast<T*>(y_at(y)),
+            reinterpret_cast<const T*>(x_at(x)),
+            kept.x,
+            kept.y,
+            count,
+            n};
+  }
+
+  // By way of a tile, which holds all of the lines.
+  __attribute__((noinline)) Sum scan_tile(int64_t x, int64_t y, int64_t count, int64_t n,
+                                          Sum sum) const {
+    const Axis &along = lines_.along, &kept = lines_.kept.inner();
+    Sum tile[kTile];
+    for_each_run(along.y, kept.y, count, n, [&](int64_t line, int64_t m) {
+      load_run(tile + line * n, x_at(x + line * kept.y), x_.dtype, along.y, m);
+    });
+    sum = loops_.scan(Lines<Sum>{tile, tile, n, n, count, n}, sum);
+    for_each_run(along.x, kept.x, count, n, [&](int64_t line, int64_t m) {
+      store_run(y_at(y + line * kept.x), y_.dtype, along.x, tile + line * n, m);
+    });
     return sum;
   }
 
-  // Scans four lines, or parts of lines, at once: each sum waits for the one before it, so a single
-  // line would leave the processor idle.
-  void scan_together(const Offsets (&line)[kTogether], Sum (&sum)[kTogether], int64_t size) const {
+  void scan_long(int64_t x, int64_t y, int64_t n, Sum sum) const {
     const Axis& along = lines_.along;
-    // Rows are not a power of two apart: a processor takes their addresses for the same one.
-    Sum tile[kTogether][kTile + 8];
-    for (int64_t begin = 0; begin < size; begin += kTile) {
-      const int64_t n = min(kTile, size - begin);
-      for (int k = 0; k < kTogether; ++k)
-        load_run(tile[k], x_at(line[k].x + begin * along.y), x_.dtype, along.y, n);
-      loops_.scan_four(tile[0], tile[1], tile[2], tile[3], sum, n);
-      for (int k = 0; k < kTogether; ++k)
-        store_run(y_at(line[k].y + begin * along.x), y_.dtype, along.x, tile[k], n);
-    }
-  }
-
-  void scan_rows_together(Walk* at) const {
-    Offsets line[kTogether];
-    for (Offsets& l : line) l = {at->y, at->x}, at->next();
-    Sum sum[kTogether];
-    for (Sum& s : sum) s = loops_.nothing;
-    scan_together(line, sum, lines_.along.size);
-  }
-
-  // Reads and writes as many lines at once as fill a tile, if they lie beside each other.
-  void scan_short_lines(int64_t begin, int64_t end) const {
-    const Axis &along = lines_.along, &kept = lines_.kept.inner();
-    const int64_t n = along.size;
-    Sum tile[kTile];
-    for (int64_t lines = 0; begin < end; begin += lines) {
-      lines = min(min(kTile / n, end - begin), kept.size - begin % kept.size);
-      const Walk at(lines_.kept, lines_.kept.n, begin);
-      for_each_run(along.y, kept.y, lines, [&](int64_t line, int64_t count) {
-        load_run(tile + line * n, x_at(at.y + line * kept.y), x_.dtype, along.y, count);
-      });
-      loops_.scan_short(tile, lines, n);
-      for_each_run(along.x, kept.x, lines, [&](int64_t line, int64_t count) {
-        store_run(y_at(at.x + line * kept.x), y_.dtype, along.x, tile + line * n, count);
-      });
-    }
+    for (int64_t i = 0; i < n; i += kTile)
+      sum = scan_tile(x + i * along.y, y + i * along.x, 1, min(kTile, n - i), sum);
   }
 
   // Calls run(first line, elements): once if the lines follow each other, else for each of them.
   template <class Run>
-  void for_each_run(int64_t stride, int64_t line_stride, int64_t lines, const Run& run) const {
-    const int64_t n = lines_.along.size;
+  static void for_each_run(int64_t stride, int64_t line_stride, int64_t lines, int64_t n,
+                           const Run& run) {
     if (line_stride == stride * n) return run(0, lines * n);
     for (int64_t line = 0; line < lines; ++line) run(line, n);
   }
 
-  Sum join_row(const Walk& line, int64_t begin, int64_t end) const {
+  __attribute__((noinline)) Sum join_row(const Walk& line, int64_t begin, int64_t end) const {
     Sum tile[kTile], sum = loops_.nothing;
     for (int64_t at = begin; at < end; at += kTile) {
       const int64_t n = min(kTile, end - at);
@@ -276,45 +377,33 @@ class Scan {
         before = loops_.join(&total, 1, before);
       }
     }
-    parallel_for(stream_, tiles / kTogether, work(), [&](int64_t group) {
-      const int64_t tile = group * kTogether;
-      scan_four_chunks(line_of(tile / chunks), totals_ + tile, tile % chunks);
+    parallel_for(stream_, tiles, work(), [&](int64_t tile) {
+      const Walk line = line_of(tile / chunks);
+      const int64_t begin = lines_.chunk_begin(tile % chunks),
+                    end = lines_.chunk_begin(tile % chunks + 1);
+      scan_span(line.y + begin * lines_.along.y, line.x + begin * lines_.along.x, 1, end - begin,
+                totals_[tile]);
     });
-  }
-
-  // Together as far as the shortest goes, which is the last one.
-  void scan_four_chunks(const Walk& line, const Sum* totals, int64_t first) const {
-    Offsets chunk[kTogether];
-    Sum sum[kTogether];
-    for (int k = 0; k < kTogether; ++k) {
-      const int64_t begin = lines_.chunk_begin(first + k);
-      chunk[k] = {line.y + begin * lines_.along.y, line.x + begin * lines_.along.x};
-      sum[k] = totals[k];
-    }
-    const int64_t last = first + kTogether - 1;
-    const int64_t common = lines_.chunk_begin(last + 1) - lines_.chunk_begin(last);
-    scan_together(chunk, sum, common);
-    for (int k = 0; k < kTogether; ++k) {
-      scan_row(line, lines_.chunk_begin(first + k) + common, lines_.chunk_begin(first + k + 1),
-               sum[k]);
-    }
   }
 
   // Lines side by side: vectors across them.
   void scan_columns() const {
+    const int64_t across = lines_.kept.inner().size, per_line = ceil_div(across, kColumns);
+    parallel_for(stream_, lines_.count() / across * per_line, work(),
+                 [&](int64_t block) { scan_block(block / per_line, block % per_line * kColumns); });
+  }
+
+  __attribute__((noinline)) void scan_block(int64_t line, int64_t first) const {
     const Axis &inner = lines_.kept.inner(), &along = lines_.along;
-    const int64_t per_line = ceil_div(inner.size, kColumns);
-    parallel_for(stream_, lines_.count() / inner.size * per_line, work(), [&](int64_t block) {
-      const Walk outer(lines_.kept, lines_.kept.n - 1, block / per_line);
-      const int64_t first = block % per_line * kColumns, width = min(kColumns, inner.size - first);
-      Sum sum[kColumns], row[kColumns];
-      for (Sum& s : sum) s = loops_.nothing;
-      for (int64_t r = 0; r < along.size; ++r) {
-        load_run(row, x_at(outer.y + first * inner.y + r * along.y), x_.dtype, inner.y, width);
-        loops_.join_each(sum, row, width);
-        store_run(y_at(outer.x + first * inner.x + r * along.x), y_.dtype, inner.x, sum, width);
-      }
-    });
+    const Walk outer(lines_.kept, lines_.kept.n - 1, line);
+    const int64_t width = min(kColumns, inner.size - first);
+    Sum sum[kColumns], row[kColumns];
+    for (Sum& s : sum) s = loops_.nothing;
+    for (int64_t r = 0; r < along.size; ++r) {
+      load_run(row, x_at(outer.y + first * inner.y + r * along.y), x_.dtype, inner.y, width);
+      loops_.join_each(sum, row, width);
+      store_run(y_at(outer.x + first * inner.x + r * along.x), y_.dtype, inner.x, sum, width);
+    }
   }
 
   const dt_stream* stream_;
@@ -322,6 +411,7 @@ class Scan {
   const dt_view& y_;
   const dt_view& x_;
   const ScanLines lines_;
+  const bool floats_, sums_;
   Sum* totals_;
 };
 

@@ -44,43 +44,6 @@ inline VectorF64 multiply_add(VectorF64 a, VectorF64 b, VectorF64 c) {
 #endif
 }
 
-inline void store_first(float* p, VectorF32 v, int64_t n) {
-#if defined(__AVX512F__)
-  _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << n) - 1), v);
-#elif defined(__AVX2__)
-  const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-  _mm256_maskstore_ps(p, _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(n)), lane), v);
-#else
-  for (int64_t i = 0; i < n; ++i) p[i] = v[i];
-#endif
-}
-
-inline void store_first(double* p, VectorF64 v, int64_t n) {
-#if defined(__AVX512F__)
-  _mm512_mask_storeu_pd(p, static_cast<__mmask8>((1u << n) - 1), v);
-#else
-  for (int64_t i = 0; i < n; ++i) p[i] = v[i];
-#endif
-}
-
-// store_first of less than a vector, in whole pieces: some processors take long for a masked store.
-template <class T>
-inline void store_few(T* p, Vector<T> v, int64_t n) {
-#if defined(__AVX512F__)
-  store_first(p, v, n);
-#else
-  T lanes[kLanes<T>];
-  store(lanes, v);
-  const T* from = lanes;
-  DT_UNROLL
-  for (int64_t piece = kLanes<T> / 2; piece > 0; piece /= 2) {
-    if ((n & piece) == 0) continue;
-    __builtin_memcpy(p, from, static_cast<size_t>(piece) * sizeof(T));
-    p += piece, from += piece;
-  }
-#endif
-}
-
 // 16-byte vectors: small enough that their shuffles are cheap everywhere.
 
 typedef float Quad __attribute__((vector_size(16)));

@@ -77,3 +77,123 @@ def test_integers(name, torch):
         ):
             ours, right = (f(t.tensor(array)[:, 1:]).numpy() for t in (dt, torch))
             assert np.array_equal(ours, right), length
+
+
+COLUMNS = {
+    "sum": lambda t, x: x.sum(0),
+    "prod": lambda t, x: x.prod(0),
+    "amax": lambda t, x: x.amax(0),
+    "amin": lambda t, x: x.amin(0),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
+@pytest.mark.parametrize("op", COLUMNS)
+def test_few_rows_of_any_width(op, dtype, torch):
+    """NaN and infinities among them; integers are exact."""
+    for rows in (1, 2, 3, 4, 5, 7, 9):
+        for width in (*range(33, 42), 63, 64, 65, 257):
+            array = np.random.default_rng(width).integers(-3, 4, (rows, width)).astype(dtype)
+            if dtype.startswith("float"):
+                array[rows // 2, ::7] = np.nan
+                array[rows - 1, ::5] = np.inf
+            ours, right = (COLUMNS[op](t, t.tensor(array)).numpy() for t in (dt, torch))
+            np.testing.assert_array_equal(ours, right)
+
+
+SCANS = "cumsum", "cumprod", "logcumsumexp"
+LINES = (
+    ((200_001,), 0),
+    ((2, 131_075), 1),
+    ((3, 5, 70), 1),
+    ((9, 31), 1),
+    ((9, 32), 1),
+    ((5, 1030), 1),
+)
+NEAR = {"float16": 1e-3, "bfloat16": 8e-3, "float32": 1e-6, "float64": 1e-12}
+
+
+@pytest.mark.parametrize("dtype", NEAR)
+@pytest.mark.parametrize("scan", SCANS)
+def test_scans_of_long_and_short_lines(scan, dtype, torch):
+    """Lines that are cut, that lie beside each other, and with gaps."""
+    for sizes, dim in LINES:
+        array = np.random.default_rng(3).standard_normal(sizes)
+        if scan == "cumprod":
+            array = 1 + array / 1000
+        views = (
+            lambda x: x,
+            lambda x: x.transpose(0, -1),
+            lambda x: x[..., ::2],
+            lambda x: x[..., 1:],
+        )
+        for view in views:
+            ours, theirs = (view(t.tensor(array, dtype=getattr(t, dtype))) for t in (dt, torch))
+            got = getattr(ours, scan)(dim).double().numpy()
+            right = getattr(theirs.double(), scan)(dim).numpy()
+            sums = 0 if scan == "cumprod" else NEAR[dtype] * np.abs(right).max()
+            np.testing.assert_allclose(got, right, rtol=NEAR[dtype], atol=sums)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_logarithms_of_sums_of_what_lies_far_apart(dtype, torch):
+    rng = np.random.default_rng(5)
+    far = rng.uniform(-2000, 2000, 300)
+    holes = np.where(rng.random(300) < 0.3, -np.inf, far / 100)
+    late = np.concatenate([np.full(70, -np.inf), far])
+    infinite, undefined = far.copy(), far.copy()
+    infinite[100], undefined[90] = np.inf, np.nan
+    for array in (
+        far,
+        holes,
+        late,
+        infinite,
+        undefined,
+        -far * 1e30,
+        np.sort(far),
+        np.sort(far)[::-1].copy(),
+    ):
+        x = array.astype(dtype)
+        with np.errstate(invalid="ignore", over="ignore"):
+            right = np.logaddexp.accumulate(x.astype(np.float64))
+        for sizes in ((-1,), (2, -1), (-1, 2)):
+            if len(sizes) == 2:
+                pair, along = np.stack([x, x], sizes.index(-1) ^ 1), sizes.index(-1)
+            else:
+                pair, along = x, 0
+            got = dt.tensor(pair).logcumsumexp(along).numpy()
+            right_pair = right if len(sizes) == 1 else np.stack([right, right], along ^ 1)
+            np.testing.assert_allclose(
+                got, right_pair.astype(dtype), rtol=1e-6 if dtype == "float32" else 1e-13
+            )
+
+
+def test_every_half_and_what_rounds_to_it(torch):
+    """As many elements as fill vectors and some more, dense and with gaps; NaN is NaN."""
+    halves = torch.arange(1 << 16).to(torch.int32).to(torch.int16).view(torch.float16)
+    whole = halves.float()
+    between = torch.nextafter(whole, whole.sign() * torch.inf)
+    for x in (whole, between, (whole + halves.roll(1).float()) / 2, whole * 1.0001):
+        ours = dt.tensor(x.numpy()).half()
+        assert np.array_equal(ours.float().numpy(), x.half().float().numpy(), equal_nan=True)
+        assert np.array_equal(
+            ours[3:].float().numpy(), x[3:].half().float().numpy(), equal_nan=True
+        )
+    ours = dt.tensor(halves.numpy())
+    assert np.array_equal(ours.float().numpy(), whole.numpy(), equal_nan=True)
+    assert np.array_equal(ours.neg().float().numpy(), -whole.numpy(), equal_nan=True)
+
+
+@pytest.mark.parametrize("name", ["uint8", "int8", "int16", "bool"])
+def test_bytes(name, torch):
+    array = (
+        np.random.default_rng(1).integers(0, 2 if name == "bool" else 100, (7, 301)).astype(name)
+    )
+    for f in (
+        lambda x: x * x,
+        lambda x: x[:, 1:] * x[:, :-1],
+        lambda x: x.float().to(x.dtype),
+        lambda x: x.t() * x.t(),
+    ):
+        ours, right = (f(t.tensor(array)).numpy() for t in (dt, torch))
+        assert np.array_equal(ours, right)
