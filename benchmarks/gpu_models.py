@@ -78,7 +78,7 @@ def step_of(t, model, batch, optimizer, narrow: bool):
 
 
 def recurrent(t, name: str):
-    return programs.recurrent(t, name, 512, 64, 128, "cuda")
+    return programs.recurrent(t, name, 512, (128, 64), "cuda")
 
 
 def rows(Row, captured_by_torch):

@@ -54,13 +54,13 @@ def gpt(t, vocabulary: int, length: int, width: int, heads: int, layers: int):
     return GPT()
 
 
-def recurrent(t, name: str, width: int, batch: int, time: int, device: str):
-    """Forward and backward of two layers."""
-    layers = getattr(t.nn, name)(width, width, 2).to(device)
-    x = t.randn(time, batch, width, device=device).requires_grad_()
-    ones = t.ones(time, batch, width, device=device)
+def recurrent(t, name: str, width: int, shape: tuple[int, int], device: str, batch_first=False):
+    """Forward and backward of two layers; `shape` is batch and time in the order of the input."""
+    layers = getattr(t.nn, name)(width, width, 2, batch_first=batch_first).to(device)
+    x = t.randn(*shape, width, device=device).requires_grad_()
+    grad = t.randn(*shape, width, device=device)
     inputs = [x, *layers.parameters()]
-    return lambda: t.autograd.grad(layers(x)[0], inputs, ones)
+    return lambda: t.autograd.grad(layers(x)[0], inputs, grad)
 
 
 def conv_norm(t, inputs: int, outputs: int, kernel: int, stride: int = 1, groups: int = 1):

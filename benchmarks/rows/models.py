@@ -80,7 +80,7 @@ def images(model, batch: int):
 
 
 def recurrent(name: str):
-    return lambda torch: programs.recurrent(torch, name, 128, 32, 64, "cpu")
+    return lambda torch: programs.recurrent(torch, name, 128, (32, 64), "cpu", True)
 
 
 def attention_cases():
