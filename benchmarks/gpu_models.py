@@ -4,42 +4,12 @@ libraries; those of images are torchvision's and `dumbtorch.models`."""
 from __future__ import annotations
 
 import dumbtorch
+import programs
 import torch
 
 
-def gpt(t, vocabulary: int, length: int, width: int, heads: int, layers: int):
-    """A GPT whose embedding is its last layer too."""
-    nn, F = t.nn, t.nn.functional
-
-    class Block(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
-            self.qkv, self.projection = nn.Linear(width, 3 * width), nn.Linear(width, width)
-            self.inner, self.outer = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
-
-        def forward(self, x):
-            batch, tokens, _ = x.shape
-            parts = self.qkv(self.norm1(x)).view(batch, tokens, 3, heads, width // heads)
-            q, k, v = parts.permute(2, 0, 3, 1, 4)
-            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-            x = x + self.projection(y.transpose(1, 2).reshape(batch, tokens, width))
-            return x + self.outer(F.gelu(self.inner(self.norm2(x)), approximate="tanh"))
-
-    class GPT(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.words, self.places = nn.Embedding(vocabulary, width), nn.Embedding(length, width)
-            self.blocks = nn.Sequential(*[Block() for _ in range(layers)])
-            self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, vocabulary, bias=False)
-            self.head.weight = self.words.weight
-            self.register_buffer("at", t.arange(length))
-
-        def forward(self, x):
-            x = self.words(x) + self.places(self.at[: x.shape[1]])
-            return self.head(self.norm(self.blocks(x))).flatten(0, 1)
-
-    return GPT().to("cuda")
+def gpt(*sizes: int):
+    return lambda t: programs.gpt(t, *sizes).to("cuda")
 
 
 def words(vocabulary: int, batch: int, length: int):
@@ -80,9 +50,9 @@ def momentum(t, parameters):
 
 # name, model, batch, optimizer, whether in bfloat16 by autocast, items of a step, their name
 STEPS = (
-    ("char-GPT b32 t128", lambda t: gpt(t, 65, 128, 64, 4, 2), words(65, 32, 128), adamw, False,
+    ("char-GPT b32 t128", gpt(65, 128, 64, 4, 2), words(65, 32, 128), adamw, False,
      32 * 128, "tokens"),
-    ("GPT-2 124M b32 t1024", lambda t: gpt(t, 50304, 1024, 768, 12, 12), words(50304, 32, 1024),
+    ("GPT-2 124M b32 t1024", gpt(50304, 1024, 768, 12, 12), words(50304, 32, 1024),
      adamw, True, 32 * 1024, "tokens"),
     ("ResNet-50 b256", vision("resnet50"), photographs(256), momentum, True, 256, "images"),
     ("MobileNetV2 b128", vision("mobilenet_v2"), photographs(128), momentum, True, 128, "images"),
@@ -107,17 +77,8 @@ def step_of(t, model, batch, optimizer, narrow: bool):
     return step
 
 
-def recurrent(name: str):
-    """Forward and backward of two layers of 512, 64 sequences of 128."""
-
-    def make(t):
-        layers = getattr(t.nn, name)(512, 512, 2).to("cuda")
-        x = t.randn(128, 64, 512, device="cuda").requires_grad_()
-        ones = t.ones(128, 64, 512, device="cuda")
-        inputs = [x, *layers.parameters()]
-        return lambda: t.autograd.grad(layers(x)[0], inputs, ones)
-
-    return make
+def recurrent(t, name: str):
+    return programs.recurrent(t, name, 512, (128, 64), "cuda")
 
 
 def rows(Row, captured_by_torch):
@@ -130,7 +91,7 @@ def rows(Row, captured_by_torch):
         torch.cuda.empty_cache()
         dumbtorch.cuda.empty_cache()
     for name in ("LSTM", "GRU"):
-        ours, theirs = recurrent(name)(dumbtorch), recurrent(name)(torch)
+        ours, theirs = recurrent(dumbtorch, name), recurrent(torch, name)
         yield Row("models", f"{name} 2×512 b64 t128", ours, {"eager": theirs}, 1.3)
     for t in (dumbtorch, torch):
         t.set_float32_matmul_precision("highest")

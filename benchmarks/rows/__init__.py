@@ -5,7 +5,19 @@ from __future__ import annotations
 
 from measure import Row
 
-from rows import breadth, broadcast, build, factor, files, kernels, small, sorting, start, training
+from rows import (
+    breadth,
+    broadcast,
+    build,
+    factor,
+    files,
+    kernels,
+    models,
+    small,
+    sorting,
+    start,
+    training,
+)
 
 
 def all_rows(machine, dumbtorch, torch, *, full: bool) -> list[Row]:
@@ -14,6 +26,7 @@ def all_rows(machine, dumbtorch, torch, *, full: bool) -> list[Row]:
         *small.rows(machine, dumbtorch, torch),
         *training.rows(dumbtorch, torch, full=full),
         *kernels.rows(dumbtorch, torch, full=full),
+        *models.rows(dumbtorch, torch, full=full),
         *sorting.rows(dumbtorch, torch),
         *breadth.rows(dumbtorch, torch),
         *factor.rows(dumbtorch, torch),

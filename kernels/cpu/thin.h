@@ -9,6 +9,11 @@
 namespace dt::cpu {
 namespace {
 
+// From this size on, a matrix is taken to lie in memory rather than in a core's caches.
+constexpr int64_t kStreamBytes = 1 << 20;
+// Sums of a line: enough to hide an addition's time. Lines are summed up together.
+constexpr int kStreamSums = 4, kStreamLines = 4;
+
 // The same product with y, a and b transposed.
 template <class T>
 Gemm<T> transposed(const Gemm<T>& g) {
@@ -50,6 +55,44 @@ void dot_block(const Gemm<T>& g, int64_t batch, int64_t j0, int64_t j1) {
     for (int64_t i = 0; i < g.m; ++i) {
       for (int64_t c = 0; c < cols; ++c) write_sum(g, batch, i, j + c, sums[i * kDotCols + c]);
     }
+  }
+}
+
+// A row of a times lines of b that come from memory: one line after the other, since the processor
+// fetches one stream ahead of time better than several that begin anew at each line.
+template <class T>
+bool is_stream(const Gemm<T>& g) {
+  return g.m == 1 && g.n * g.k >= kStreamBytes / static_cast<int64_t>(sizeof(T));
+}
+
+template <class T>
+Vector<T> line_product(const T* a, const T* b, int64_t k) {
+  constexpr int64_t kLane = kLanes<T>, kStep = kStreamSums * kLane;
+  Vector<T> sums[kStreamSums] = {};
+  int64_t p = 0;
+  for (; p + kStep <= k; p += kStep) {
+    DT_UNROLL
+    for (int i = 0; i < kStreamSums; ++i)
+      sums[i] = multiply_add(load(a + p + i * kLane), load(b + p + i * kLane), sums[i]);
+  }
+  for (; p < k; p += kLane) {
+    const int64_t n = min<int64_t>(kLane, k - p);
+    sums[0] = multiply_add(load_first(a + p, n), load_first(b + p, n), sums[0]);
+  }
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
+template <class T>
+__attribute__((noinline)) void stream_block(const Gemm<T>& g, int64_t batch, int64_t j0,
+                                            int64_t j1) {
+  for (int64_t j = j0; j < j1; j += kStreamLines) {
+    const int64_t lines = min<int64_t>(kStreamLines, j1 - j);
+    Vector<T> tile[kStreamLines];
+    for (int64_t c = 0; c < kStreamLines; ++c)
+      tile[c] = line_product(g.a.at(batch, 0, 0), g.b.at(batch, 0, j + min(c, lines - 1)), g.k);
+    T sums[kStreamLines];
+    sum_lanes<T>(tile, sums);
+    for (int64_t c = 0; c < lines; ++c) write_sum(g, batch, 0, j + c, sums[c]);
   }
 }
 
@@ -101,7 +144,9 @@ void run_thin(const dt_stream* stream, const Gemm<T>& g) {
   const int64_t blocks = ceil_div(thin.n, cols);
   for_each_item(stream, thin.batch * blocks, parallel, [&](int64_t item, int64_t) {
     const int64_t batch = item / blocks, j0 = item % blocks * cols, j1 = min(j0 + cols, thin.n);
-    if (inner) {
+    if (inner && is_stream(thin)) {
+      stream_block(thin, batch, j0, j1);
+    } else if (inner) {
       dot_block(thin, batch, j0, j1);
     } else {
       sum_block(thin, batch, j0, j1);

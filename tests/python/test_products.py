@@ -35,10 +35,11 @@ def assert_product(y, truth, magnitude, length):
     assert np.all(np.abs(y - truth) <= EPSILON * (4 + length**0.5) * magnitude)
 
 
-# Thin and square, panels that are not full, blocks along k, packed and in place; the last, cut for
+# Thin, from memory too, and square, panels that are not full, blocks along k, packed and in place; the last, cut for
 # three threads, has a smaller part that packs more at a time than the larger ones.
 SHAPES = (
     (1, 300, 200),
+    (1, 1501, 799),
     (3, 70, 1000),
     (64, 64, 64),
     (13, 33, 700),
@@ -64,6 +65,18 @@ def test_matmul(shape, order):
     )
     a, b = a.astype(np.float64), b.astype(np.float64)
     assert_product(y, a @ b, np.abs(a) @ np.abs(b), k)
+
+
+# Products of bfloat16 are exact in float32, and their sum is rounded once.
+@pytest.mark.parametrize("shape", ((1, 300), (1501, 799), (1031, 1024)))
+def test_a_vector_of_bfloat16(shape):
+    n, k = shape
+    w, x = (dt.tensor(numbers(*sizes)).bfloat16() for sizes in ((n, k), (1, k)))
+    (y,) = at_any_number_of_threads(lambda: ((x @ w.t()).float().numpy(),))
+    w, x = (t.float().numpy().astype(np.float64) for t in (w, x))
+    truth, magnitude = x @ w.T, np.abs(x) @ np.abs(w.T)
+    rounding = 2.0**-8 * np.abs(truth) + EPSILON * (4 + k**0.5) * magnitude
+    assert np.all(np.abs(y - truth) <= rounding)
 
 
 def test_matmul_spreads_what_is_not_finite():
