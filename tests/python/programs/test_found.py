@@ -551,6 +551,16 @@ x1 = t.zeros((2, 1, 2, 1)).permute((1, 2, 0, 3))
 x4 = t.nn.functional.scaled_dot_product_attention(x1, t.zeros((1, 2, 2, 1)), t.zeros((1, 2, 2, 1)))
 n5, n6, n7, n8 = x4.stride()
 """,
+    "an operand of attention that requires grad later": """
+x1 = t.zeros((2, 1, 4), dtype=t.float64, requires_grad=True)
+x2 = t.zeros((2, 1, 4), dtype=t.float64)
+x3 = t.zeros((2, 1, 4), dtype=t.float64)
+x4 = t.nn.functional.scaled_dot_product_attention(x1, x2, x3)
+x3.requires_grad_()
+x5, = t.autograd.grad(x4.mean(), [x1], create_graph=True)
+x6, = t.autograd.grad(x5.sum(), [x1], create_graph=True)
+x6.sum().backward()
+""",
     "counts have no derivative": """
 x1 = t.tensor([1.0, 1.0, 3.0], requires_grad=True)
 x2 = t.histogram(x1, 2).hist
