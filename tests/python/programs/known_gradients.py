@@ -353,6 +353,9 @@ def _(c: Case) -> bool:
     asked = any(map(is_written_view, c.wanted))
     # PyTorch has forgotten the hooks of those that it made again.
     hooked = set(re.findall(r"\b(x\d+)\.(?:register_hook|retain_grad)\(", c.history))
+    # To be one of the inputs of a backward is to retain the gradient from then on.
+    inputs = re.findall(r"\.backward\(.*inputs=\[(.*?)\]", c.history)
+    hooked.update(re.findall(r"\bx\d+", " ".join(inputs)))
     return seen and (asked or not hooked.isdisjoint(written))
 
 

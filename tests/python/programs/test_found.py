@@ -561,6 +561,15 @@ x5, = t.autograd.grad(x4.mean(), [x1], create_graph=True)
 x6, = t.autograd.grad(x5.sum(), [x1], create_graph=True)
 x6.sum().backward()
 """,
+    "a view that was written goes on retaining its gradient": """
+x1 = t.tensor([[[3.0]]], requires_grad=True)
+x2 = t.sum(x1)
+x3 = x2[None]
+x4 = x3.broadcast_to((1,))
+x3[0::1] = x2
+t.autograd.backward([x3], inputs=[x3])
+x5, = t.autograd.grad(x4.square(), [x2], create_graph=True)
+""",
     "counts have no derivative": """
 x1 = t.tensor([1.0, 1.0, 3.0], requires_grad=True)
 x2 = t.histogram(x1, 2).hist
