@@ -71,7 +71,8 @@ def _(c: Case) -> bool:
 
 @documented("**Memory order**")
 def _(c: Case) -> bool:
-    found = re.findall(r"(x\d+) = .*(?:nonzero|argwhere)\(", c.history)
+    made = r"(x\d+) = .*(?:nonzero|argwhere|scaled_dot_product_attention)\("
+    found = re.findall(made, c.history)
     return ".stride()" in c.statement and any(c.statement.endswith(f"{x}.stride()") for x in found)
 
 

@@ -347,6 +347,15 @@ def _(c: Case) -> bool:
     return c.only_ours_raises(CHANGED) and any(f"Tensor {s}]" in c.difference.ours for s in sizes)
 
 
+# An operand of attention that came to require grad later: PyTorch keeps views of it, which do not.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    more = c.aspect == "type" and c.difference.theirs == "None" and is_derivative(c)
+    operands = re.findall(r"scaled_dot_product_attention\((.*)\)", c.history)
+    of = c.tensors.get(c.difference.place.removesuffix(".grad"))
+    return more and any(x is of for x in c.flagged) and any(x is of for x in c.named(str(operands)))
+
+
 # PyTorch's product does not notice that a factor was written.
 @documented(KEEPS)
 def _(c: Case) -> bool:

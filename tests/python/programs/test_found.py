@@ -514,7 +514,8 @@ x3.backward()
 """,
     "xlogy of 0 by a number that is NaN": """
 x1 = t.zeros(2, requires_grad=True)
-t.xlogy(x1, t.nan).sum().backward()
+x2 = t.xlogy(x1, t.nan)
+x2.sum().backward()
 """,
     "expanded memory in a batch of products": """
 x1 = t.ones(1).expand((3, 1, 1))
@@ -537,6 +538,37 @@ x1 = t.tensor(0.0, requires_grad=True)
 x2 = x1.tanh()
 t.autograd.backward([x2], inputs=[x2])
 x2.backward()
+""",
+    "the backward of cummin of nothing": """
+x1 = t.zeros((0, 0), requires_grad=True)
+x2 = t.hstack([x1])
+x3, x4 = t.cummin(x2, 0)
+x3.sum().backward()
+x2.sum().backward()
+""",
+    "strides that attention has in dimensions of size 1": """
+x1 = t.zeros((2, 1, 2, 1)).permute((1, 2, 0, 3))
+x4 = t.nn.functional.scaled_dot_product_attention(x1, t.zeros((1, 2, 2, 1)), t.zeros((1, 2, 2, 1)))
+n5, n6, n7, n8 = x4.stride()
+""",
+    "an operand of attention that requires grad later": """
+x1 = t.zeros((2, 1, 4), dtype=t.float64, requires_grad=True)
+x2 = t.zeros((2, 1, 4), dtype=t.float64)
+x3 = t.zeros((2, 1, 4), dtype=t.float64)
+x4 = t.nn.functional.scaled_dot_product_attention(x1, x2, x3)
+x3.requires_grad_()
+x5, = t.autograd.grad(x4.mean(), [x1], create_graph=True)
+x6, = t.autograd.grad(x5.sum(), [x1], create_graph=True)
+x6.sum().backward()
+""",
+    "a view that was written goes on retaining its gradient": """
+x1 = t.tensor([[[3.0]]], requires_grad=True)
+x2 = t.sum(x1)
+x3 = x2[None]
+x4 = x3.broadcast_to((1,))
+x3[0::1] = x2
+t.autograd.backward([x3], inputs=[x3])
+x5, = t.autograd.grad(x4.square(), [x2], create_graph=True)
 """,
     "counts have no derivative": """
 x1 = t.tensor([1.0, 1.0, 3.0], requires_grad=True)
