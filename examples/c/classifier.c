@@ -10,6 +10,7 @@
  * the same program.
  */
 #include <dt.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "progress.h"
@@ -185,6 +186,7 @@ static void run_epoch(Trainer* t, int epoch, Data held_back) {
 static void train(Trainer* t, Data d, int epochs, const char* folder) {
   const int64_t count = T_size(d.labels, 0), split = count * 9 / 10;
   const Data learned = part_of(d, 0, split), held_back = part_of(d, split, count - split);
+  mkdir(folder, 0777); /* where it cannot be made, saving says so */
   snprintf(t->best_file, PATH_ROOM, "%s/best.safetensors", folder);
   snprintf(t->last_file, PATH_ROOM, "%s/last.pt", folder);
   t->model = make_model();

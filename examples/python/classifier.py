@@ -71,6 +71,7 @@ def accuracy(model, images, labels) -> float:
 
 def train(model, images, labels, epochs: int, folder: str) -> None:
     """Trains, keeps the best model in best.pt, and everything that it takes to go on in last.pt."""
+    os.makedirs(folder, exist_ok=True)
     last, best_file = os.path.join(folder, "last.pt"), os.path.join(folder, "best.pt")
     split = len(images) * 9 // 10
     data = TensorDataset(images[:split], labels[:split])

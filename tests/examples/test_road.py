@@ -270,9 +270,7 @@ def images_folder(tmp_path_factory) -> Path:
 
 
 def test_classifier(images_folder, tmp_path):
-    folders = [tmp_path / name for name in ("python", "c")]
-    for folder in folders:
-        folder.mkdir()
+    folders = [tmp_path / name for name in ("python", "c")]  # which the programs make
     printed = run(sys.executable, PYTHON / "classifier.py", images_folder, 3, folders[0])
     assert run(C / "classifier", images_folder, 3, folders[1]) == printed
     lines = printed.splitlines()

@@ -1466,6 +1466,12 @@ class ReLU(Module):
     def forward(self, input):
         return _ops.relu_(input) if self.inplace else _ops.relu(input)
 
+    def extra_repr(self):
+        parts = []
+        if self.inplace:
+            parts.append(f"inplace=True")
+        return ", ".join(parts)
+
 
 class LeakyReLU(Module):
     """input where it is positive, negative_slope * input elsewhere.
@@ -1484,7 +1490,10 @@ class LeakyReLU(Module):
         return _ops.leaky_relu_(input, self.negative_slope) if self.inplace else _ops.leaky_relu(input, self.negative_slope)
 
     def extra_repr(self):
-        return f"negative_slope={self.negative_slope}"
+        parts = [f"negative_slope={self.negative_slope}"]
+        if self.inplace:
+            parts.append(f"inplace=True")
+        return ", ".join(parts)
 
 
 class ELU(Module):
@@ -1504,7 +1513,10 @@ class ELU(Module):
         return _ops.elu_(input, self.alpha) if self.inplace else _ops.elu(input, self.alpha)
 
     def extra_repr(self):
-        return f"alpha={self.alpha}"
+        parts = [f"alpha={self.alpha}"]
+        if self.inplace:
+            parts.append(f"inplace=True")
+        return ", ".join(parts)
 
 
 class Softplus(Module):
@@ -1559,6 +1571,12 @@ class SiLU(Module):
 
     def forward(self, input):
         return _ops.silu_(input) if self.inplace else _ops.silu(input)
+
+    def extra_repr(self):
+        parts = []
+        if self.inplace:
+            parts.append(f"inplace=True")
+        return ", ".join(parts)
 
 
 class Sigmoid(Module):

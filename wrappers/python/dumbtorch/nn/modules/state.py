@@ -15,7 +15,19 @@ from ...autograd.grad_mode import no_grad
 from ...utils.hooks import RemovableHandle, add_hook
 from ..parameter import Parameter
 
-IncompatibleKeys = namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])
+
+class IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
+    """What `load_state_dict` did not find, and what it had no place for."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        if not self.missing_keys and not self.unexpected_keys:
+            return "<All keys matched successfully>"
+        return f"_{super().__repr__()}"
+
+    __str__ = __repr__
+
 
 _EXTRA = "_extra_state"
 
