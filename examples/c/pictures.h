@@ -3,6 +3,7 @@
 #define PICTURES_H
 
 #include <dt.h>
+#include <sys/stat.h>
 
 /* Of a program's arguments DIR [epochs] [folder for the pictures] [images]. */
 typedef struct Arguments {
@@ -17,7 +18,9 @@ static inline Arguments read_arguments(int argc, char** argv) {
   snprintf(path, sizeof path, "%s/train-images-idx3-ubyte.gz", argv[1]);
   dt_tensor* images = T_slice(T_read_idx(path), .end = T_INT(count));
   images = T_to(images, .dtype = DT_DTYPE_FLOAT32);
-  return (Arguments){images, argc > 2 ? atoi(argv[2]) : 5, argc > 3 ? argv[3] : "."};
+  const char* folder = argc > 3 ? argv[3] : ".";
+  mkdir(folder, 0777); /* where it cannot be made, saving says so */
+  return (Arguments){images, argc > 2 ? atoi(argv[2]) : 5, folder};
 }
 
 /* Writes images [N, 1, height, width] with numbers from 0 to 1, `columns` of them in a row. */

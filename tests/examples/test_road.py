@@ -176,8 +176,9 @@ def run_each(name: str, tmp_path: Path, *arguments: object) -> str:
         for program, folder in zip(programs, folders)
     ]
     assert printed[0] == printed[1]
-    for file in folders[0].iterdir():
-        assert file.read_bytes() == (folders[1] / file.name).read_bytes(), file.name
+    for file in filter(Path.is_file, folders[0].rglob("*")):
+        twin = folders[1] / file.relative_to(folders[0])
+        assert file.read_bytes() == twin.read_bytes(), file.name
     return printed[0]
 
 
@@ -454,11 +455,11 @@ def picture_size(path: Path) -> tuple[int, int]:
 
 
 def test_vae(images_folder, tmp_path):
-    printed = run_each("vae", tmp_path, images_folder, 6, "OUT")
+    printed = run_each("vae", tmp_path, images_folder, 6, "OUT/pictures")
     losses = [float(line.split()[-1]) for line in printed.splitlines()]
     assert len(losses) == 6 and losses[-1] < 0.8 * losses[0]
     for name in ("vae_copies.pgm", "vae_samples.pgm"):
-        assert picture_size(tmp_path / "c" / name) == (280, 224)
+        assert picture_size(tmp_path / "c" / "pictures" / name) == (280, 224)
 
 
 def test_dcgan(images_folder, tmp_path):

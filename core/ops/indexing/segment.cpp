@@ -55,7 +55,7 @@ Tensor segment_reduce(const Tensor& data, const std::string& reduce, const Tenso
   // What an element shares with the initial number is the element's, and so is its gradient.
   if (extreme && initial) y = largest ? clamp_min(y, *initial) : clamp_max(y, *initial);
   if (reduce == "mean") y = div(y, counts(base, d, segment, initial.has_value()));
-  return contiguous(narrow(y, d, by_offsets, bounds.sizes()[d] - by_offsets));
+  return narrow_copy(y, d, by_offsets, bounds.sizes()[d] - by_offsets);
 }
 
 }  // namespace dt
