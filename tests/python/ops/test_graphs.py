@@ -57,6 +57,7 @@ ENDS_SOONER = {
     "float_power",
     "nll_loss",
     "pow",
+    "segment_reduce",
     "square",
 }
 
