@@ -364,7 +364,7 @@ dt_status dt_fake_quantize_per_tensor_affine(
     const auto quant_min_ = quant_min;
     const auto quant_max_ = quant_max;
     need(out, "out");
-    put(out, dt::autocast::fake_quantize_per_tensor_affine(input_, scale_, zero_point_, quant_min_, quant_max_));
+    put(out, dt::fake_quantize_per_tensor_affine(input_, scale_, zero_point_, quant_min_, quant_max_));
   });
 }
 

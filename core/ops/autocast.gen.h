@@ -206,9 +206,6 @@ Tensor log_softmax(const Tensor& input, int64_t dim, DType dtype = DType::kDefau
 Tensor gumbel_softmax(
     const Tensor& logits, double tau = 1.0, bool hard = false, double eps = 1e-10,
     int64_t dim = -1);
-Tensor fake_quantize_per_tensor_affine(
-    const Tensor& input, const Operand& scale, const Operand& zero_point, int64_t quant_min,
-    int64_t quant_max);
 Tensor exp(const Tensor& input);
 Tensor log(const Tensor& input);
 Tensor log1p(const Tensor& input);

@@ -734,15 +734,6 @@ Tensor gumbel_softmax(const Tensor& logits, double tau, bool hard, double eps, i
   return dt::gumbel_softmax(*cast[0], tau, hard, eps, dim);
 }
 
-Tensor fake_quantize_per_tensor_affine(
-    const Tensor& input, const Operand& scale, const Operand& zero_point, int64_t quant_min,
-    int64_t quant_max) {
-  if (!is_autocasting()) return dt::fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_max);
-  const Tensor* cast[] = {&input, &scale.tensor(), &zero_point.tensor()};
-  const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
-  return dt::fake_quantize_per_tensor_affine(*cast[0], cast_operand(scale, *cast[1]), cast_operand(zero_point, *cast[2]), quant_min, quant_max);
-}
-
 Tensor exp(const Tensor& input) {
   if (!is_autocasting()) return dt::exp(input);
   const Tensor* cast[] = {&input};

@@ -1,5 +1,6 @@
 // Rounding as quantized numbers would be: fake_quantize_per_tensor_affine and per_channel_affine.
 #include "core/autograd/record.h"
+#include "core/ops/autocast/autocast.h"
 #include "core/ops/checks.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/nn.gen.h"
@@ -57,9 +58,11 @@ Tensor restored(const Tensor& input, const Tensor& q, const Tensor& scale, const
 
 }  // namespace
 
-Tensor fake_quantize_per_tensor_affine(const Tensor& input, const Operand& scale,
+Tensor fake_quantize_per_tensor_affine(const Tensor& given, const Operand& scale,
                                        const Operand& zero_point, int64_t quant_min,
                                        int64_t quant_max) {
+  // PyTorch's policy is that of its overload for numbers.
+  const Tensor input = scale.is_number() && zero_point.is_number() ? cast_on_cpu(given) : given;
   const Bounds bounds = {quant_min, quant_max};
   const auto as_number = [&](const Operand& x, DType dtype) {
     if (x.is_number()) return full({}, x.number(), dtype, input.device());

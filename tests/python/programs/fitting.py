@@ -169,6 +169,20 @@ def samples(p: Program) -> None:
              f"align_corners={p.chance(0.5)})")  # fmt: skip
 
 
+# ---- channels rounded as quantized numbers are
+
+
+def rounded_channels(p: Program) -> None:
+    x = _floats(p, (p.choose(1, 2), p.choose(1, 3), 2), p.choose(*FLOATS))
+    axis = p.choose(0, 1, 2)
+    n = p.value(x).shape[axis]
+    scale = [p.choose(0.1, 0.25, -0.5, 2.0) for _ in range(n)]
+    zero_point = [p.choose(-3, 0, 1) for _ in range(n)]
+    kind = p.choose("int32", "float32", "float16")
+    p.assign(f"t.fake_quantize_per_channel_affine({x}, t.tensor({scale}), t.tensor({zero_point}, dtype=t.{kind}), "
+             f"{axis}, {p.choose(-8, -4)}, {p.choose(1, 7)})")  # fmt: skip
+
+
 # ---- attention, and the loss at the end
 
 

@@ -208,8 +208,16 @@ def penalty(p: Program) -> None:
     p.line(f"{z}.backward({p.choose('', 'retain_graph=True', 'create_graph=True')})")
 
 
-def hook(p: Program) -> None:
+def _hooked(p: Program) -> str:
+    """PyTorch dies of a hook on a view whose base was written since, unless somebody has asked for the view's node."""
     x = p.existing(needs_grad)
+    if p.value(x)._is_view():
+        p.line(f"{x}.grad_fn")
+    return x
+
+
+def hook(p: Program) -> None:
+    x = _hooked(p)
     body = p.choose(
         "g * 2", "None", "g.clone()", "-g", "g + 1", "g.abs()", "g.detach()", "t.zeros_like(g)"
     )
@@ -218,7 +226,7 @@ def hook(p: Program) -> None:
 
 def seen_by_hook(p: Program) -> None:
     """A hook that keeps what it sees."""
-    x = p.existing(needs_grad)
+    x = _hooked(p)
     seen = p.bind("s", "[]")
     p.line(f"{x}.register_hook(lambda g: {seen}.append(g.clone()))")
 
