@@ -51,7 +51,10 @@ _TAKEN = {
 }  # fmt: skip
 # What a callback gives: how it is declared, and the statement that gives it back.
 _HANDED = {
-    "tensor?": ("type(dt_tensor), intent(inout)", "call dtf_give_back(f, [handle_of({x})], 1_int64)"),
+    "tensor?": (
+        "type(dt_tensor), intent(inout)",
+        "call dtf_give_back(f, [handle_of({x})], 1_int64)",
+    ),
     "tensor[]": (_TAKEN["tensor[]"][0] + ", intent(out)", "call hand_over(f, {x})"),
     "bool": ("logical, intent(out)", "f%results(0) = merge(1, 0, {x})"),
 }
@@ -376,9 +379,7 @@ def _run_hook(h: Hook) -> str:
 
 
 def _dispatch(plan: Plan) -> str:
-    cases = "\n".join(
-        f"  case ('{h.name}')\n    call run_{h.name}(f)" for h in plan.hooks
-    )
+    cases = "\n".join(f"  case ('{h.name}')\n    call run_{h.name}(f)" for h in plan.hooks)
     return f"""\
 ! Runs the procedure behind a callback; bridge.c calls it.
 subroutine dispatch(name, f) bind(c, name='dtf_dispatch')

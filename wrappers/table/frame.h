@@ -1,5 +1,5 @@
-/* One call of a function of the table, or one of a callback, for languages whose wrappers are printed
- * (Go, Fortran): its cells, and the memory that is lent to it. */
+/* One call of a function of the table, or one of a callback, for languages whose wrappers are
+ * printed (Go, Fortran): its cells, and the memory that is lent to it. */
 #ifndef DUMBTORCH_FRAME_H
 #define DUMBTORCH_FRAME_H
 
@@ -136,7 +136,8 @@ static inline void dtt_release(const dtt_handle* of, uint64_t handle) {
 
 /* ---- callbacks */
 
-/* What the library lends becomes the language's: tensors are handles of its own, text has a length. */
+/* What the library lends becomes the language's: tensors are handles of its own, text has a length.
+ */
 static inline dt_status dtt_keep(dtt_frame* f, const dtt_item* item, const dtt_cell* lent,
                                  dtt_cell* at) {
   dt_tensor* const* from = (dt_tensor* const*)(item->is_list ? lent->p : lent);
