@@ -28,8 +28,8 @@ def _is_tensor(value) -> bool:
     return isinstance(value, dict) and "dtype" in value
 
 
-def _numbers(values: list) -> list[str]:
-    return [str(int(v)) if isinstance(v, bool) else repr(v) for v in values]
+def _number(value) -> str:
+    return repr(int(value) if isinstance(value, bool) else value)
 
 
 class Language:
@@ -37,19 +37,33 @@ class Language:
     how: phrases are strings with {}, and `line` joins a call of several arguments."""
 
     folder = suffix = ""
+    top = ""  # what comes before all cases
+    around = ""  # number, name and body of a case
+    indent = "  "
+    named = ""  # an optional argument: its name, its value
     flags = ("false", "true")
     tensor = ""  # the variable of a tensor
+    sizes = reals = "{{{}}}"  # its sizes, its elements
     made: tuple[str, str]  # around dtype, shape, elements and requires_grad: a statement
     expected: tuple[str, str]  # around what was got, dtype, shape and elements
     count = entry = same = backward = grad = ""
     takes_one = False  # one number where a list is meant
     line = staticmethod(call)
     text = staticmethod(json.dumps)
+    element = staticmethod(_number)
+    word = staticmethod(str)  # an argument's name
     statement = staticmethod(str)  # over several lines, where a language wants short ones
 
     def program(self, plan: Plan, calls: list[dict]) -> str:
         cases = [self.case(plan, number, entry) for number, entry in enumerate(calls)]
-        return "\n".join([*self.top(), *cases, *self.bottom(len(calls))]) + "\n"
+        return "\n".join([self.top, *cases, *self.bottom(len(calls))]) + "\n"
+
+    def bottom(self, count: int) -> list[str]:
+        return []
+
+    def frame(self, number: int, name: str, lines: list[str]) -> str:
+        body = "\n".join(self.indent + line for line in lines)
+        return self.around.format(number=number, name=name, body=body)
 
     def case(self, plan: Plan, number: int, entry: dict) -> str:
         c = plan.by_name.get(entry["fn"])
@@ -94,6 +108,18 @@ class Language:
         lines.append(self.line(head.format(variable), [*self.literal(value), flag], tail))
         return variable
 
+    def literal(self, tensor: dict) -> list[str]:
+        """dtype, sizes and elements."""
+        sizes = self.sizes.format(", ".join(map(str, tensor["shape"])))
+        reals = self.reals.format(", ".join(map(self.element, tensor["data"])))
+        return [self.enum("dtype", tensor["dtype"]), sizes, reals]
+
+    def given(self, c: Call, values: dict[str, str]) -> tuple[list[str], list[str]]:
+        """(the arguments that have no default, the others by name)"""
+        others = [a.name for a in c.optional if a.name in values]
+        named = [self.named.format(self.word(name), values[name]) for name in others]
+        return [values[a.name] for a in c.required], named
+
     def number(self, kind: Kind, value) -> str:
         return self.flags[value] if isinstance(value, bool) else repr(value)
 
@@ -118,24 +144,21 @@ class Language:
 class C(Language):
     folder, suffix = "c", "c"
     flags = ("0", "1")
+    top = f'/* {GENERATED} */\n#include "tests/conformance/check.h"'
+    around = "\n/* {name} */\nstatic void case_{number}(void) {{\n{body}\n}}"
+    named = ".{} = {}"
     tensor = "a_{}"
+    sizes, reals = "T_DIMS({})", "T_REALS({})"
     made = ("dt_tensor *{} = make(", ");")
     expected = ("expect(", ");")
     count, entry = "expect_count({}, {});", "T_tensor_list_get({}, {})"
     same, backward, grad = "expect_bool({}, {});", "T_backward(T_sum({}));", "T_grad({})"
     _MACROS = {"i64": "T_DIMS", "f64": "T_REALS", "bool": "T_FLAGS", "tensor": "T_LIST"}
 
-    def top(self) -> list[str]:
-        return [f"/* {GENERATED} */", '#include "tests/conformance/check.h"']
-
     def bottom(self, count: int) -> list[str]:
         cases = [f"case_{i}" for i in range(count)]
         body = call("static void (*const cases[])(void) = {", cases, "};")
         return ["", body, "", f"int main(void) {{ return run_cases(cases, {count}); }}"]
-
-    def frame(self, number: int, name: str, lines: list[str]) -> str:
-        body = "\n".join(f"  {line}" for line in lines)
-        return f"\n/* {name} */\nstatic void case_{number}(void) {{\n{body}\n}}"
 
     def enum(self, name: str, value: str) -> str:
         return cabi.enum_constant(name, value)
@@ -154,25 +177,16 @@ class C(Language):
         return f"{wrapper}({number})" if wrapper else number
 
     def literal(self, tensor: dict) -> list[str]:
-        """dtype, shape and elements."""
-        shape = (
-            f"T_DIMS({', '.join(map(str, tensor['shape']))})" if tensor["shape"] else "T_NO_DIMS"
-        )
-        numbers = f"T_REALS({', '.join(_numbers(tensor['data']))})"
-        return [cabi.enum_constant("dtype", tensor["dtype"]), shape, numbers]
+        return ["T_NO_DIMS" if part == "T_DIMS()" else part for part in super().literal(tensor)]
 
     def names(self, c: Call) -> list[str]:
         return ["result", *(r.name for r in c.results[1:])]
 
     def arguments(self, c: Call, values: dict[str, str]) -> list[str]:
-        arguments = [values[a.name] for a in c.required]
-        for a in c.optional:
-            if a.name in values:
-                value = values[a.name]
-                if a.kind.base == "operand" and value.startswith("a_"):
-                    value = f"T_OP({value})"
-                arguments.append(f".{a.name} = {value}")
-        return arguments
+        operands = [a.name for a in c.optional if a.kind.base == "operand" and a.name in values]
+        wrapped = {n: f"T_OP({values[n]})" for n in operands if values[n].startswith("a_")}
+        required, named = self.given(c, values | wrapped)
+        return required + named
 
     def expression(self, c: Call, values: dict[str, str]) -> str:
         return f"T_{c_header.short_name(c)}({', '.join(self.arguments(c, values))})"
@@ -191,6 +205,8 @@ class C(Language):
 
 class Cpp(Language):
     folder, suffix = "cpp", "cpp"
+    top = f'// {GENERATED}\n#include "tests/conformance/check.hpp"\n\nnamespace {{'
+    around = "\n// {name}\nvoid case_{number}() {{\n{body}\n}}"
     tensor = "a_{}"
     made = ("const dt::Tensor {} = make(", ");")
     expected = ("expect(", ");")
@@ -199,17 +215,10 @@ class Cpp(Language):
     takes_one = True
     _LISTS = {"i64": "dt::Ints(", "f64": "dt::Reals(", "bool": "dt::Flags("}
 
-    def top(self) -> list[str]:
-        return [f"// {GENERATED}", '#include "tests/conformance/check.hpp"', "", "namespace {"]
-
     def bottom(self, count: int) -> list[str]:
         numbers = [f"case_{i}" for i in range(count)]
         cases = call("const std::vector<void (*)()> cases = {", numbers, "};")
         return ["", cases, "", "}  // namespace", "", "int main() { return run_cases(cases); }"]
-
-    def frame(self, number: int, name: str, lines: list[str]) -> str:
-        body = "\n".join(f"  {line}" for line in lines)
-        return f"\n// {name}\nvoid case_{number}() {{\n{body}\n}}"
 
     def enum(self, name: str, value: str) -> str:
         return "dt::" + cpp_kinds.literal(Argument("", Kind("enum", name), default=value))
@@ -219,11 +228,6 @@ class Cpp(Language):
         if a.struct:
             return f"{cpp_kinds.FIELDS[a.kind.base + '[]']}{{{', '.join(parts)}}}"
         return f"{made}{{{', '.join(parts)}}}{')' if made else ''}"
-
-    def literal(self, tensor: dict) -> list[str]:
-        shape = "{" + ", ".join(map(str, tensor["shape"])) + "}"
-        numbers = "{" + ", ".join(_numbers(tensor["data"])) + "}"
-        return [self.enum("dtype", tensor["dtype"]), shape, numbers]
 
     def names(self, c: Call) -> list[str]:
         return ["result"] if len(c.results) < 2 else [f"result.{r.name}" for r in c.results]
@@ -264,6 +268,9 @@ def _cpp_default(a: Slot) -> str:
 
 class Lua(Language):
     folder, suffix = "lua", "lua"
+    top = f'-- {GENERATED}\nlocal check = require("check")\nlocal dt = require("dumbtorch")'
+    around = '\ncheck.case("{number} {name}", function()\n{body}\nend)'
+    named, word = "{} = {}", staticmethod(lua_name)
     tensor = "{}"
     takes_one = True
     made = ("local {} = check.make(", ")")
@@ -271,16 +278,8 @@ class Lua(Language):
     count, entry = "check.same(#{}, {})", "{0}[{2}]"
     same, backward, grad = "check.same({}, {})", "{}:sum():backward()", "{}.grad"
 
-    def top(self) -> list[str]:
-        uses = ['local check = require("check")', 'local dt = require("dumbtorch")']
-        return [f"-- {GENERATED}", *uses]
-
     def bottom(self, count: int) -> list[str]:
         return ["", "check.finish()"]
-
-    def frame(self, number: int, name: str, lines: list[str]) -> str:
-        body = "\n".join(f"  {line}" for line in lines)
-        return f'\ncheck.case("{number} {name}", function()\n{body}\nend)'
 
     def enum(self, name: str, value: str) -> str:
         return f'"{value}"'
@@ -288,14 +287,8 @@ class Lua(Language):
     def list(self, a: Slot, parts: list[str]) -> str:
         return "{" + ", ".join(parts) + "}"
 
-    def literal(self, tensor: dict) -> list[str]:
-        lists = ["{" + ", ".join(_numbers(v)) + "}" for v in (tensor["shape"], tensor["data"])]
-        return [f'"{tensor["dtype"]}"', *lists]
-
     def called(self, c: Call, values: dict[str, str]) -> tuple[str, list[str]]:
-        arguments = [values[a.name] for a in c.required]
-        given = [a for a in c.optional if a.name in values]
-        named = [f"{lua_name(a.name)} = {values[a.name]}" for a in given]
+        arguments, named = self.given(c, values)
         arguments += ["{" + ", ".join(named) + "}"] if named else []
         if not c.namespaces:
             return f"{arguments[0]}:{lua_name(c.member)}(", arguments[1:]
@@ -313,22 +306,16 @@ class Lua(Language):
 
 class Go(Language):
     folder, suffix = "go", "go"
+    top = f'// {GENERATED}\n\npackage conformance\n\nimport (\n\t"testing"\n\n\tdt "dumbtorch"\n)'
+    around = "\nfunc Test{number}_{name}(t *testing.T) {{\n{body}\n}}"
+    indent = "\t"
+    named, word = "{}: {}", staticmethod(go.exported)
     tensor = "a_{}"
+    sizes, reals = "[]int{{{}}}", "[]float64{{{}}}"
     made = ("{} := tensor(", ")")
     expected = ("expect(t, ", ")")
     count, entry, same = "same(t, len({}), {})", "{}[{}]", "same(t, {}, {})"
     backward, grad = "check(t, dt.Must({}.Sum()).Backward())", "dt.Must({}.Grad())"
-
-    def top(self) -> list[str]:
-        imports = 'import (\n\t"testing"\n\n\tdt "dumbtorch"\n)'
-        return [f"// {GENERATED}", "", "package conformance", "", imports]
-
-    def bottom(self, count: int) -> list[str]:
-        return []
-
-    def frame(self, number: int, name: str, lines: list[str]) -> str:
-        body = "\n".join(f"\t{line}" for line in lines)
-        return f"\nfunc Test{number}_{name}(t *testing.T) {{\n{body}\n}}"
 
     @staticmethod
     def line(head: str, arguments: list[str], tail: str) -> str:
@@ -347,14 +334,8 @@ class Go(Language):
         number = self.number(a.kind, value)
         return f"dt.P({number})" if not a.required and go.is_pointer(a) else number
 
-    def literal(self, tensor: dict) -> list[str]:
-        shape = "[]int{" + ", ".join(map(str, tensor["shape"])) + "}"
-        numbers = "[]float64{" + ", ".join(_numbers(tensor["data"])) + "}"
-        return [self.enum("dtype", tensor["dtype"]), shape, numbers]
-
     def expression(self, c: Call, values: dict[str, str]) -> str:
-        arguments = [values[a.name] for a in c.required]
-        named = [f"{go.exported(a.name)}: {values[a.name]}" for a in c.optional if a.name in values]
+        arguments, named = self.given(c, values)
         if named:
             arguments.append(f"dt.{go.exported(c.function.name)}Options{{{', '.join(named)}}}")
         where = arguments.pop(0) if go.is_method(c) else "dt"
@@ -370,6 +351,18 @@ class Go(Language):
 
 class Fortran(Language):
     folder, suffix = "fortran", "f90"
+    top = f"""\
+! {GENERATED}
+module cases
+  use, intrinsic :: iso_fortran_env, only: real64
+  use check
+  use dumbtorch
+  implicit none
+contains"""
+    around = "\n  subroutine case_{number}()\n{body}\n  end subroutine"
+    indent = "    "
+    named = "{}={}"
+    sizes, reals = "[integer :: {}]", "[real(real64) :: {}]"
     flags = (".false.", ".true.")
     tensor = "a_{}"
     made = ("type(tensor) :: {0}\n{0} = make(", ")")
@@ -379,15 +372,8 @@ class Fortran(Language):
     backward = "type(tensor) :: loss\nloss = sum({})\ncall loss%backward()"
     grad = "{}%grad()"
     line, text = staticmethod(Go.line), staticmethod(fortran.quoted)
+    element = staticmethod(fortran.real)
     statement = staticmethod(fortran.continued)
-
-    def top(self) -> list[str]:
-        uses = [
-            "  use, intrinsic :: iso_fortran_env, only: real64",
-            "  use check",
-            "  use dumbtorch",
-        ]
-        return [f"! {GENERATED}", "module cases", *uses, "  implicit none", "contains"]
 
     def bottom(self, count: int) -> list[str]:
         calls = [f"  call case_{i}()" for i in range(count)]
@@ -399,8 +385,7 @@ class Fortran(Language):
         lines = [line for several in lines for line in several.splitlines()]
         declared = [line for line in lines if line.startswith(("type(", "logical"))]
         body = [f"call begin_case('{number} {name}')", *(x for x in lines if x not in declared)]
-        text = "\n".join(f"    {self.statement(line)}" for line in [*declared, *body])
-        return f"\n  subroutine case_{number}()\n{text}\n  end subroutine"
+        return super().frame(number, name, list(map(self.statement, declared + body)))
 
     def enum(self, name: str, value: str) -> str:
         return fortran.enum_value(name, value)
@@ -412,15 +397,8 @@ class Fortran(Language):
         is_real = isinstance(value, float) or kind.base == "f64"
         return fortran.real(value) if is_real else super().number(kind, value)
 
-    def literal(self, tensor: dict) -> list[str]:
-        shape = ", ".join(map(str, tensor["shape"]))
-        numbers = ", ".join(fortran.real(float(v)) for v in tensor["data"])
-        dtype = self.enum("dtype", tensor["dtype"])
-        return [dtype, f"[integer :: {shape}]", f"[real(real64) :: {numbers}]"]
-
     def expression(self, c: Call, values: dict[str, str], outs=(), status=()) -> str:
-        arguments = [values[a.name] for a in c.required]
-        named = [f"{a.name}={values[a.name]}" for a in c.optional if a.name in values]
+        arguments, named = self.given(c, values)
         where = f"{arguments.pop(0)}%{c.member}" if fortran.is_method(c) else c.function.name
         return f"{where}({', '.join([*arguments, *outs, *named, *status])})"
 

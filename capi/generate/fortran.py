@@ -29,14 +29,14 @@ _PLAIN = {
 
 # What a result is, or what is lent to a callback: how it is declared, and the statement that takes it from
 # its cells.
-_TEXT = ("character(:), allocatable", "{out} = text_at({a}, {b})")
+_TEXT = ("character(:), allocatable", "call take_text({out}, {a}, {b})")
 _REAL = ("real(real64)", "{out} = transfer({a}, {out})")
-_TENSOR = ("type(dt_tensor)", "call hold({out}, dtf_tensor({a}, {lent}))")
+_TENSOR = ("type(dt_tensor)", "call hold({out}, dtf_tensor({a}))")
 _TAKEN = {
     "tensor": _TENSOR, "tensor?": _TENSOR, "f64": _REAL, "scalar": _REAL,
     "handle": ("type(dt_{name})", "call hold({out}, dtf_hold(f, {i}, {cell}))"),
     "tensor[]": (
-        "type(dt_tensor), allocatable, dimension(:)", "call take_tensors({out}, {a}, {b}, {lent})",
+        "type(dt_tensor), allocatable, dimension(:)", "call take_tensors({out}, {a}, {b})",
     ),
     "str": _TEXT, "device": _TEXT,
     "str[]": ("character(:), allocatable, dimension(:)", "call take_texts({out}, {a}, {b})"),
@@ -49,11 +49,14 @@ _TAKEN = {
     "enum": ("integer", "{out} = int({a})"),
     "pointer": ("type(c_ptr)", "{out} = transfer({a}, {out})"),
 }  # fmt: skip
-# What a callback gives: how it is declared, and the cell that goes back.
+# What a callback gives: how it is declared, and the statement that gives it back.
 _HANDED = {
-    "tensor?": ("type(dt_tensor), intent(inout)", "dtf_give_back(handle_of({x}))"),
-    "tensor[]": (_TAKEN["tensor[]"][0] + ", intent(out)", "hand_over({x})"),
-    "bool": ("logical, intent(out)", "merge(1, 0, {x})"),
+    "tensor?": (
+        "type(dt_tensor), intent(inout)",
+        "call dtf_give_back(f, [handle_of({x})], 1_int64)",
+    ),
+    "tensor[]": (_TAKEN["tensor[]"][0] + ", intent(out)", "call hand_over(f, {x})"),
+    "bool": ("logical, intent(out)", "f%results(0) = merge(1, 0, {x})"),
 }
 
 # Python's special methods as Fortran's operators, and what a number before a tensor means.
@@ -293,9 +296,9 @@ def _procedure(c: Call, index: int) -> str:
     return "\n  ".join([*lines, "call dtf_end(f)"]) + f"\nend {word}"
 
 
-def _taken(kind: Kind, array: str, cell: int, out: str, i: int = 0, lent: int = 0) -> str:
+def _taken(kind: Kind, array: str, cell: int, out: str, i: int = 0) -> str:
     where = dict(zip("abc", (f"{array}({cell + k})" for k in range(3)), strict=True))
-    return _TAKEN[_key(kind)][1].format(out=out, cell=cell, i=i, lent=lent, **where)
+    return _TAKEN[_key(kind)][1].format(out=out, cell=cell, i=i, **where)
 
 
 def _key(kind: Kind) -> str:
@@ -364,41 +367,27 @@ def _names(h: Hook) -> str:
 
 
 def _run_hook(h: Hook) -> str:
-    lines = [f"subroutine run_{h.name}({_cells(h)})"]
-    lines += ["type(c_funptr), intent(in) :: user", "integer(int64), intent(in) :: args(0:7)"]
-    lines += ["integer(int64), intent(out) :: results(0:0)"] if h.results else []
+    lines = [f"subroutine run_{h.name}(f)", "type(frame), intent(inout) :: f"]
     lines += [f"procedure(dt_{h.name}), pointer :: hook"]
     lines += [f"{_TAKEN[_key(s.kind)][0]} :: {s.name}" for s in h.inputs]
     lines += [f"{declared(r)} :: {r.name}" for r in h.results]
-    lines.append("call c_f_procpointer(user, hook)")
-    cell = 0
-    for s in h.inputs:
-        taken = _taken(s.kind, "args", cell, s.name, lent=1)
-        lines.append(f"{s.name} = text_at(args({cell}))" if s.kind.base == "str" else taken)
-        cell += len(cells(s.kind))
+    lines.append("call c_f_procpointer(transfer(f%user_data, c_null_funptr), hook)")
+    lines += [_taken(s.kind, "f%args", 2 * i, s.name) for i, s in enumerate(h.inputs)]
     lines.append(f"call hook({_names(h)})")
-    lines += [
-        f"results({i}) = {_HANDED[r.kind.key][1].format(x=r.name)}" for i, r in enumerate(h.results)
-    ]
+    lines += [_HANDED[r.kind.key][1].format(x=r.name) for r in h.results]
     return "\n  ".join(lines) + "\nend subroutine"
 
 
-def _cells(h: Hook) -> str:
-    return "user, args, results" if h.results else "user, args"
-
-
 def _dispatch(plan: Plan) -> str:
-    cases = "\n".join(
-        f"  case ('{h.name}')\n    call run_{h.name}({_cells(h)})" for h in plan.hooks
-    )
+    cases = "\n".join(f"  case ('{h.name}')\n    call run_{h.name}(f)" for h in plan.hooks)
     return f"""\
 ! Runs the procedure behind a callback; bridge.c calls it.
-subroutine dispatch(name, user, args, results) bind(c, name='dtf_dispatch')
+subroutine dispatch(name, f) bind(c, name='dtf_dispatch')
   integer(c_int64_t), value :: name
-  type(c_funptr), value :: user
-  integer(c_int64_t), intent(in) :: args(0:7)
-  integer(c_int64_t), intent(inout) :: results(0:0)
-  select case (text_at(name))
+  type(frame), intent(inout) :: f
+  character(:), allocatable :: text
+  call take_text(text, name)
+  select case (text)
 {cases}
   end select
 end subroutine"""

@@ -2,15 +2,14 @@
 that knows nothing else works: it replays the calls recorded from PyTorch and trains a network."""
 
 import json
-import os
 import re
 from pathlib import Path
 
 import pytest
+from building import BUILD, ROOT
 from generic import Library
 
-ROOT = Path(__file__).resolve().parents[2]
-LIBRARY = Path(os.environ.get("DT_BUILD_DIR", ROOT / "build")) / "libdumbtorch.so"
+LIBRARY = BUILD / "libdumbtorch.so"
 SHARE = ROOT / "share" / "dumbtorch"
 DESCRIPTION = json.loads((SHARE / "dumbtorch.json").read_text())
 HEADER = (ROOT / "capi" / "include" / "dumbtorch.h").read_text()

@@ -2,14 +2,13 @@
 constructor, state and input, run by a Lua program. (Python has classes of its own.) What each of the
 other languages makes of a layer's arguments is asked by one program per language."""
 
-import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import dumbtorch
 import pytest
-from fortran.compile import program as fortran_program
+from building import BUILD, ROOT, run
+from fortran_program import program as fortran_program
 from go.test_go import LINKED
 from layer_rows import LAYERS, MANY_OUTPUTS, identity, make, results_of
 from meanings import OPTIMIZERS as OPTIMIZER_MEANINGS
@@ -19,8 +18,6 @@ from optimizer_rows import SETTINGS
 torch = pytest.importorskip("torch")
 files = pytest.importorskip("safetensors.torch")
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("DT_BUILD_DIR", ROOT / "build"))
 MODULE = BUILD / "lua5.4" / "dumbtorch.so"
 USER_FLAGS = [
     *("-I.", "-Icapi/include", "-Iwrappers/c", "-Iwrappers/cpp"),
@@ -46,12 +43,6 @@ def lua(value) -> str:
 def constructor(row) -> str:
     name, args, kwargs, _ = row
     return f"{name}({', '.join([*map(lua, args), *([lua(kwargs)] if kwargs else [])])})"
-
-
-def run(*command, at: Path = ROOT, **variables: str) -> None:
-    words, env = list(map(str, command)), os.environ | variables
-    result = subprocess.run(words, cwd=at, env=env, capture_output=True, text=True)
-    assert result.returncode == 0, result.stdout + result.stderr
 
 
 def run_lua(program: str, folder: Path) -> None:

@@ -18,18 +18,12 @@ from types import ModuleType
 
 import dumbtorch
 import pytest
+from building import BUILD, ROOT, run
 from dumbtorch.safetensors import load_file, save_file
 
-ROOT = Path(__file__).resolve().parents[2]
 PYTHON = ROOT / "examples" / "python"
 DEVICE = os.environ.get("DT_TEST_DEVICE", "cpu")
-C = Path(os.environ.get("DT_BUILD_DIR", ROOT / "build")) / "examples" / "c"
-
-
-def run(*command: object) -> str:
-    result = subprocess.run([*map(str, command)], capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
-    return result.stdout
+C = BUILD / "examples" / "c"
 
 
 def run_both(name: str, *arguments: object) -> str:
@@ -211,7 +205,7 @@ def test_surrogate(tmp_path):
 @pytest.mark.skipif(not shutil.which("gfortran"), reason="gfortran is not installed")
 def test_surrogate_in_fortran(tmp_path):
     source = ROOT / "examples" / "fortran" / "surrogate.f90"
-    printed = run(sys.executable, ROOT / "tests/fortran/compile.py", source, 30, tmp_path)
+    printed = run(sys.executable, ROOT / "tests/fortran_program.py", source, 30, tmp_path)
     assert printed == run(C / "surrogate", 30, tmp_path)
 
 

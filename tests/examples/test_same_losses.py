@@ -7,9 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from building import BUILD, ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("DT_BUILD_DIR", ROOT / "build"))
 FASHION = Path(os.environ.get("DATA") or "/usr/share/datasets/fashion-mnist")
 DEVICE = os.environ.get("DT_TEST_DEVICE", "cpu")
 
@@ -26,7 +25,7 @@ def programs(name: str) -> dict[str, list[str]]:
         found["go"] = ["env", "-C", str(ROOT / "examples" / "go"), "go", "run", f"./{name}"]
     if shutil.which("gfortran"):
         source = ROOT / "examples" / "fortran" / f"{name}.f90"
-        found["fortran"] = [sys.executable, str(ROOT / "tests/fortran/compile.py"), str(source)]
+        found["fortran"] = [sys.executable, str(ROOT / "tests/fortran_program.py"), str(source)]
     return found
 
 

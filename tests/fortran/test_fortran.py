@@ -3,7 +3,8 @@
 import shutil
 
 import pytest
-from fortran.compile import ROOT, program, run
+from building import ROOT, run
+from fortran_program import program
 
 HERE = ROOT / "tests" / "fortran"
 

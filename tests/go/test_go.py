@@ -1,14 +1,10 @@
 """The Go package: its own tests (`go test`), what `go vet` and gofmt think of it."""
 
 import shutil
-import subprocess
-from os import environ
-from pathlib import Path
 
 import pytest
+from building import BUILD, ROOT, run
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = Path(environ.get("DT_BUILD_DIR", ROOT / "build"))
 LINKED = {"CGO_LDFLAGS": f"-L{BUILD} -Wl,-rpath,{BUILD}", "GOFLAGS": "-count=1", "GOPROXY": "off"}
 
 pytestmark = pytest.mark.skipif(
@@ -20,9 +16,5 @@ pytestmark = pytest.mark.skipif(
 @pytest.mark.parametrize("command", ["go test ./...", "go vet ./...", "gofmt -l ."])
 def test_go(folder, command):
     """Recorded calls, errors, callbacks, goroutines; pointers are checked as strictly as Go can."""
-    env = environ | LINKED | {"GODEBUG": "cgocheck=2"}
-    run = subprocess.run(
-        command.split(), cwd=ROOT / folder, env=env, capture_output=True, text=True
-    )
-    assert run.returncode == 0, run.stdout + run.stderr
-    assert command != "gofmt -l ." or not run.stdout
+    printed = run(*command.split(), at=ROOT / folder, GODEBUG="cgocheck=2", **LINKED)
+    assert command != "gofmt -l ." or not printed

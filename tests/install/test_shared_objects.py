@@ -1,15 +1,12 @@
 """What must hold of every shared object that is built, so that a process can open several copies of
 it, at any time, and go on calling while it exits."""
 
-import os
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
+from building import BUILD, ROOT, run
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("DT_BUILD_DIR", ROOT / "build"))
 OBJECTS = {
     "library": BUILD / "libdumbtorch.so",
     "plugin": BUILD / "libdumbtorch_cuda.so",
@@ -18,10 +15,6 @@ OBJECTS = {
     "Python": ROOT / "wrappers" / "python" / "dumbtorch" / "_native.abi3.so",
     "Python's type": ROOT / "wrappers" / "python" / "dumbtorch" / "_tensor_type.abi3.so",
 }
-
-
-def run(*command) -> str:
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 @pytest.fixture(params=OBJECTS.values(), ids=OBJECTS)

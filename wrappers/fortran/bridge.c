@@ -2,7 +2,6 @@
  * variables hold, arrays of any rank, callbacks. The generator declares the functions dtf_... to
  * Fortran by their lines here; addresses are integers there. */
 #include <ISO_Fortran_binding.h>
-#include <stdio.h>
 
 #include "wrappers/table/frame.h"
 #include "wrappers/table/functions.gen.c"
@@ -68,17 +67,6 @@ static int64_t bits_at(frame* f, any* a, const char* at) {
   return *at != 0; /* a logical of any kind */
 }
 
-static void give_list(frame* f, const dtt_item* item, any* a) {
-  dtt_cell* at = f->args + item->cell;
-  at[1].i = a->dim[0].extent;
-  at[0].p = dtt_lend(f, 8 * at[1].i);
-  for (int64_t k = 0; k < at[1].i; k++) {
-    const int64_t bits = bits_at(f, a, (const char*)a->base_addr + k * a->dim[0].sm);
-    if (item->kind == DTT_BOOL) ((int32_t*)at[0].p)[k] = (int32_t)bits;
-    if (item->kind != DTT_BOOL) ((int64_t*)at[0].p)[k] = bits;
-  }
-}
-
 void dtf_give(frame* f, int32_t i, any* a) {
   const dtt_item* item = f->function->args + i;
   dtt_cell* at = f->args + item->cell;
@@ -88,10 +76,11 @@ void dtf_give(frame* f, int32_t i, any* a) {
   if (item->kind == DTT_I64 && !is_integer) {
     dtf_refuse(f, i);
   } else if (item->is_list) {
-    give_list(f, item, a);
+    dtt_give_list(f, item, at, a->dim[0].extent);
+    for (int64_t k = 0; k < at[1].i; k++)
+      dtt_give_entry(item, at, k, bits_at(f, a, (char*)a->base_addr + k * a->dim[0].sm));
   } else if (item->kind == DTT_BYTES) {
-    at[1].i = (int64_t)a->elem_len;
-    at[0].p = memcpy(dtt_lend(f, at[1].i), a->base_addr, a->elem_len);
+    memcpy(dtt_give_list(f, item, at, (int64_t)a->elem_len), a->base_addr, a->elem_len);
   } else {
     bits = bits_at(f, a, a->base_addr);
     if (item->kind == DTT_DEVICE) {
@@ -107,25 +96,17 @@ void dtf_give(frame* f, int32_t i, any* a) {
 
 /* ---- calls */
 
-/* A device becomes its name: address and length. */
-static void name_device(frame* f, dtt_cell* at) {
-  const dtt_value* v = dtt_device_types.values;
-  char* text = dtt_lend(f, 32);
-  while (v->name && v->number != at[0].i) v++;
-  if (v->name) strcpy(text, v->name);
-  if (at[0].i == DT_DEVICE_TYPE_CUDA && at[1].i >= 0)
-    sprintf(text + strlen(text), ":%lld", (long long)at[1].i);
-  at[0].p = text;
-  at[1].i = (int64_t)strlen(text);
-}
-
-/* Of results, a number of any kind becomes a double. */
+/* Of results, a device becomes its name, and a number of any kind a double. */
 int32_t dtf_run(frame* f) {
   const dt_status status = dtt_call(f);
   const dtt_item *item = f->function->results, *end = item + f->function->n_results;
   for (; !status && item < end; item++) {
     dtt_cell* at = f->results + item->cell;
-    if (item->kind == DTT_DEVICE) name_device(f, at);
+    if (item->kind == DTT_DEVICE) {
+      char* text = dtt_lend(f, 32);
+      at[1].i = dtt_name_device(at, text);
+      at[0].p = text;
+    }
     if (item->kind == DTT_SCALAR)
       at[0].f = at[0].i == DT_SCALAR_KIND_FLOAT ? at[2].f : (double)at[1].i;
   }
@@ -186,11 +167,8 @@ shared* dtf_hold(const frame* f, int32_t result, int32_t cell) {
   return hold(f->results[cell].p, f->function->results[result].of);
 }
 
-/* A new tensor of the library's, or one that it lends to a callback. */
-shared* dtf_tensor(void* handle, int32_t is_lent) {
-  dt_tensor* own = handle;
-  if (is_lent && (!handle || dt_tensor_alias(handle, &own))) return NULL;
-  return hold(own, &dtt_handle_tensor);
+shared* dtf_tensor(void* handle) {
+  return hold(handle, &dtt_handle_tensor);
 }
 
 void* dtf_handle(const shared* s) {
@@ -270,24 +248,23 @@ int32_t dtf_to_array(void* x, any* a) {
 
 /* ---- callbacks: user data is the address of the user's procedure, which nobody has to free */
 
-/* A handle of its own for the library. */
-void* dtf_give_back(void* handle) {
-  dt_tensor* out = NULL;
-  return handle && !dt_tensor_alias(handle, &out) ? out : NULL;
+/* Tensors: a list or one. */
+void dtf_give_back(frame* f, void* const* handles, int64_t n) {
+  f->results[0].p = f->callback->results->is_list ? (void*)handles : *handles;
+  f->results[1].i = n;
+  f->status = dtt_give_back(f);
 }
 
-void* dtf_give_back_list(void* const* handles, int64_t n) {
-  dt_tensor_list* out = NULL;
-  return dt_tensor_list_new((dt_tensor* const*)handles, n, &out) ? NULL : out;
-}
+void dtf_dispatch(const char* name, frame* f); /* dumbtorch.gen.f90 */
 
-void dtf_dispatch(const char* name, void* user, const dtt_cell* args,
-                  dtt_cell* results); /* dumbtorch.gen.f90 */
+static dt_status dispatch(frame* f) {
+  dtf_dispatch(f->callback->name, f);
+  return (dt_status)f->status;
+}
 
 dt_status dtt_run(const dtt_callback* callback, void* user_data, const dtt_cell* args,
                   dtt_cell* results) {
-  dtf_dispatch(callback->name, user_data, args, results);
-  return 0;
+  return dtt_answer(callback, user_data, args, results, dispatch);
 }
 
 void dtt_drop(void* user_data) {

@@ -31,7 +31,8 @@ public :: assignment(=), from_array
 
   ! A call in the making, as in wrappers/table/frame.h.
   type, bind(c) :: frame
-    integer(c_int64_t) :: function, lent, message, status, args(0:63), results(0:7)
+    integer(c_int64_t) :: function, lent, message, status, callback, user_data, args(0:63), &
+      results(0:7)
   end type
 
 ! What a call returns: 0 is success, everything else an error whose text is dt_error_message().
@@ -4570,10 +4571,9 @@ integer(c_int64_t) function dtf_hold(f, result, cell) bind(c)
   integer(c_int32_t), value :: result
   integer(c_int32_t), value :: cell
 end function
-integer(c_int64_t) function dtf_tensor(handle, is_lent) bind(c)
+integer(c_int64_t) function dtf_tensor(handle) bind(c)
   import
   integer(c_int64_t), value :: handle
-  integer(c_int32_t), value :: is_lent
 end function
 integer(c_int64_t) function dtf_handle(s) bind(c)
   import
@@ -4599,15 +4599,12 @@ integer(c_int32_t) function dtf_to_array(x, a) bind(c)
   integer(c_int64_t), value :: x
   type(*), dimension(..) :: a
 end function
-integer(c_int64_t) function dtf_give_back(handle) bind(c)
+ subroutine dtf_give_back(f, handles, n) bind(c)
   import
-  integer(c_int64_t), value :: handle
-end function
-integer(c_int64_t) function dtf_give_back_list(handles, n) bind(c)
-  import
+  type(frame) :: f
   integer(c_int64_t), dimension(*) :: handles
   integer(c_int64_t), value :: n
-end function
+end subroutine
 end interface
 contains
 
@@ -4674,7 +4671,7 @@ contains
     character(:), allocatable :: text
     if (present(stat)) stat = status
     if (status == 0) return
-    text = text_at(dtf_message())
+    call take_text(text, dtf_message())
     if (present(errmsg)) errmsg = text
     if (.not. present(stat)) error stop text
   end subroutine
@@ -4712,10 +4709,11 @@ contains
     words = there
   end function
 
-  function text_at(address, length) result(text)
+  ! No function: of text that one gives, gfortran keeps the length in a place that threads share.
+  subroutine take_text(text, address, length)
+    character(:), allocatable, intent(out) :: text
     integer(int64), intent(in) :: address
     integer(int64), intent(in), optional :: length
-    character(:), allocatable :: text
     integer(int64) :: n
     n = dtf_length(address)
     if (present(length)) n = length
@@ -4724,30 +4722,31 @@ contains
       call c_f_pointer(transfer(address, c_null_ptr), there)
       text = there
     end block
-  end function
+  end subroutine
 
   ! All as long as the longest.
   subroutine take_texts(texts, address, n)
     character(:), allocatable, intent(out) :: texts(:)
     integer(int64), intent(in) :: address, n
+    character(:), allocatable :: text
     integer(int64) :: there(n), i, longest
     there = words_at(address, n)
     longest = maxval([0_int64, (dtf_length(there(i)), i=1, n)])
     allocate (character(longest) :: texts(n))
     do i = 1, n
-      texts(i) = text_at(there(i))
+      call take_text(text, there(i))
+      texts(i) = text
     end do
   end subroutine
 
-  subroutine take_tensors(tensors, address, n, lent)
+  subroutine take_tensors(tensors, address, n)
     type(dt_tensor), allocatable, intent(out) :: tensors(:)
     integer(int64), intent(in) :: address, n
-    integer, intent(in) :: lent
     integer(int64) :: handles(n), i
     handles = words_at(address, n)
     allocate (tensors(n))
     do i = 1, n
-      call hold(tensors(i), dtf_tensor(handles(i), lent))
+      call hold(tensors(i), dtf_tensor(handles(i)))
     end do
   end subroutine
 
@@ -4776,13 +4775,14 @@ contains
 
   ! ---- what callbacks give back
 
-  integer(int64) function hand_over(tensors)
+  subroutine hand_over(f, tensors)
+    type(frame), intent(inout) :: f
     type(dt_tensor), allocatable, intent(in) :: tensors(:)
     integer(int64), allocatable :: handles(:)
     allocate (handles(0))
     if (allocated(tensors)) handles = handle_of(tensors)
-    hand_over = dtf_give_back_list(handles, size(handles, kind=int64))
-  end function
+    call dtf_give_back(f, handles, size(handles, kind=int64))
+  end subroutine
 
 subroutine copy_dataset(to, from)
   class(dt_dataset), intent(inout) :: to
@@ -8629,7 +8629,7 @@ end function
   if (present(scale)) call dtf_give(f, 6, scale)
   if (present(enable_gqa)) call dtf_give(f, 7, enable_gqa)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! multi_head_attention_forward: Attention of several heads (arXiv 1706.03762): queries, keys and
@@ -8698,8 +8698,8 @@ end function
   if (present(average_attn_weights)) call dtf_give(f, 23, average_attn_weights)
   if (present(is_causal)) call dtf_give(f, 24, is_causal)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(output, dtf_tensor(f%results(0), 0))
-  call hold(weights, dtf_tensor(f%results(1), 0))
+  call hold(output, dtf_tensor(f%results(0)))
+  call hold(weights, dtf_tensor(f%results(1)))
   call dtf_end(f)
 end subroutine
 ! autocast_begin: Begins a region of this context in which ops run in the dtype that their policy
@@ -8877,7 +8877,7 @@ end subroutine
   if (present(create_graph)) call dtf_give(f, 4, create_graph)
   if (present(allow_unused)) call dtf_give(f, 5, allow_unused)
   call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%results(0), f%results(1), 0)
+  call take_tensors(out, f%results(0), f%results(1))
   call dtf_end(f)
 end function
 ! tensor_register_hook: Has backward call a function with the tensor's gradient.
@@ -8995,7 +8995,7 @@ end subroutine
   f%args(7) = transfer(c_funloc(backward), 0_int64)
   if (present(dirty)) call dtf_give(f, 5, handle_of(dirty))
   call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%results(0), f%results(1), 0)
+  call take_tensors(out, f%results(0), f%results(1))
   call dtf_end(f)
 end function
 ! conv1d: 1-d convolution (cross-correlation, as everywhere in deep learning): [batch,
@@ -9023,7 +9023,7 @@ end function
   if (present(dilation)) call dtf_give(f, 5, dilation)
   if (present(groups)) call dtf_give(f, 6, groups)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! conv1d_padding: conv1d with a padding by name. Python calls it by conv1d(..., padding="same").
@@ -9049,7 +9049,7 @@ end function
   if (present(dilation)) call dtf_give(f, 5, dilation)
   if (present(groups)) call dtf_give(f, 6, groups)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! conv_transpose1d: The transpose of conv1d as a linear map of its input, which the gradient of
@@ -9079,7 +9079,7 @@ end function
   if (present(groups)) call dtf_give(f, 6, groups)
   if (present(dilation)) call dtf_give(f, 7, dilation)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! conv2d: 2-d convolution (cross-correlation, as everywhere in deep learning): [batch,
@@ -9107,7 +9107,7 @@ end function
   if (present(dilation)) call dtf_give(f, 5, dilation)
   if (present(groups)) call dtf_give(f, 6, groups)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! conv2d_padding: conv2d with a padding by name. Python calls it by conv2d(..., padding="same").
@@ -9133,7 +9133,7 @@ end function
   if (present(dilation)) call dtf_give(f, 5, dilation)
   if (present(groups)) call dtf_give(f, 6, groups)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! conv_transpose2d: The transpose of conv2d as a linear map of its input, which the gradient of
@@ -9163,7 +9163,7 @@ end function
   if (present(groups)) call dtf_give(f, 6, groups)
   if (present(dilation)) call dtf_give(f, 7, dilation)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! conv3d: 3-d convolution (cross-correlation, as everywhere in deep learning): [batch,
@@ -9191,7 +9191,7 @@ end function
   if (present(dilation)) call dtf_give(f, 5, dilation)
   if (present(groups)) call dtf_give(f, 6, groups)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! conv3d_padding: conv3d with a padding by name. Python calls it by conv3d(..., padding="same").
@@ -9217,7 +9217,7 @@ end function
   if (present(dilation)) call dtf_give(f, 5, dilation)
   if (present(groups)) call dtf_give(f, 6, groups)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! conv_transpose3d: The transpose of conv3d as a linear map of its input, which the gradient of
@@ -9248,7 +9248,7 @@ end function
   if (present(groups)) call dtf_give(f, 6, groups)
   if (present(dilation)) call dtf_give(f, 7, dilation)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! empty: A tensor with arbitrary contents.
@@ -9269,7 +9269,7 @@ end function
   if (present(requires_grad)) call dtf_give(f, 3, requires_grad)
   if (present(memory_format)) call dtf_give(f, 4, memory_format)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! empty_strided: A tensor with given strides and arbitrary contents.
@@ -9290,7 +9290,7 @@ end function
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! new_empty_strided: A tensor with given strides and arbitrary contents, of this tensor's dtype
@@ -9315,7 +9315,7 @@ end function
   if (present(device)) call dtf_give(f, 4, device)
   if (present(requires_grad)) call dtf_give(f, 5, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! zeros: A tensor filled with 0.
@@ -9334,7 +9334,7 @@ end function
   if (present(device)) call dtf_give(f, 2, device)
   if (present(requires_grad)) call dtf_give(f, 3, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! ones: A tensor filled with 1.
@@ -9353,7 +9353,7 @@ end function
   if (present(device)) call dtf_give(f, 2, device)
   if (present(requires_grad)) call dtf_give(f, 3, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! full: A tensor filled with one number.
@@ -9374,7 +9374,7 @@ end function
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! arange: The values start, start + step, ... before end, 1-d.
@@ -9397,7 +9397,7 @@ end function
   if (present(device)) call dtf_give(f, 4, device)
   if (present(requires_grad)) call dtf_give(f, 5, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! linspace: Evenly spaced values from start to end, both included, 1-d.
@@ -9420,7 +9420,7 @@ end function
   if (present(device)) call dtf_give(f, 4, device)
   if (present(requires_grad)) call dtf_give(f, 5, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! logspace: Powers of base whose exponents are evenly spaced from start to end, 1-d.
@@ -9446,7 +9446,7 @@ end function
   if (present(device)) call dtf_give(f, 5, device)
   if (present(requires_grad)) call dtf_give(f, 6, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! eye: A matrix with ones on the diagonal and zeros elsewhere.
@@ -9467,7 +9467,7 @@ end function
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! scalar_tensor: A 0-d tensor with one number.
@@ -9486,7 +9486,7 @@ end function
   if (present(device)) call dtf_give(f, 2, device)
   if (present(requires_grad)) call dtf_give(f, 3, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! empty_like: A tensor of the input's shape with arbitrary contents.
@@ -9508,7 +9508,7 @@ end function
   if (present(requires_grad)) call dtf_give(f, 3, requires_grad)
   if (present(memory_format)) call dtf_give(f, 4, memory_format)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! zeros_like: A tensor of the input's shape filled with 0.
@@ -9530,7 +9530,7 @@ end function
   if (present(requires_grad)) call dtf_give(f, 3, requires_grad)
   if (present(memory_format)) call dtf_give(f, 4, memory_format)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! ones_like: A tensor of the input's shape filled with 1.
@@ -9552,7 +9552,7 @@ end function
   if (present(requires_grad)) call dtf_give(f, 3, requires_grad)
   if (present(memory_format)) call dtf_give(f, 4, memory_format)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! full_like: A tensor of the input's shape filled with one number.
@@ -9576,7 +9576,7 @@ end function
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
   if (present(memory_format)) call dtf_give(f, 5, memory_format)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! new_empty: A tensor with arbitrary contents, of this tensor's dtype and device.
@@ -9597,7 +9597,7 @@ end function
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! new_zeros: A tensor filled with 0, of this tensor's dtype and device.
@@ -9618,7 +9618,7 @@ end function
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! new_ones: A tensor filled with 1, of this tensor's dtype and device.
@@ -9639,7 +9639,7 @@ end function
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! new_full: A tensor filled with one number, of this tensor's dtype and device.
@@ -9663,7 +9663,7 @@ end function
   if (present(device)) call dtf_give(f, 4, device)
   if (present(requires_grad)) call dtf_give(f, 5, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! from_numbers: A tensor with the given numbers.
@@ -9684,7 +9684,7 @@ end function
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! from_bools: A bool tensor with the given truth values.
@@ -9701,7 +9701,7 @@ end function
   if (present(size)) call dtf_give(f, 1, size)
   if (present(device)) call dtf_give(f, 2, device)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! from_ints: Tensor of the given integers. torch.tensor of other languages.
@@ -9722,7 +9722,7 @@ end function
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! to_ints: A tensor's elements as integers. For many, dt_tensor_read is faster. All elements, row-
@@ -9765,7 +9765,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   if (present(memory_format)) call dtf_give(f, 1, memory_format)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! to: The tensor with another dtype or device; itself if nothing changes and copy is false.
@@ -9789,7 +9789,7 @@ end function
   if (present(copy)) call dtf_give(f, 4, copy)
   if (present(memory_format)) call dtf_give(f, 5, memory_format)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! cpu: The tensor on the CPU; itself if it is there.
@@ -9804,7 +9804,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   if (present(memory_format)) call dtf_give(f, 1, memory_format)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! cuda: The tensor on a CUDA device; itself if it is there.
@@ -9823,7 +9823,7 @@ end function
   if (present(non_blocking)) call dtf_give(f, 2, non_blocking)
   if (present(memory_format)) call dtf_give(f, 3, memory_format)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! contiguous: The tensor if it lies densely in memory in that order, else a copy that does.
@@ -9838,7 +9838,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   if (present(memory_format)) call dtf_give(f, 1, memory_format)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! copy_: Copies src into the tensor.
@@ -9967,7 +9967,7 @@ end subroutine
   call dtf_begin(f, 228)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%results(0), f%results(1), 0)
+  call take_tensors(out, f%results(0), f%results(1))
   call dtf_end(f)
 end function
 ! read_idx: Reads a file in the IDX format of MNIST: uint8, int8, int16, int32, float32 or
@@ -9981,7 +9981,7 @@ end function
   call dtf_begin(f, 229)
   call dtf_give(f, 0, path)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! save_safetensors: Writes tensors in the safetensors format.
@@ -10014,7 +10014,7 @@ end subroutine
   call dtf_give(f, 0, data)
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%results(0), f%results(1))
-  call take_tensors(tensors, f%results(2), f%results(3), 0)
+  call take_tensors(tensors, f%results(2), f%results(3))
   call dtf_end(f)
 end subroutine
 ! load_safetensors: Reads tensors of a safetensors file, in the order of the file or of the names
@@ -10034,7 +10034,7 @@ end subroutine
   if (present(progress)) f%args(3) = transfer(c_funloc(progress), 0_int64)
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%results(0), f%results(1))
-  call take_tensors(tensors, f%results(2), f%results(3), 0)
+  call take_tensors(tensors, f%results(2), f%results(3))
   call dtf_end(f)
 end subroutine
 ! safetensors_names: The names of the tensors in a safetensors file.
@@ -10085,7 +10085,7 @@ end subroutine
   if (present(progress)) f%args(3) = transfer(c_funloc(progress), 0_int64)
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%results(0), f%results(1))
-  call take_tensors(tensors, f%results(2), f%results(3), 0)
+  call take_tensors(tensors, f%results(2), f%results(3))
   call dtf_end(f)
 end subroutine
 ! checkpoint_names: The names of the tensors in a checkpoint of PyTorch's.
@@ -10128,7 +10128,7 @@ end subroutine
   call dtf_give(f, 0, names)
   call dtf_give(f, 1, handle_of(records))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! load_archive: Reads the records of a zip file as tensors of uint8.
@@ -10145,7 +10145,7 @@ end function
   if (present(mmap)) call dtf_give(f, 1, mmap)
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%results(0), f%results(1))
-  call take_tensors(records, f%results(2), f%results(3), 0)
+  call take_tensors(records, f%results(2), f%results(3))
   call dtf_end(f)
 end subroutine
 ! load_archive_bytes: Reads the records of a zip file in memory as tensors of uint8.
@@ -10160,7 +10160,7 @@ end subroutine
   call dtf_give(f, 0, data)
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%results(0), f%results(1))
-  call take_tensors(records, f%results(2), f%results(3), 0)
+  call take_tensors(records, f%results(2), f%results(3))
   call dtf_end(f)
 end subroutine
 ! save_npy: Writes a tensor as numpy.save does.
@@ -10186,7 +10186,7 @@ end subroutine
   call dtf_begin(f, 242)
   call dtf_give(f, 0, path)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! save_npz: Writes tensors as numpy.savez does.
@@ -10218,7 +10218,7 @@ end subroutine
   if (present(only)) call dtf_give(f, 1, only)
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%results(0), f%results(1))
-  call take_tensors(arrays, f%results(2), f%results(3), 0)
+  call take_tensors(arrays, f%results(2), f%results(3))
   call dtf_end(f)
 end subroutine
 ! read_csv: Reads a table from a CSV or TSV file. Empty fields, NA, N/A, NaN, null, None and ? are
@@ -10248,7 +10248,7 @@ end subroutine
   if (present(one_hot)) call dtf_give(f, 5, one_hot)
   if (present(dtype)) call dtf_give(f, 6, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, dtf_tensor(f%results(0), 0))
+  call hold(values, dtf_tensor(f%results(0)))
   call take_texts(names, f%results(1), f%results(2))
   call take_texts(labels, f%results(3), f%results(4))
   call dtf_end(f)
@@ -10272,7 +10272,7 @@ end function
   type(frame) :: f
   call dtf_begin(f, 247)
   call tell(dtf_run(f), stat, errmsg)
-  out = text_at(f%results(0), f%results(1))
+  call take_text(out, f%results(0), f%results(1))
   call dtf_end(f)
 end function
 ! cuda_current_device: Which CUDA device is meant where none is numbered, in this context.
@@ -10308,7 +10308,7 @@ end subroutine
   call dtf_begin(f, 250)
   call dtf_give(f, 0, text)
   call tell(dtf_run(f), stat, errmsg)
-  out = text_at(f%results(0), f%results(1))
+  call take_text(out, f%results(0), f%results(1))
   call dtf_end(f)
 end function
 ! device_name: The maker's name of a device: "NVIDIA H200".
@@ -10321,7 +10321,7 @@ end function
   call dtf_begin(f, 251)
   call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
-  out = text_at(f%results(0), f%results(1))
+  call take_text(out, f%results(0), f%results(1))
   call dtf_end(f)
 end function
 ! device_capability: The compute capability of a CUDA device.
@@ -10355,7 +10355,7 @@ end subroutine
   call dtf_begin(f, 253)
   call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
-  name = text_at(f%results(0), f%results(1))
+  call take_text(name, f%results(0), f%results(1))
   major = f%results(2)
   minor = f%results(3)
   multi_processor_count = f%results(4)
@@ -10457,7 +10457,7 @@ end function
   call dtf_begin(f, 260)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! tensor_is_pinned: Whether the tensor lies in memory that pin_memory allocated.
@@ -10539,7 +10539,7 @@ end function
   call dtf_begin(f, 266)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
-  out = text_at(f%results(0), f%results(1))
+  call take_text(out, f%results(0), f%results(1))
   call dtf_end(f)
 end function
 ! stream_native: The device's own name for the stream: the address of a `cudaStream_t`. 0 for a
@@ -10632,7 +10632,7 @@ end function
   call dtf_begin(f, 273)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
-  out = text_at(f%results(0), f%results(1))
+  call take_text(out, f%results(0), f%results(1))
   call dtf_end(f)
 end function
 ! event_record: Puts the mark at the end of a stream.
@@ -10784,7 +10784,7 @@ end function
   call dtf_give_object(f, 0, handle_of(A))
   if (present(upper)) call dtf_give(f, 1, upper)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! linalg_cholesky_ex: linalg_cholesky without looking at whether it went well. The factors, and
@@ -10803,8 +10803,8 @@ end function
   if (present(upper)) call dtf_give(f, 1, upper)
   if (present(check_errors)) call dtf_give(f, 2, check_errors)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(L, dtf_tensor(f%results(0), 0))
-  call hold(info, dtf_tensor(f%results(1), 0))
+  call hold(L, dtf_tensor(f%results(0)))
+  call hold(info, dtf_tensor(f%results(1)))
   call dtf_end(f)
 end subroutine
 ! cholesky: Another name of `linalg_cholesky`.
@@ -10819,7 +10819,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   if (present(upper)) call dtf_give(f, 1, upper)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! cholesky_solve: X of (L @ L.mT) @ X = input.
@@ -10836,7 +10836,7 @@ end function
   call dtf_give_object(f, 1, handle_of(input2))
   if (present(upper)) call dtf_give(f, 2, upper)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! cholesky_inverse: The inverse of L @ L.mT.
@@ -10851,7 +10851,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   if (present(upper)) call dtf_give(f, 1, upper)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! linalg_lu_factor: LU factors by partial pivoting, in one matrix, and the exchanges of rows
@@ -10868,8 +10868,8 @@ end function
   call dtf_give_object(f, 0, handle_of(A))
   if (present(pivot)) call dtf_give(f, 1, pivot)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(LU, dtf_tensor(f%results(0), 0))
-  call hold(pivots, dtf_tensor(f%results(1), 0))
+  call hold(LU, dtf_tensor(f%results(0)))
+  call hold(pivots, dtf_tensor(f%results(1)))
   call dtf_end(f)
 end subroutine
 ! linalg_lu_factor_ex: linalg_lu_factor without looking at whether U can be divided by. The
@@ -10890,9 +10890,9 @@ end subroutine
   if (present(pivot)) call dtf_give(f, 1, pivot)
   if (present(check_errors)) call dtf_give(f, 2, check_errors)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(LU, dtf_tensor(f%results(0), 0))
-  call hold(pivots, dtf_tensor(f%results(1), 0))
-  call hold(info, dtf_tensor(f%results(2), 0))
+  call hold(LU, dtf_tensor(f%results(0)))
+  call hold(pivots, dtf_tensor(f%results(1)))
+  call hold(info, dtf_tensor(f%results(2)))
   call dtf_end(f)
 end subroutine
 ! linalg_lu: A = P @ L @ U: a permutation, a unit lower triangular matrix [..., m, k] and an upper
@@ -10910,9 +10910,9 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(A))
   if (present(pivot)) call dtf_give(f, 1, pivot)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(P, dtf_tensor(f%results(0), 0))
-  call hold(L, dtf_tensor(f%results(1), 0))
-  call hold(U, dtf_tensor(f%results(2), 0))
+  call hold(P, dtf_tensor(f%results(0)))
+  call hold(L, dtf_tensor(f%results(1)))
+  call hold(U, dtf_tensor(f%results(2)))
   call dtf_end(f)
 end subroutine
 ! lu_unpack: P, L and U of what linalg_lu_factor gives.
@@ -10933,9 +10933,9 @@ end subroutine
   if (present(unpack_data)) call dtf_give(f, 2, unpack_data)
   if (present(unpack_pivots)) call dtf_give(f, 3, unpack_pivots)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(P, dtf_tensor(f%results(0), 0))
-  call hold(L, dtf_tensor(f%results(1), 0))
-  call hold(U, dtf_tensor(f%results(2), 0))
+  call hold(P, dtf_tensor(f%results(0)))
+  call hold(L, dtf_tensor(f%results(1)))
+  call hold(U, dtf_tensor(f%results(2)))
   call dtf_end(f)
 end subroutine
 ! linalg_lu_solve: X of A @ X = B, with A's factors as linalg_lu_factor gives them.
@@ -10956,7 +10956,7 @@ end subroutine
   if (present(left)) call dtf_give(f, 3, left)
   if (present(adjoint)) call dtf_give(f, 4, adjoint)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! lu_solve: linalg_lu_solve with the right-hand side first.
@@ -10973,7 +10973,7 @@ end function
   call dtf_give_object(f, 1, handle_of(LU_data))
   call dtf_give_object(f, 2, handle_of(LU_pivots))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! linalg_solve: X of A @ X = B. B is a vector if it has one dimension, or A's shape without the
@@ -10991,7 +10991,7 @@ end function
   call dtf_give_object(f, 1, handle_of(B))
   if (present(left)) call dtf_give(f, 2, left)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! linalg_solve_ex: linalg_solve without looking at whether it went well. The solutions, and for
@@ -11012,8 +11012,8 @@ end function
   if (present(left)) call dtf_give(f, 2, left)
   if (present(check_errors)) call dtf_give(f, 3, check_errors)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(result, dtf_tensor(f%results(0), 0))
-  call hold(info, dtf_tensor(f%results(1), 0))
+  call hold(result, dtf_tensor(f%results(0)))
+  call hold(info, dtf_tensor(f%results(1)))
   call dtf_end(f)
 end subroutine
 ! linalg_solve_triangular: X of A @ X = B with a triangular A. Zeros on the diagonal are divided
@@ -11035,7 +11035,7 @@ end subroutine
   if (present(left)) call dtf_give(f, 3, left)
   if (present(unitriangular)) call dtf_give(f, 4, unitriangular)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! triangular_solve: linalg_solve_triangular with the right-hand side first. X, and a copy of A.
@@ -11058,8 +11058,8 @@ end function
   if (present(transpose)) call dtf_give(f, 3, transpose)
   if (present(unitriangular)) call dtf_give(f, 4, unitriangular)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(solution, dtf_tensor(f%results(0), 0))
-  call hold(cloned_coefficient, dtf_tensor(f%results(1), 0))
+  call hold(solution, dtf_tensor(f%results(0)))
+  call hold(cloned_coefficient, dtf_tensor(f%results(1)))
   call dtf_end(f)
 end subroutine
 ! linalg_inv: The inverse of each matrix.
@@ -11072,7 +11072,7 @@ end subroutine
   call dtf_begin(f, 300)
   call dtf_give_object(f, 0, handle_of(A))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! inverse: Another name of `linalg_inv`.
@@ -11085,7 +11085,7 @@ end function
   call dtf_begin(f, 301)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! linalg_inv_ex: linalg_inv without looking at whether it went well. The inverses, and for each
@@ -11102,8 +11102,8 @@ end function
   call dtf_give_object(f, 0, handle_of(A))
   if (present(check_errors)) call dtf_give(f, 1, check_errors)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(inverse, dtf_tensor(f%results(0), 0))
-  call hold(info, dtf_tensor(f%results(1), 0))
+  call hold(inverse, dtf_tensor(f%results(0)))
+  call hold(info, dtf_tensor(f%results(1)))
   call dtf_end(f)
 end subroutine
 ! linalg_det: The determinant of each matrix.
@@ -11116,7 +11116,7 @@ end subroutine
   call dtf_begin(f, 303)
   call dtf_give_object(f, 0, handle_of(A))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! det: Another name of `linalg_det`.
@@ -11129,7 +11129,7 @@ end function
   call dtf_begin(f, 304)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! linalg_slogdet: The sign of each determinant, and log(abs(it)).
@@ -11143,8 +11143,8 @@ end function
   call dtf_begin(f, 305)
   call dtf_give_object(f, 0, handle_of(A))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(sign, dtf_tensor(f%results(0), 0))
-  call hold(logabsdet, dtf_tensor(f%results(1), 0))
+  call hold(sign, dtf_tensor(f%results(0)))
+  call hold(logabsdet, dtf_tensor(f%results(1)))
   call dtf_end(f)
 end subroutine
 ! slogdet: Another name of `linalg_slogdet`.
@@ -11158,8 +11158,8 @@ end subroutine
   call dtf_begin(f, 306)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(sign, dtf_tensor(f%results(0), 0))
-  call hold(logabsdet, dtf_tensor(f%results(1), 0))
+  call hold(sign, dtf_tensor(f%results(0)))
+  call hold(logabsdet, dtf_tensor(f%results(1)))
   call dtf_end(f)
 end subroutine
 ! logdet: log of each determinant; NaN where it is negative.
@@ -11172,7 +11172,7 @@ end subroutine
   call dtf_begin(f, 307)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! linalg_qr: A = Q @ R with orthonormal columns in Q and R upper triangular.
@@ -11188,8 +11188,8 @@ end function
   call dtf_give_object(f, 0, handle_of(A))
   if (present(mode)) call dtf_give(f, 1, mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(Q, dtf_tensor(f%results(0), 0))
-  call hold(R, dtf_tensor(f%results(1), 0))
+  call hold(Q, dtf_tensor(f%results(0)))
+  call hold(R, dtf_tensor(f%results(1)))
   call dtf_end(f)
 end subroutine
 ! geqrf: QR by Householder reflectors: R and, below its diagonal, the reflectors; and their
@@ -11204,8 +11204,8 @@ end subroutine
   call dtf_begin(f, 309)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(a, dtf_tensor(f%results(0), 0))
-  call hold(tau, dtf_tensor(f%results(1), 0))
+  call hold(a, dtf_tensor(f%results(0)))
+  call hold(tau, dtf_tensor(f%results(1)))
   call dtf_end(f)
 end subroutine
 ! linalg_householder_product: The first n columns of the product of the reflectors.
@@ -11220,7 +11220,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(A))
   call dtf_give_object(f, 1, handle_of(tau))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! orgqr: Another name of `linalg_householder_product`.
@@ -11235,7 +11235,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(input2))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! ormqr: Product with the whole Q of the reflectors.
@@ -11256,7 +11256,7 @@ end function
   if (present(left)) call dtf_give(f, 3, left)
   if (present(transpose)) call dtf_give(f, 4, transpose)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! linalg_eigh: Eigenvalues of symmetric matrices, from the smallest, and orthonormal eigenvectors
@@ -11273,8 +11273,8 @@ end function
   call dtf_give_object(f, 0, handle_of(A))
   if (present(UPLO)) call dtf_give(f, 1, UPLO)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(eigenvalues, dtf_tensor(f%results(0), 0))
-  call hold(eigenvectors, dtf_tensor(f%results(1), 0))
+  call hold(eigenvalues, dtf_tensor(f%results(0)))
+  call hold(eigenvectors, dtf_tensor(f%results(1)))
   call dtf_end(f)
 end subroutine
 ! linalg_eigvalsh: The eigenvalues of linalg_eigh.
@@ -11289,7 +11289,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(A))
   if (present(UPLO)) call dtf_give(f, 1, UPLO)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! linalg_svd: A = U @ diag(S) @ Vh, singular values from the largest.
@@ -11308,9 +11308,9 @@ end function
   if (present(full_matrices)) call dtf_give(f, 1, full_matrices)
   if (present(driver)) call dtf_give(f, 2, driver)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(U, dtf_tensor(f%results(0), 0))
-  call hold(S, dtf_tensor(f%results(1), 0))
-  call hold(Vh, dtf_tensor(f%results(2), 0))
+  call hold(U, dtf_tensor(f%results(0)))
+  call hold(S, dtf_tensor(f%results(1)))
+  call hold(Vh, dtf_tensor(f%results(2)))
   call dtf_end(f)
 end subroutine
 ! linalg_svdvals: The singular values of linalg_svd.
@@ -11325,7 +11325,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(A))
   if (present(driver)) call dtf_give(f, 1, driver)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! svd: input = U @ diag(S) @ V.mT.
@@ -11344,9 +11344,9 @@ end function
   if (present(some)) call dtf_give(f, 1, some)
   if (present(compute_uv)) call dtf_give(f, 2, compute_uv)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(U, dtf_tensor(f%results(0), 0))
-  call hold(S, dtf_tensor(f%results(1), 0))
-  call hold(V, dtf_tensor(f%results(2), 0))
+  call hold(U, dtf_tensor(f%results(0)))
+  call hold(S, dtf_tensor(f%results(1)))
+  call hold(V, dtf_tensor(f%results(2)))
   call dtf_end(f)
 end subroutine
 ! linalg_pinv: Moore and Penrose's pseudo-inverse [..., n, m].
@@ -11365,7 +11365,7 @@ end subroutine
   if (present(rtol)) call give(f, 2, rtol)
   if (present(hermitian)) call dtf_give(f, 3, hermitian)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! linalg_matrix_rank: How many singular values of each matrix are not 0 (int64).
@@ -11384,7 +11384,7 @@ end function
   if (present(rtol)) call give(f, 2, rtol)
   if (present(hermitian)) call dtf_give(f, 3, hermitian)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! linalg_lstsq: The X with the least norm of A @ X - B, and the least of its own. X, the sums of
@@ -11408,10 +11408,10 @@ end function
   if (present(rcond)) call dtf_give(f, 2, rcond)
   if (present(driver)) call dtf_give(f, 3, driver)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(solution, dtf_tensor(f%results(0), 0))
-  call hold(residuals, dtf_tensor(f%results(1), 0))
-  call hold(rank, dtf_tensor(f%results(2), 0))
-  call hold(singular_values, dtf_tensor(f%results(3), 0))
+  call hold(solution, dtf_tensor(f%results(0)))
+  call hold(residuals, dtf_tensor(f%results(1)))
+  call hold(rank, dtf_tensor(f%results(2)))
+  call hold(singular_values, dtf_tensor(f%results(3)))
   call dtf_end(f)
 end subroutine
 ! linalg_cond: norm(A, p) * norm(inv(A), p); by singular values, for 2 and -2, also of matrices
@@ -11427,7 +11427,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(A))
   if (present(p)) call give(f, 1, p)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! linalg_matrix_exp: The exponential of matrices: the sum of A^k / k!.
@@ -11440,7 +11440,7 @@ end function
   call dtf_begin(f, 322)
   call dtf_give_object(f, 0, handle_of(A))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! matrix_exp: Another name of `linalg_matrix_exp`.
@@ -11453,7 +11453,7 @@ end function
   call dtf_begin(f, 323)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! linalg_tensorinv: The inverse of tensordot by A: tensordot(tensorinv(A, ind), A, ind) is the
@@ -11469,7 +11469,7 @@ end function
   call dtf_give_object(f, 0, handle_of(A))
   if (present(ind)) call dtf_give(f, 1, ind)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! linalg_tensorsolve: X of tensordot(A, X, X.ndim) = B.
@@ -11486,7 +11486,7 @@ end function
   call dtf_give_object(f, 1, handle_of(B))
   if (present(dims)) call dtf_give(f, 2, dims)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! rotary_embedding: Rotary positions (RoFormer, arXiv 2104.09864): each pair (a, b) of features is
@@ -11507,7 +11507,7 @@ end function
   if (present(base)) call dtf_give(f, 2, base)
   if (present(interleaved)) call dtf_give(f, 3, interleaved)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! sinusoidal_embedding: Sinusoidal positions (arXiv 1706.03762): features 2i and 2i + 1 of
@@ -11526,7 +11526,7 @@ end function
   call dtf_give(f, 1, embedding_dim)
   if (present(base)) call dtf_give(f, 2, base)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! top_k_top_p_filtering: Leaves all but the likeliest tokens out of a distribution. The scores,
@@ -11544,7 +11544,7 @@ end function
   if (present(top_k)) call dtf_give(f, 1, top_k)
   if (present(top_p)) call dtf_give(f, 2, top_p)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! sample_logits: Draws a token from each distribution softmax(top_k_top_p_filtering(logits /
@@ -11567,7 +11567,7 @@ end function
   if (present(top_p)) call dtf_give(f, 3, top_p)
   if (present(generator)) call dtf_give_object(f, 4, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! kv_cache_new: An empty cache. Dtype, device and all sizes but the number of tokens are those of
@@ -11601,8 +11601,8 @@ end function
   call dtf_give_object(f, 1, handle_of(key))
   call dtf_give_object(f, 2, handle_of(value))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(keys, dtf_tensor(f%results(0), 0))
-  call hold(values, dtf_tensor(f%results(1), 0))
+  call hold(keys, dtf_tensor(f%results(0)))
+  call hold(values, dtf_tensor(f%results(1)))
   call dtf_end(f)
 end subroutine
 ! kv_cache_length: How many tokens it holds.
@@ -11646,7 +11646,7 @@ end subroutine
   call dtf_give(f, 0, handle_of(grads))
   call dtf_give_object(f, 1, handle_of(scale))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! amp_update_scale_: The scale for the next step, as torch.amp.GradScaler finds it, without
@@ -11704,7 +11704,7 @@ end function
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give_object(f, 1, handle_of(outputs))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! grad_scaler_unscale_: Takes the scale from the gradients before the step, so that they may be
@@ -11760,7 +11760,7 @@ end subroutine
   call dtf_begin(f, 341)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! grad_scaler_set_state: Goes on with a scale and a count of finite steps.
@@ -11789,7 +11789,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! index_put: A copy of the input with input[indices] = values.
@@ -11808,7 +11808,7 @@ end function
   call dtf_give_object(f, 2, handle_of(values))
   if (present(accumulate)) call dtf_give(f, 3, accumulate)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! index_put_: Writes values at indices, in place.
@@ -11842,7 +11842,7 @@ end subroutine
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! index_add: A copy of the input with alpha * source added to the slices that the index names.
@@ -11863,7 +11863,7 @@ end function
   call dtf_give_object(f, 3, handle_of(source))
   if (present(alpha)) call give(f, 4, alpha)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! index_add_: In-place version of `index_add`.
@@ -11901,7 +11901,7 @@ end subroutine
   call dtf_give_object(f, 2, handle_of(index))
   if (present(sparse_grad)) call dtf_give(f, 3, sparse_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! scatter: A copy of the input with result[index[i][j][k]][j][k] = src[i][j][k] for dim 0, and so
@@ -11921,7 +11921,7 @@ end function
   call dtf_give_object(f, 2, handle_of(index))
   call give(f, 3, src)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! scatter_: In-place version of `scatter`.
@@ -11957,7 +11957,7 @@ end subroutine
   call dtf_give_object(f, 2, handle_of(index))
   call dtf_give_object(f, 3, handle_of(src))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! scatter_add_: In-place version of `scatter_add`.
@@ -11999,7 +11999,7 @@ end subroutine
   call dtf_give(f, 4, reduce)
   if (present(include_self)) call dtf_give(f, 5, include_self)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! scatter_reduce_: In-place version of `scatter_reduce`.
@@ -12044,7 +12044,7 @@ end subroutine
   call dtf_give(f, 4, reduce)
   if (present(include_self)) call dtf_give(f, 5, include_self)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! index_reduce_: In-place version of `index_reduce`.
@@ -12084,7 +12084,7 @@ end subroutine
   call dtf_give_object(f, 2, handle_of(index))
   call give(f, 3, value)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! index_fill_: In-place version of `index_fill`.
@@ -12120,7 +12120,7 @@ end subroutine
   call dtf_give_object(f, 2, handle_of(index))
   call dtf_give_object(f, 3, handle_of(source))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! index_copy_: In-place version of `index_copy`.
@@ -12155,7 +12155,7 @@ end subroutine
   call dtf_give_object(f, 1, handle_of(mask))
   call dtf_give_object(f, 2, handle_of(source))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! masked_scatter_: In-place version of `masked_scatter`.
@@ -12185,7 +12185,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(index))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! take_along_dim: gather, with broadcasting.
@@ -12202,7 +12202,7 @@ end function
   call dtf_give_object(f, 1, handle_of(indices))
   if (present(dim)) call dtf_give(f, 2, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! put: A copy of the input with other elements at positions.
@@ -12221,7 +12221,7 @@ end function
   call dtf_give_object(f, 2, handle_of(source))
   if (present(accumulate)) call dtf_give(f, 3, accumulate)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! put_: In-place version of `put`.
@@ -12256,7 +12256,7 @@ end subroutine
   call dtf_give(f, 1, size)
   if (present(fill_value)) call dtf_give(f, 2, fill_value)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! masked_select: The elements where the mask holds, 1-d.
@@ -12271,7 +12271,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mask))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! nonzero: The positions of nonzero elements: int64 [count, dimensions].
@@ -12284,7 +12284,7 @@ end function
   call dtf_begin(f, 370)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! one_hot: int64 tensor with a new last dimension that is 1 at the class and 0 elsewhere.
@@ -12299,7 +12299,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   if (present(num_classes)) call dtf_give(f, 1, num_classes)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! tril: The lower triangle of matrices; other elements become 0.
@@ -12314,7 +12314,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! tril_: In-place version of `tril`.
@@ -12342,7 +12342,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! triu_: In-place version of `triu`.
@@ -12372,7 +12372,7 @@ end subroutine
   call dtf_give(f, 1, index)
   if (present(tensors)) call dtf_give(f, 2, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! set_at: input[index] = value of Python.
@@ -12417,7 +12417,7 @@ end subroutine
   if (present(unsafe)) call dtf_give(f, 6, unsafe)
   if (present(initial)) call give(f, 7, initial)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! matmul: Matrix product. 1-d factors are vectors; leading dimensions are a batch and broadcast.
@@ -12432,7 +12432,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! mm: Product of two matrices: [n, k] and [k, m] make [n, m].
@@ -12447,7 +12447,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mat2))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! bmm: Products of matrices: [b, n, k] and [b, k, m] make [b, n, m].
@@ -12462,7 +12462,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mat2))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! baddbmm: beta * input + alpha * (batch1 @ batch2), matrix by matrix.
@@ -12483,7 +12483,7 @@ end function
   if (present(beta)) call give(f, 3, beta)
   if (present(alpha)) call give(f, 4, alpha)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! baddbmm_: In-place version of `baddbmm`.
@@ -12523,7 +12523,7 @@ end subroutine
   if (present(beta)) call give(f, 3, beta)
   if (present(alpha)) call give(f, 4, alpha)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! addbmm_: In-place version of `addbmm`.
@@ -12557,7 +12557,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(vec))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! addmv: beta * input + alpha * (mat @ vec).
@@ -12578,7 +12578,7 @@ end function
   if (present(beta)) call give(f, 3, beta)
   if (present(alpha)) call give(f, 4, alpha)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! addmv_: In-place version of `addmv`.
@@ -12612,7 +12612,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! dot: Inner product of two vectors, 0-d.
@@ -12627,7 +12627,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(tensor))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! addmm: beta * input + alpha * (mat1 @ mat2).
@@ -12648,7 +12648,7 @@ end function
   if (present(beta)) call give(f, 3, beta)
   if (present(alpha)) call give(f, 4, alpha)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! addmm_: In-place version of `addmm`.
@@ -12682,7 +12682,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(vec2))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! addr: beta * input + alpha * outer(vec1, vec2).
@@ -12703,7 +12703,7 @@ end function
   if (present(beta)) call give(f, 3, beta)
   if (present(alpha)) call give(f, 4, alpha)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! addr_: In-place version of `addr`.
@@ -12738,7 +12738,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! cross: Cross product of vectors of three elements.
@@ -12755,7 +12755,7 @@ end function
   call dtf_give_object(f, 1, handle_of(other))
   if (present(dim)) call dtf_give(f, 2, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! kron: Kronecker product: each element of input times the whole of other.
@@ -12770,7 +12770,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! einsum: Sums of products over the dimensions that the equation names: those that it does not
@@ -12786,7 +12786,7 @@ end function
   call dtf_give(f, 0, equation)
   call dtf_give(f, 1, handle_of(operands))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! tensordot: Sums of products over several dimensions.
@@ -12803,7 +12803,7 @@ end function
   call dtf_give_object(f, 1, handle_of(b))
   if (present(dims)) call dtf_give(f, 2, dims)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! tensordot_dims: tensordot over dimensions that are named.
@@ -12822,7 +12822,7 @@ end function
   call dtf_give(f, 2, dims_a)
   call dtf_give(f, 3, dims_b)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! bilinear: input1 @ weight[k] @ input2 + bias, for each row and each k.
@@ -12841,7 +12841,7 @@ end function
   call dtf_give_object(f, 2, handle_of(weight))
   if (present(bias)) call dtf_give_object(f, 3, handle_of(bias))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! linalg_matmul: Another name of `matmul`.
@@ -12856,7 +12856,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! matrix_power: Products of n equal matrices; the identity for n = 0, of inverses for n < 0.
@@ -12871,7 +12871,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! linalg_multi_dot: Product of several matrices, in the order that takes the fewest
@@ -12885,7 +12885,7 @@ end function
   call dtf_begin(f, 405)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! chain_matmul: Product of several matrices, in the order that takes the fewest multiplications.
@@ -12898,7 +12898,7 @@ end function
   call dtf_begin(f, 406)
   call dtf_give(f, 0, handle_of(matrices))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! trace: Sum of the elements on the diagonal.
@@ -12911,7 +12911,7 @@ end function
   call dtf_begin(f, 407)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! linalg_diagonal: The diagonals of matrices, as a view.
@@ -12930,7 +12930,7 @@ end function
   if (present(dim1)) call dtf_give(f, 2, dim1)
   if (present(dim2)) call dtf_give(f, 3, dim2)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! linalg_cross: Cross product of vectors of three elements.
@@ -12947,7 +12947,7 @@ end function
   call dtf_give_object(f, 1, handle_of(other))
   if (present(dim)) call dtf_give(f, 2, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! linalg_vecdot: Inner products of vectors along a dimension.
@@ -12964,7 +12964,7 @@ end function
   call dtf_give_object(f, 1, handle_of(y))
   if (present(dim)) call dtf_give(f, 2, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! linalg_vector_norm: Vector norm: (sum |x|^ord)^(1/ord).
@@ -12985,7 +12985,7 @@ end function
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
   if (present(dtype)) call dtf_give(f, 4, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! linalg_matrix_norm: Norm of matrices. Python's 'nuc' is nuclear_norm.
@@ -13006,7 +13006,7 @@ end function
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
   if (present(dtype)) call dtf_give(f, 4, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! nuclear_norm: The sum of the singular values of matrices.
@@ -13023,7 +13023,7 @@ end function
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! linalg_norm: vector_norm of vectors, matrix_norm of matrices.
@@ -13044,7 +13044,7 @@ end function
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
   if (present(dtype)) call dtf_give(f, 4, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! cosine_similarity: Cosine of the angle between vectors along a dimension.
@@ -13063,7 +13063,7 @@ end function
   if (present(dim)) call dtf_give(f, 2, dim)
   if (present(eps)) call dtf_give(f, 3, eps)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! pairwise_distance: norm(x1 - x2 + eps) along the last dimension.
@@ -13084,7 +13084,7 @@ end function
   if (present(eps)) call dtf_give(f, 3, eps)
   if (present(keepdim)) call dtf_give(f, 4, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! dist: norm(input - other) of all elements.
@@ -13101,7 +13101,7 @@ end function
   call dtf_give_object(f, 1, handle_of(other))
   if (present(p)) call give(f, 2, p)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! cdist: Distances between each row of the one and each of the other: [..., n, m].
@@ -13120,7 +13120,7 @@ end function
   if (present(p)) call dtf_give(f, 2, p)
   if (present(compute_mode)) call dtf_give(f, 3, compute_mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! pdist: Distances between all pairs of rows, n (n - 1) / 2 of them: (0, 1), (0, 2), ..., (1, 2),
@@ -13136,7 +13136,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! renorm: The input with those slices along a dimension scaled down whose norm is larger.
@@ -13155,7 +13155,7 @@ end function
   call dtf_give(f, 2, dim)
   call give(f, 3, maxnorm)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! renorm_: In-place version of `renorm`.
@@ -13190,7 +13190,7 @@ end subroutine
   if (present(N)) call dtf_give(f, 1, N)
   if (present(increasing)) call dtf_give(f, 2, increasing)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! linalg_vander: Vandermonde's matrices [..., n, N]: each row has the powers 0, 1, ... of an
@@ -13206,7 +13206,7 @@ end function
   call dtf_give_object(f, 0, handle_of(x))
   if (present(N)) call dtf_give(f, 1, N)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! mse_loss: (input - target) squared.
@@ -13225,7 +13225,7 @@ end function
   if (present(reduction)) call dtf_give(f, 2, reduction)
   if (present(weight)) call dtf_give_object(f, 3, handle_of(weight))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! l1_loss: |input - target|.
@@ -13244,7 +13244,7 @@ end function
   if (present(reduction)) call dtf_give(f, 2, reduction)
   if (present(weight)) call dtf_give_object(f, 3, handle_of(weight))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! smooth_l1_loss: 0.5 * d * d / beta where d = |input - target| < beta, d - 0.5 * beta elsewhere
@@ -13264,7 +13264,7 @@ end function
   if (present(reduction)) call dtf_give(f, 2, reduction)
   if (present(beta)) call dtf_give(f, 3, beta)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! huber_loss: 0.5 * d * d where d = |input - target| < delta, delta * (d - 0.5 * delta) elsewhere.
@@ -13285,7 +13285,7 @@ end function
   if (present(delta)) call dtf_give(f, 3, delta)
   if (present(weight)) call dtf_give_object(f, 4, handle_of(weight))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! kl_div: The Kullback-Leibler divergence: target * (log(target) - input).
@@ -13304,7 +13304,7 @@ end function
   if (present(reduction)) call dtf_give(f, 2, reduction)
   if (present(log_target)) call dtf_give(f, 3, log_target)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! poisson_nll_loss: exp(input) - target * input, or input - target * log(input + eps): the
@@ -13329,7 +13329,7 @@ end function
   if (present(eps)) call dtf_give(f, 4, eps)
   if (present(reduction)) call dtf_give(f, 5, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! gaussian_nll_loss: 0.5 * (log(var) + (input - target)^2 / var): the negative logarithm of the
@@ -13354,7 +13354,7 @@ end function
   if (present(eps)) call dtf_give(f, 4, eps)
   if (present(reduction)) call dtf_give(f, 5, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! soft_margin_loss: log(1 + exp(-target * input)).
@@ -13371,7 +13371,7 @@ end function
   call dtf_give_object(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! hinge_embedding_loss: input where target is 1, max(0, margin - input) where it is -1; both where
@@ -13391,7 +13391,7 @@ end function
   if (present(margin)) call dtf_give(f, 2, margin)
   if (present(reduction)) call dtf_give(f, 3, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! margin_ranking_loss: max(0, -target * (input1 - input2) + margin).
@@ -13413,7 +13413,7 @@ end function
   if (present(margin)) call dtf_give(f, 3, margin)
   if (present(reduction)) call dtf_give(f, 4, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! cosine_embedding_loss: 1 - cos where target is 1, max(0, cos - margin) where it is -1, cos being
@@ -13436,7 +13436,7 @@ end function
   if (present(margin)) call dtf_give(f, 3, margin)
   if (present(reduction)) call dtf_give(f, 4, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! triplet_margin_loss: max(0, margin + distance(anchor, positive) - distance(anchor, negative)).
@@ -13464,7 +13464,7 @@ end function
   if (present(swap)) call dtf_give(f, 6, swap)
   if (present(reduction)) call dtf_give(f, 7, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! multi_margin_loss: The mean over the classes of weight[target] * max(0, margin - input[target] +
@@ -13489,7 +13489,7 @@ end function
   if (present(weight)) call dtf_give_object(f, 4, handle_of(weight))
   if (present(reduction)) call dtf_give(f, 5, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! multilabel_margin_loss: The sum of max(0, 1 - (input[target] - input[other])) over all targets
@@ -13507,7 +13507,7 @@ end function
   call dtf_give_object(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! multilabel_soft_margin_loss: The mean over the classes of binary_cross_entropy_with_logits.
@@ -13527,7 +13527,7 @@ end function
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
   if (present(reduction)) call dtf_give(f, 3, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! nll_loss: Negative log-likelihood: -weight[target] * input[target].
@@ -13548,7 +13548,7 @@ end function
   if (present(ignore_index)) call dtf_give(f, 3, ignore_index)
   if (present(reduction)) call dtf_give(f, 4, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! ctc_loss: -log of the probability of all paths through [time, classes] that are the target after
@@ -13577,7 +13577,7 @@ end function
   if (present(reduction)) call dtf_give(f, 5, reduction)
   if (present(zero_infinity)) call dtf_give(f, 6, zero_infinity)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! cross_entropy: Negative log-likelihood of log_softmax(input) over dimension 1.
@@ -13601,7 +13601,7 @@ end function
   if (present(reduction)) call dtf_give(f, 4, reduction)
   if (present(label_smoothing)) call dtf_give(f, 5, label_smoothing)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! linear_cross_entropy: cross_entropy of linear(input, linear_weight, linear_bias). Where there
@@ -13631,7 +13631,7 @@ end function
   if (present(ignore_index)) call dtf_give(f, 6, ignore_index)
   if (present(label_smoothing)) call dtf_give(f, 7, label_smoothing)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! binary_cross_entropy: -(target * log(input) + (1 - target) * log(1 - input)); logarithms are
@@ -13651,7 +13651,7 @@ end function
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
   if (present(reduction)) call dtf_give(f, 3, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! binary_cross_entropy_with_logits: binary_cross_entropy of sigmoid(input), without overflow.
@@ -13673,7 +13673,7 @@ end function
   if (present(reduction)) call dtf_give(f, 3, reduction)
   if (present(pos_weight)) call dtf_give_object(f, 4, handle_of(pos_weight))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! module_forward: Applies the module.
@@ -13690,7 +13690,7 @@ end function
   call dtf_give_object(f, 1, handle_of(input))
   if (present(target)) call dtf_give_object(f, 2, handle_of(target))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! module_forward_inputs: Applies a module to any number of inputs, as losses of three tensors
@@ -13706,7 +13706,7 @@ end function
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(inputs))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! module_forward_outputs: Applies a module whose forward has several results. All that the module
@@ -13722,7 +13722,7 @@ end function
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(inputs))
   call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%results(0), f%results(1), 0)
+  call take_tensors(out, f%results(0), f%results(1))
   call dtf_end(f)
 end function
 ! module_generate: Writes with a language model: `count` more tokens, drawn one by one as
@@ -13751,7 +13751,7 @@ end function
   if (present(top_p)) call dtf_give(f, 5, top_p)
   if (present(generator)) call dtf_give_object(f, 6, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! module_kind: The module's class: Linear.
@@ -13764,7 +13764,7 @@ end function
   call dtf_begin(f, 449)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
-  out = text_at(f%results(0), f%results(1))
+  call take_text(out, f%results(0), f%results(1))
   call dtf_end(f)
 end function
 ! module_train: Sets the mode of the module and all below it: dropout and batch norm tell the two
@@ -13805,7 +13805,7 @@ end function
   call dtf_begin(f, 452)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%results(0), f%results(1), 0)
+  call take_tensors(out, f%results(0), f%results(1))
   call dtf_end(f)
 end function
 ! module_named_parameters: The parameters with their names: 0.weight. One that has several is
@@ -13821,7 +13821,7 @@ end function
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%results(0), f%results(1))
-  call take_tensors(tensors, f%results(2), f%results(3), 0)
+  call take_tensors(tensors, f%results(2), f%results(3))
   call dtf_end(f)
 end subroutine
 ! module_named_buffers: The buffers with their names: state that is not trained.
@@ -13836,7 +13836,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%results(0), f%results(1))
-  call take_tensors(tensors, f%results(2), f%results(3), 0)
+  call take_tensors(tensors, f%results(2), f%results(3))
   call dtf_end(f)
 end subroutine
 ! module_state_dict: Parameters and buffers under PyTorch's state-dict names. The tensors are the
@@ -13852,7 +13852,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%results(0), f%results(1))
-  call take_tensors(tensors, f%results(2), f%results(3), 0)
+  call take_tensors(tensors, f%results(2), f%results(3))
   call dtf_end(f)
 end subroutine
 ! module_load_state_dict: Sets parameters and buffers.
@@ -14091,7 +14091,7 @@ end subroutine
   call dtf_give_object(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give_object(f, 2, handle_of(bias))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! linear_activation: activation(linear(input, weight, bias)): [..., out_features]. The product's
@@ -14113,7 +14113,7 @@ end function
   if (present(bias)) call dtf_give_object(f, 2, handle_of(bias))
   call dtf_give(f, 3, activation)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! batch_norm: (input - mean) / sqrt(var + eps) * weight + bias for each channel (arXiv
@@ -14143,7 +14143,7 @@ end function
   if (present(momentum)) call dtf_give(f, 6, momentum)
   if (present(eps)) call dtf_give(f, 7, eps)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! layer_norm: (input - mean) / sqrt(var + eps) * weight + bias, with mean and uncorrected var
@@ -14165,7 +14165,7 @@ end function
   if (present(bias)) call dtf_give_object(f, 3, handle_of(bias))
   if (present(eps)) call dtf_give(f, 4, eps)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! rms_norm: input / sqrt(mean(input^2) + eps) * weight, with the mean taken over the last
@@ -14185,7 +14185,7 @@ end function
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
   if (present(eps)) call dtf_give(f, 3, eps)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! group_norm: (input - mean) / sqrt(var + eps) * weight + bias, with mean and uncorrected var
@@ -14207,7 +14207,7 @@ end function
   if (present(bias)) call dtf_give_object(f, 3, handle_of(bias))
   if (present(eps)) call dtf_give(f, 4, eps)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! instance_norm: batch_norm of each image by itself (arXiv 1607.08022).
@@ -14235,7 +14235,7 @@ end function
   if (present(momentum)) call dtf_give(f, 6, momentum)
   if (present(eps)) call dtf_give(f, 7, eps)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! local_response_norm: input / (k + alpha * mean of the squares of neighbouring channels)^beta;
@@ -14257,7 +14257,7 @@ end function
   if (present(beta)) call dtf_give(f, 3, beta)
   if (present(k)) call dtf_give(f, 4, k)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! softmax: exp(input) / sum(exp(input)) along a dimension, without overflow.
@@ -14274,7 +14274,7 @@ end function
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! log_softmax: log(softmax(input)), without overflow.
@@ -14291,7 +14291,7 @@ end function
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! dropout: Sets elements to 0 at random and scales the others by 1 / (1 - p).
@@ -14308,7 +14308,7 @@ end function
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! dropout_: In-place version of `dropout`.
@@ -14340,7 +14340,7 @@ end subroutine
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! dropout1d_: In-place version of `dropout1d`.
@@ -14372,7 +14372,7 @@ end subroutine
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! dropout2d_: In-place version of `dropout2d`.
@@ -14405,7 +14405,7 @@ end subroutine
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! dropout3d_: In-place version of `dropout3d`.
@@ -14438,7 +14438,7 @@ end subroutine
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! alpha_dropout_: In-place version of `alpha_dropout`.
@@ -14470,7 +14470,7 @@ end subroutine
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! feature_alpha_dropout_: In-place version of `feature_alpha_dropout`.
@@ -14504,7 +14504,7 @@ end subroutine
   if (present(upper)) call dtf_give(f, 2, upper)
   if (present(training)) call dtf_give(f, 3, training)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! rrelu_: In-place version of `rrelu`.
@@ -14543,7 +14543,7 @@ end subroutine
   if (present(eps)) call dtf_give(f, 3, eps)
   if (present(dim)) call dtf_give(f, 4, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! embedding: Rows of a table: weight[input], of shape [input..., size].
@@ -14569,7 +14569,7 @@ end function
   if (present(scale_grad_by_freq)) call dtf_give(f, 5, scale_grad_by_freq)
   if (present(sparse)) call dtf_give(f, 6, sparse)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! embedding_bag: The sum, mean or maximum of each bag of rows of a table: [bags, size]. An empty
@@ -14605,7 +14605,7 @@ end function
   if (present(include_last_offset)) call dtf_give(f, 9, include_last_offset)
   if (present(padding_idx)) call dtf_give(f, 10, padding_idx)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! fake_quantize_per_tensor_affine: What is left of the input's elements when they are rounded to
@@ -14629,7 +14629,7 @@ end function
   call dtf_give(f, 3, quant_min)
   call dtf_give(f, 4, quant_max)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! fake_quantize_per_channel_affine: fake_quantize_per_tensor_affine with a scale and a zero_point
@@ -14654,7 +14654,7 @@ end function
   call dtf_give(f, 4, quant_min)
   call dtf_give(f, 5, quant_max)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! optimizer_step: Updates every parameter that has a gradient. After an error earlier groups are
@@ -14782,7 +14782,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%results(0), f%results(1))
-  call take_tensors(tensors, f%results(2), f%results(3), 0)
+  call take_tensors(tensors, f%results(2), f%results(3))
   call dtf_end(f)
 end subroutine
 ! optimizer_load_state_dict: Replaces the state. Values are converted to the dtype and device of
@@ -14857,7 +14857,7 @@ end function
   if (present(norm_type)) call dtf_give(f, 2, norm_type)
   if (present(error_if_nonfinite)) call dtf_give(f, 3, error_if_nonfinite)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! optimizer_check_not_capturing: Refuses a first step in a graph that is being captured, for
@@ -14932,7 +14932,7 @@ end subroutine
   call dtf_begin(f, 518)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! neg_: In-place version of `neg`.
@@ -14956,7 +14956,7 @@ end subroutine
   call dtf_begin(f, 520)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! abs_: In-place version of `abs`.
@@ -14980,7 +14980,7 @@ end subroutine
   call dtf_begin(f, 522)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! sign_: In-place version of `sign`.
@@ -15004,7 +15004,7 @@ end subroutine
   call dtf_begin(f, 524)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! floor_: In-place version of `floor`.
@@ -15028,7 +15028,7 @@ end subroutine
   call dtf_begin(f, 526)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! ceil_: In-place version of `ceil`.
@@ -15052,7 +15052,7 @@ end subroutine
   call dtf_begin(f, 528)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! round_: In-place version of `round`.
@@ -15076,7 +15076,7 @@ end subroutine
   call dtf_begin(f, 530)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! trunc_: In-place version of `trunc`.
@@ -15100,7 +15100,7 @@ end subroutine
   call dtf_begin(f, 532)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! exp_: In-place version of `exp`.
@@ -15124,7 +15124,7 @@ end subroutine
   call dtf_begin(f, 534)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! log_: In-place version of `log`.
@@ -15148,7 +15148,7 @@ end subroutine
   call dtf_begin(f, 536)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! log1p_: In-place version of `log1p`.
@@ -15172,7 +15172,7 @@ end subroutine
   call dtf_begin(f, 538)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! sqrt_: In-place version of `sqrt`.
@@ -15196,7 +15196,7 @@ end subroutine
   call dtf_begin(f, 540)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! rsqrt_: In-place version of `rsqrt`.
@@ -15220,7 +15220,7 @@ end subroutine
   call dtf_begin(f, 542)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! square_: In-place version of `square`.
@@ -15244,7 +15244,7 @@ end subroutine
   call dtf_begin(f, 544)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! reciprocal_: In-place version of `reciprocal`.
@@ -15268,7 +15268,7 @@ end subroutine
   call dtf_begin(f, 546)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! sin_: In-place version of `sin`.
@@ -15292,7 +15292,7 @@ end subroutine
   call dtf_begin(f, 548)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! cos_: In-place version of `cos`.
@@ -15316,7 +15316,7 @@ end subroutine
   call dtf_begin(f, 550)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! tanh_: In-place version of `tanh`.
@@ -15340,7 +15340,7 @@ end subroutine
   call dtf_begin(f, 552)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! erf_: In-place version of `erf`.
@@ -15364,7 +15364,7 @@ end subroutine
   call dtf_begin(f, 554)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! sigmoid_: In-place version of `sigmoid`.
@@ -15388,7 +15388,7 @@ end subroutine
   call dtf_begin(f, 556)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! relu_: In-place version of `relu`.
@@ -15414,7 +15414,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   if (present(negative_slope)) call give(f, 1, negative_slope)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! leaky_relu_: In-place version of `leaky_relu`.
@@ -15442,7 +15442,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   if (present(alpha)) call give(f, 1, alpha)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! elu_: In-place version of `elu`.
@@ -15472,7 +15472,7 @@ end subroutine
   if (present(beta)) call give(f, 1, beta)
   if (present(threshold)) call give(f, 2, threshold)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! logsigmoid: log(sigmoid(input)), without overflow.
@@ -15485,7 +15485,7 @@ end function
   call dtf_begin(f, 563)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! silu: input * sigmoid(input), also called swish.
@@ -15498,7 +15498,7 @@ end function
   call dtf_begin(f, 564)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! silu_: In-place version of `silu`.
@@ -15524,7 +15524,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   if (present(approximate)) call dtf_give(f, 1, approximate)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! clamp_min: Raises elements below min to min; NaN stays NaN. The gradient at the bound is 1.
@@ -15539,7 +15539,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, min)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! clamp_min_: In-place version of `clamp_min`.
@@ -15567,7 +15567,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, max)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! clamp_max_: In-place version of `clamp_max`.
@@ -15598,7 +15598,7 @@ end subroutine
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! clamp_: In-place version of `clamp`.
@@ -15630,7 +15630,7 @@ end subroutine
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! add_: In-place version of `add`.
@@ -15662,7 +15662,7 @@ end subroutine
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! sub_: In-place version of `sub`.
@@ -15694,7 +15694,7 @@ end subroutine
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! mul: input * other.
@@ -15709,7 +15709,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! mul_: In-place version of `mul`.
@@ -15737,7 +15737,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! true_divide_: In-place version of `true_divide`.
@@ -15767,7 +15767,7 @@ end subroutine
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! div_: In-place version of `div`.
@@ -15797,7 +15797,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! floor_divide_: In-place version of `floor_divide`.
@@ -15825,7 +15825,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! remainder_: In-place version of `remainder`.
@@ -15853,7 +15853,7 @@ end subroutine
   call give(f, 0, input)
   call give(f, 1, exponent)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! pow_: In-place version of `pow`.
@@ -15881,7 +15881,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! minimum: The smaller of two elements; NaN if one is NaN. Equal elements share the gradient.
@@ -15896,7 +15896,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! hardtanh: Limits each element to [min_val, max_val]. The gradient at the bounds is 0.
@@ -15913,7 +15913,7 @@ end function
   if (present(min_val)) call dtf_give(f, 1, min_val)
   if (present(max_val)) call dtf_give(f, 2, max_val)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! hardtanh_: In-place version of `hardtanh`.
@@ -15941,7 +15941,7 @@ end subroutine
   call dtf_begin(f, 594)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! relu6_: In-place version of `relu6`.
@@ -15965,7 +15965,7 @@ end subroutine
   call dtf_begin(f, 596)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! hardsigmoid_: In-place version of `hardsigmoid`.
@@ -15989,7 +15989,7 @@ end subroutine
   call dtf_begin(f, 598)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! hardswish_: In-place version of `hardswish`.
@@ -16015,7 +16015,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   if (present(lambd)) call give(f, 1, lambd)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! softshrink: input moved towards 0 by lambd; 0 where |input| <= lambd.
@@ -16030,7 +16030,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   if (present(lambd)) call dtf_give(f, 1, lambd)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! tanhshrink: input - tanh(input).
@@ -16043,7 +16043,7 @@ end function
   call dtf_begin(f, 602)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! threshold: input where it is above the threshold, value elsewhere.
@@ -16060,7 +16060,7 @@ end function
   call give(f, 1, threshold)
   call give(f, 2, value)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! threshold_: In-place version of `threshold`.
@@ -16088,7 +16088,7 @@ end subroutine
   call dtf_begin(f, 605)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! selu: elu with alpha = 1.6732632423543772, times 1.0507009873554805 (arXiv 1706.02515).
@@ -16101,7 +16101,7 @@ end function
   call dtf_begin(f, 606)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! selu_: In-place version of `selu`.
@@ -16127,7 +16127,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   if (present(alpha)) call dtf_give(f, 1, alpha)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! celu_: In-place version of `celu`.
@@ -16153,7 +16153,7 @@ end subroutine
   call dtf_begin(f, 610)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! mish_: In-place version of `mish`.
@@ -16179,7 +16179,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! prelu: input where it is positive, weight * input elsewhere.
@@ -16194,7 +16194,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(weight))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! softmin: softmax of -input.
@@ -16211,7 +16211,7 @@ end function
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! eq: Where input == other.
@@ -16226,7 +16226,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! eq_: In-place version of `eq`.
@@ -16254,7 +16254,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! ne_: In-place version of `ne`.
@@ -16282,7 +16282,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! lt_: In-place version of `lt`.
@@ -16310,7 +16310,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! le_: In-place version of `le`.
@@ -16338,7 +16338,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! gt_: In-place version of `gt`.
@@ -16366,7 +16366,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! ge_: In-place version of `ge`.
@@ -16392,7 +16392,7 @@ end subroutine
   call dtf_begin(f, 627)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! isinf: Where elements are infinite.
@@ -16405,7 +16405,7 @@ end function
   call dtf_begin(f, 628)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! isfinite: Where elements are neither infinite nor NaN.
@@ -16418,7 +16418,7 @@ end function
   call dtf_begin(f, 629)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! logical_not: Where elements are zero.
@@ -16431,7 +16431,7 @@ end function
   call dtf_begin(f, 630)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! logical_not_: In-place version of `logical_not`.
@@ -16457,7 +16457,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! logical_and_: In-place version of `logical_and`.
@@ -16485,7 +16485,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! logical_or_: In-place version of `logical_or`.
@@ -16513,7 +16513,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! logical_xor_: In-place version of `logical_xor`.
@@ -16541,7 +16541,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! bitwise_and_: In-place version of `bitwise_and`.
@@ -16569,7 +16569,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! bitwise_or_: In-place version of `bitwise_or`.
@@ -16597,7 +16597,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! bitwise_xor_: In-place version of `bitwise_xor`.
@@ -16626,7 +16626,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! bitwise_left_shift_: In-place version of `bitwise_left_shift`.
@@ -16655,7 +16655,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! bitwise_right_shift_: In-place version of `bitwise_right_shift`.
@@ -16681,7 +16681,7 @@ end subroutine
   call dtf_begin(f, 648)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! where: Elements of input where the condition holds, of other elsewhere; all three broadcast.
@@ -16698,7 +16698,7 @@ end function
   call give(f, 1, input)
   call give(f, 2, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! masked_fill: The input with value where the mask holds. The result has the input's dtype.
@@ -16715,7 +16715,7 @@ end function
   call dtf_give_object(f, 1, handle_of(mask))
   call give(f, 2, value)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! masked_fill_: In-place version of `masked_fill`.
@@ -16743,7 +16743,7 @@ end subroutine
   call dtf_begin(f, 652)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! tan_: In-place version of `tan`.
@@ -16767,7 +16767,7 @@ end subroutine
   call dtf_begin(f, 654)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! asin_: In-place version of `asin`.
@@ -16791,7 +16791,7 @@ end subroutine
   call dtf_begin(f, 656)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! acos_: In-place version of `acos`.
@@ -16815,7 +16815,7 @@ end subroutine
   call dtf_begin(f, 658)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! atan_: In-place version of `atan`.
@@ -16839,7 +16839,7 @@ end subroutine
   call dtf_begin(f, 660)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! sinh_: In-place version of `sinh`.
@@ -16863,7 +16863,7 @@ end subroutine
   call dtf_begin(f, 662)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! cosh_: In-place version of `cosh`.
@@ -16887,7 +16887,7 @@ end subroutine
   call dtf_begin(f, 664)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! asinh_: In-place version of `asinh`.
@@ -16911,7 +16911,7 @@ end subroutine
   call dtf_begin(f, 666)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! acosh_: In-place version of `acosh`.
@@ -16935,7 +16935,7 @@ end subroutine
   call dtf_begin(f, 668)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! atanh_: In-place version of `atanh`.
@@ -16961,7 +16961,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! atan2_: In-place version of `atan2`.
@@ -16989,7 +16989,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! hypot_: In-place version of `hypot`.
@@ -17015,7 +17015,7 @@ end subroutine
   call dtf_begin(f, 674)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! sinc_: In-place version of `sinc`.
@@ -17039,7 +17039,7 @@ end subroutine
   call dtf_begin(f, 676)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! deg2rad_: In-place version of `deg2rad`.
@@ -17063,7 +17063,7 @@ end subroutine
   call dtf_begin(f, 678)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! rad2deg_: In-place version of `rad2deg`.
@@ -17087,7 +17087,7 @@ end subroutine
   call dtf_begin(f, 680)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! expm1_: In-place version of `expm1`.
@@ -17111,7 +17111,7 @@ end subroutine
   call dtf_begin(f, 682)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! exp2_: In-place version of `exp2`.
@@ -17135,7 +17135,7 @@ end subroutine
   call dtf_begin(f, 684)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! log2_: In-place version of `log2`.
@@ -17159,7 +17159,7 @@ end subroutine
   call dtf_begin(f, 686)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! log10_: In-place version of `log10`.
@@ -17185,7 +17185,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   if (present(eps)) call dtf_give(f, 1, eps)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! logit_: In-place version of `logit`.
@@ -17213,7 +17213,7 @@ end subroutine
   call give(f, 0, input)
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! xlogy_: In-place version of `xlogy`.
@@ -17241,7 +17241,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! logaddexp2: log2(2^input + 2^other), without overflow.
@@ -17256,7 +17256,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! float_power: pow in float64.
@@ -17271,7 +17271,7 @@ end function
   call give(f, 0, input)
   call give(f, 1, exponent)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! float_power_: In-place version of `float_power`.
@@ -17299,7 +17299,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! ldexp_: In-place version of `ldexp`.
@@ -17325,7 +17325,7 @@ end subroutine
   call dtf_begin(f, 698)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! frac_: In-place version of `frac`.
@@ -17351,7 +17351,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, decimals)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! round_decimals_: In-place version of `round_decimals`.
@@ -17377,7 +17377,7 @@ end subroutine
   call dtf_begin(f, 702)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! signbit: Where the sign is minus, that of -0 too.
@@ -17390,7 +17390,7 @@ end function
   call dtf_begin(f, 703)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! copysign: The size of input with the sign of other.
@@ -17405,7 +17405,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! copysign_: In-place version of `copysign`.
@@ -17433,7 +17433,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! fmod_: In-place version of `fmod`.
@@ -17461,7 +17461,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! gcd_: In-place version of `gcd`.
@@ -17489,7 +17489,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! lcm_: In-place version of `lcm`.
@@ -17517,7 +17517,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(values))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! heaviside_: In-place version of `heaviside`.
@@ -17545,7 +17545,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! fmin: The smaller of two elements; the other one if one is NaN.
@@ -17560,7 +17560,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! nan_to_num: The input with finite numbers in the place of NaN and infinities.
@@ -17579,7 +17579,7 @@ end function
   if (present(posinf)) call dtf_give(f, 2, posinf)
   if (present(neginf)) call dtf_give(f, 3, neginf)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! nan_to_num_: In-place version of `nan_to_num`.
@@ -17609,7 +17609,7 @@ end subroutine
   call dtf_begin(f, 718)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! isneginf: Where elements are -infinity.
@@ -17622,7 +17622,7 @@ end function
   call dtf_begin(f, 719)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! isreal: Where elements have no imaginary part: everywhere.
@@ -17635,7 +17635,7 @@ end function
   call dtf_begin(f, 720)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! lerp: input + weight * (end - input).
@@ -17652,7 +17652,7 @@ end function
   call dtf_give_object(f, 1, handle_of(end))
   call give(f, 2, weight)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! lerp_: In-place version of `lerp`.
@@ -17686,7 +17686,7 @@ end subroutine
   call dtf_give_object(f, 2, handle_of(tensor2))
   if (present(value)) call give(f, 3, value)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! addcmul_: In-place version of `addcmul`.
@@ -17722,7 +17722,7 @@ end subroutine
   call dtf_give_object(f, 2, handle_of(tensor2))
   if (present(value)) call give(f, 3, value)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! addcdiv_: In-place version of `addcdiv`.
@@ -17764,7 +17764,7 @@ end subroutine
   if (present(dilation)) call dtf_give(f, 4, dilation)
   if (present(ceil_mode)) call dtf_give(f, 5, ceil_mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! max_pool1d_with_indices: Maximum of each window, and where it is: -1 of a window that holds
@@ -17790,8 +17790,8 @@ end function
   if (present(dilation)) call dtf_give(f, 4, dilation)
   if (present(ceil_mode)) call dtf_give(f, 5, ceil_mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, dtf_tensor(f%results(0), 0))
-  call hold(indices, dtf_tensor(f%results(1), 0))
+  call hold(values, dtf_tensor(f%results(0)))
+  call hold(indices, dtf_tensor(f%results(1)))
   call dtf_end(f)
 end subroutine
 ! avg_pool1d: Mean of each window. The length becomes (size + 2 * padding - kernel) / stride + 1,
@@ -17816,7 +17816,7 @@ end subroutine
   if (present(ceil_mode)) call dtf_give(f, 4, ceil_mode)
   if (present(count_include_pad)) call dtf_give(f, 5, count_include_pad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! max_pool2d: Maximum of each window. Height and width become (size + 2 * padding - dilation *
@@ -17841,7 +17841,7 @@ end function
   if (present(dilation)) call dtf_give(f, 4, dilation)
   if (present(ceil_mode)) call dtf_give(f, 5, ceil_mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! max_pool2d_with_indices: Maximum of each window, and where it is: -1 of a window that holds
@@ -17868,8 +17868,8 @@ end function
   if (present(dilation)) call dtf_give(f, 4, dilation)
   if (present(ceil_mode)) call dtf_give(f, 5, ceil_mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, dtf_tensor(f%results(0), 0))
-  call hold(indices, dtf_tensor(f%results(1), 0))
+  call hold(values, dtf_tensor(f%results(0)))
+  call hold(indices, dtf_tensor(f%results(1)))
   call dtf_end(f)
 end subroutine
 ! avg_pool2d: Mean of each window. Height and width become (size + 2 * padding - kernel) / stride
@@ -17896,7 +17896,7 @@ end subroutine
   if (present(count_include_pad)) call dtf_give(f, 5, count_include_pad)
   if (present(divisor_override)) call dtf_give(f, 6, divisor_override)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! max_pool3d: Maximum of each window. Depth, height and width become (size + 2 * padding -
@@ -17921,7 +17921,7 @@ end function
   if (present(dilation)) call dtf_give(f, 4, dilation)
   if (present(ceil_mode)) call dtf_give(f, 5, ceil_mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! max_pool3d_with_indices: Maximum of each window, and where it is: -1 of a window that holds
@@ -17948,8 +17948,8 @@ end function
   if (present(dilation)) call dtf_give(f, 4, dilation)
   if (present(ceil_mode)) call dtf_give(f, 5, ceil_mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, dtf_tensor(f%results(0), 0))
-  call hold(indices, dtf_tensor(f%results(1), 0))
+  call hold(values, dtf_tensor(f%results(0)))
+  call hold(indices, dtf_tensor(f%results(1)))
   call dtf_end(f)
 end subroutine
 ! avg_pool3d: Mean of each window. Depth, height and width become (size + 2 * padding - kernel) /
@@ -17976,7 +17976,7 @@ end subroutine
   if (present(count_include_pad)) call dtf_give(f, 5, count_include_pad)
   if (present(divisor_override)) call dtf_give(f, 6, divisor_override)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! adaptive_avg_pool1d: Mean of windows that are as equal as can be: of n elements and m windows,
@@ -17992,7 +17992,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! adaptive_max_pool1d: Maximum of the windows of adaptive_avg_pool1d.
@@ -18007,7 +18007,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! adaptive_max_pool1d_with_indices: Maximum of the windows of adaptive_avg_pool1d, and where they
@@ -18025,8 +18025,8 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, dtf_tensor(f%results(0), 0))
-  call hold(indices, dtf_tensor(f%results(1), 0))
+  call hold(values, dtf_tensor(f%results(0)))
+  call hold(indices, dtf_tensor(f%results(1)))
   call dtf_end(f)
 end subroutine
 ! lp_pool1d: (sum of x^p over each window)^(1/p), as PyTorch has it: 0 where the sum is negative.
@@ -18048,7 +18048,7 @@ end subroutine
   if (present(stride)) call dtf_give(f, 3, stride)
   if (present(ceil_mode)) call dtf_give(f, 4, ceil_mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! max_unpool1d: The maxima where they were, among zeros: undoes max_pool1d as far as can be.
@@ -18072,7 +18072,7 @@ end function
   if (present(padding)) call dtf_give(f, 4, padding)
   if (present(output_size)) call dtf_give(f, 5, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! adaptive_avg_pool2d: Mean of windows that are as equal as can be: of n elements and m windows,
@@ -18088,7 +18088,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! adaptive_max_pool2d: Maximum of the windows of adaptive_avg_pool2d.
@@ -18103,7 +18103,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! adaptive_max_pool2d_with_indices: Maximum of the windows of adaptive_avg_pool2d, and where they
@@ -18121,8 +18121,8 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, dtf_tensor(f%results(0), 0))
-  call hold(indices, dtf_tensor(f%results(1), 0))
+  call hold(values, dtf_tensor(f%results(0)))
+  call hold(indices, dtf_tensor(f%results(1)))
   call dtf_end(f)
 end subroutine
 ! lp_pool2d: (sum of x^p over each window)^(1/p), as PyTorch has it: 0 where the sum is negative.
@@ -18144,7 +18144,7 @@ end subroutine
   if (present(stride)) call dtf_give(f, 3, stride)
   if (present(ceil_mode)) call dtf_give(f, 4, ceil_mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! max_unpool2d: The maxima where they were, among zeros: undoes max_pool2d as far as can be.
@@ -18168,7 +18168,7 @@ end function
   if (present(padding)) call dtf_give(f, 4, padding)
   if (present(output_size)) call dtf_give(f, 5, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! adaptive_avg_pool3d: Mean of windows that are as equal as can be: of n elements and m windows,
@@ -18184,7 +18184,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! adaptive_max_pool3d: Maximum of the windows of adaptive_avg_pool3d.
@@ -18199,7 +18199,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! adaptive_max_pool3d_with_indices: Maximum of the windows of adaptive_avg_pool3d, and where they
@@ -18217,8 +18217,8 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, dtf_tensor(f%results(0), 0))
-  call hold(indices, dtf_tensor(f%results(1), 0))
+  call hold(values, dtf_tensor(f%results(0)))
+  call hold(indices, dtf_tensor(f%results(1)))
   call dtf_end(f)
 end subroutine
 ! lp_pool3d: (sum of x^p over each window)^(1/p), as PyTorch has it: 0 where the sum is negative.
@@ -18240,7 +18240,7 @@ end subroutine
   if (present(stride)) call dtf_give(f, 3, stride)
   if (present(ceil_mode)) call dtf_give(f, 4, ceil_mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! max_unpool3d: The maxima where they were, among zeros: undoes max_pool3d as far as can be.
@@ -18264,7 +18264,7 @@ end function
   if (present(padding)) call dtf_give(f, 4, padding)
   if (present(output_size)) call dtf_give(f, 5, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! fractional_max_pool2d: Maximum of windows that lie at pseudo-random distances (Graham,
@@ -18288,7 +18288,7 @@ end function
   if (present(output_ratio)) call dtf_give(f, 3, output_ratio)
   if (present(random_samples)) call dtf_give_object(f, 4, handle_of(random_samples))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! fractional_max_pool2d_with_indices: fractional_max_pool2d, and where the maxima are, as
@@ -18312,8 +18312,8 @@ end function
   if (present(output_ratio)) call dtf_give(f, 3, output_ratio)
   if (present(random_samples)) call dtf_give_object(f, 4, handle_of(random_samples))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, dtf_tensor(f%results(0), 0))
-  call hold(indices, dtf_tensor(f%results(1), 0))
+  call hold(values, dtf_tensor(f%results(0)))
+  call hold(indices, dtf_tensor(f%results(1)))
   call dtf_end(f)
 end subroutine
 ! fractional_max_pool3d: Maximum of windows that lie at pseudo-random distances (Graham,
@@ -18337,7 +18337,7 @@ end subroutine
   if (present(output_ratio)) call dtf_give(f, 3, output_ratio)
   if (present(random_samples)) call dtf_give_object(f, 4, handle_of(random_samples))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! fractional_max_pool3d_with_indices: fractional_max_pool3d, and where the maxima are, as
@@ -18361,8 +18361,8 @@ end function
   if (present(output_ratio)) call dtf_give(f, 3, output_ratio)
   if (present(random_samples)) call dtf_give_object(f, 4, handle_of(random_samples))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, dtf_tensor(f%results(0), 0))
-  call hold(indices, dtf_tensor(f%results(1), 0))
+  call hold(values, dtf_tensor(f%results(0)))
+  call hold(indices, dtf_tensor(f%results(1)))
   call dtf_end(f)
 end subroutine
 ! profiler_start: Begins to profile the whole process. One profiler runs at a time.
@@ -18441,7 +18441,7 @@ end subroutine
   if (present(row_limit)) call dtf_give(f, 2, row_limit)
   if (present(group_by_input_shape)) call dtf_give(f, 3, group_by_input_shape)
   call tell(dtf_run(f), stat, errmsg)
-  out = text_at(f%results(0), f%results(1))
+  call take_text(out, f%results(0), f%results(1))
   call dtf_end(f)
 end function
 ! profiler_memory_summary: Where the most memory was in use on each device, and which ops and
@@ -18457,7 +18457,7 @@ end function
   call dtf_give_object(f, 0, handle_of(self))
   if (present(row_limit)) call dtf_give(f, 1, row_limit)
   call tell(dtf_run(f), stat, errmsg)
-  out = text_at(f%results(0), f%results(1))
+  call take_text(out, f%results(0), f%results(1))
   call dtf_end(f)
 end function
 ! profiler_activities: All activities in the order in which they began. The names, the shapes of
@@ -18477,7 +18477,7 @@ end function
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%results(0), f%results(1))
   call take_texts(shapes, f%results(2), f%results(3))
-  call hold(numbers, dtf_tensor(f%results(4), 0))
+  call hold(numbers, dtf_tensor(f%results(4)))
   call dtf_end(f)
 end subroutine
 ! profiler_export_chrome_trace: Writes all activities as JSON that chrome://tracing and
@@ -18586,7 +18586,7 @@ end subroutine
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! randn: Normal numbers with mean 0 and variance 1.
@@ -18607,7 +18607,7 @@ end function
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! randint: Uniform integers in [low, high).
@@ -18633,7 +18633,7 @@ end function
   if (present(device)) call dtf_give(f, 5, device)
   if (present(requires_grad)) call dtf_give(f, 6, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! randperm: The integers from 0 to n - 1 in random order.
@@ -18654,7 +18654,7 @@ end function
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! rand_like: Uniform numbers in [0, 1), in the input's shape.
@@ -18678,7 +18678,7 @@ end function
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
   if (present(memory_format)) call dtf_give(f, 5, memory_format)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! randn_like: Normal numbers, in the input's shape.
@@ -18702,7 +18702,7 @@ end function
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
   if (present(memory_format)) call dtf_give(f, 5, memory_format)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! randint_like: Uniform integers in [low, high), in the input's shape.
@@ -18730,7 +18730,7 @@ end function
   if (present(requires_grad)) call dtf_give(f, 6, requires_grad)
   if (present(memory_format)) call dtf_give(f, 7, memory_format)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! bernoulli: 1 with the probability that the input says, else 0.
@@ -18745,7 +18745,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! bernoulli_p: 1 with probability p, else 0, in the input's shape and dtype.
@@ -18762,7 +18762,7 @@ end function
   call dtf_give(f, 1, p)
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! multinomial: Positions drawn with the probabilities that the weights say, as int64 [num_samples]
@@ -18782,7 +18782,7 @@ end function
   if (present(replacement)) call dtf_give(f, 2, replacement)
   if (present(generator)) call dtf_give_object(f, 3, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! poisson: Random counts of Poisson's distribution.
@@ -18797,7 +18797,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! binomial: Random counts of successes.
@@ -18814,7 +18814,7 @@ end function
   call dtf_give_object(f, 1, handle_of(prob))
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! exponential_: Fills the tensor with numbers of the exponential distribution, which are not 0.
@@ -18945,7 +18945,7 @@ end subroutine
   call dtf_give(f, 1, dtype)
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! bernoulli_tensor_: Fills the tensor with 1 with these probabilities, else 0.
@@ -19070,7 +19070,7 @@ end function
   call dtf_begin(f, 797)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
-  out = text_at(f%results(0), f%results(1))
+  call take_text(out, f%results(0), f%results(1))
   call dtf_end(f)
 end function
 ! generator_manual_seed: Starts the generator's sequence for a seed.
@@ -19110,7 +19110,7 @@ end function
   call dtf_begin(f, 800)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! generator_set_state: Continues where get_state was called.
@@ -19159,9 +19159,9 @@ end subroutine
   call dtf_give(f, 7, bidirectional)
   call dtf_give(f, 8, batch_first)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(output, dtf_tensor(f%results(0), 0))
-  call hold(h_n, dtf_tensor(f%results(1), 0))
-  call hold(c_n, dtf_tensor(f%results(2), 0))
+  call hold(output, dtf_tensor(f%results(0)))
+  call hold(h_n, dtf_tensor(f%results(1)))
+  call hold(c_n, dtf_tensor(f%results(2)))
   call dtf_end(f)
 end subroutine
 ! lstm_packed: lstm of sequences of several lengths. The hidden states of the last layer, packed
@@ -19194,9 +19194,9 @@ end subroutine
   call dtf_give(f, 7, train)
   call dtf_give(f, 8, bidirectional)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(output, dtf_tensor(f%results(0), 0))
-  call hold(h_n, dtf_tensor(f%results(1), 0))
-  call hold(c_n, dtf_tensor(f%results(2), 0))
+  call hold(output, dtf_tensor(f%results(0)))
+  call hold(h_n, dtf_tensor(f%results(1)))
+  call hold(c_n, dtf_tensor(f%results(2)))
   call dtf_end(f)
 end subroutine
 ! gru: Gated recurrent units (arXiv 1406.1078): with (r, z, n) = x @ weight_ih.T + bias_ih and
@@ -19230,8 +19230,8 @@ end subroutine
   call dtf_give(f, 7, bidirectional)
   call dtf_give(f, 8, batch_first)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(output, dtf_tensor(f%results(0), 0))
-  call hold(h_n, dtf_tensor(f%results(1), 0))
+  call hold(output, dtf_tensor(f%results(0)))
+  call hold(h_n, dtf_tensor(f%results(1)))
   call dtf_end(f)
 end subroutine
 ! gru_packed: gru of sequences of several lengths. The hidden states of the last layer, packed
@@ -19263,8 +19263,8 @@ end subroutine
   call dtf_give(f, 7, train)
   call dtf_give(f, 8, bidirectional)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(output, dtf_tensor(f%results(0), 0))
-  call hold(h_n, dtf_tensor(f%results(1), 0))
+  call hold(output, dtf_tensor(f%results(0)))
+  call hold(h_n, dtf_tensor(f%results(1)))
   call dtf_end(f)
 end subroutine
 ! rnn_tanh: The network of Elman (Cognitive Science 14, 179): h = tanh(x @ weight_ih.T + bias_ih +
@@ -19297,8 +19297,8 @@ end subroutine
   call dtf_give(f, 7, bidirectional)
   call dtf_give(f, 8, batch_first)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(output, dtf_tensor(f%results(0), 0))
-  call hold(h_n, dtf_tensor(f%results(1), 0))
+  call hold(output, dtf_tensor(f%results(0)))
+  call hold(h_n, dtf_tensor(f%results(1)))
   call dtf_end(f)
 end subroutine
 ! rnn_tanh_packed: rnn_tanh of sequences of several lengths. The hidden states of the last layer,
@@ -19330,8 +19330,8 @@ end subroutine
   call dtf_give(f, 7, train)
   call dtf_give(f, 8, bidirectional)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(output, dtf_tensor(f%results(0), 0))
-  call hold(h_n, dtf_tensor(f%results(1), 0))
+  call hold(output, dtf_tensor(f%results(0)))
+  call hold(h_n, dtf_tensor(f%results(1)))
   call dtf_end(f)
 end subroutine
 ! rnn_relu: rnn_tanh with relu in the place of tanh. The hidden states of the last layer at each
@@ -19363,8 +19363,8 @@ end subroutine
   call dtf_give(f, 7, bidirectional)
   call dtf_give(f, 8, batch_first)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(output, dtf_tensor(f%results(0), 0))
-  call hold(h_n, dtf_tensor(f%results(1), 0))
+  call hold(output, dtf_tensor(f%results(0)))
+  call hold(h_n, dtf_tensor(f%results(1)))
   call dtf_end(f)
 end subroutine
 ! rnn_relu_packed: rnn_relu of sequences of several lengths. The hidden states of the last layer,
@@ -19396,8 +19396,8 @@ end subroutine
   call dtf_give(f, 7, train)
   call dtf_give(f, 8, bidirectional)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(output, dtf_tensor(f%results(0), 0))
-  call hold(h_n, dtf_tensor(f%results(1), 0))
+  call hold(output, dtf_tensor(f%results(0)))
+  call hold(h_n, dtf_tensor(f%results(1)))
   call dtf_end(f)
 end subroutine
 ! lstm_cell: One time step of lstm. The next hidden state and the next cells.
@@ -19421,8 +19421,8 @@ end subroutine
   if (present(b_ih)) call dtf_give_object(f, 4, handle_of(b_ih))
   if (present(b_hh)) call dtf_give_object(f, 5, handle_of(b_hh))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(h, dtf_tensor(f%results(0), 0))
-  call hold(c, dtf_tensor(f%results(1), 0))
+  call hold(h, dtf_tensor(f%results(0)))
+  call hold(c, dtf_tensor(f%results(1)))
   call dtf_end(f)
 end subroutine
 ! gru_cell: One time step of gru. The next hidden state.
@@ -19445,7 +19445,7 @@ end subroutine
   if (present(b_ih)) call dtf_give_object(f, 4, handle_of(b_ih))
   if (present(b_hh)) call dtf_give_object(f, 5, handle_of(b_hh))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! rnn_tanh_cell: One time step of rnn_tanh. The next hidden state.
@@ -19468,7 +19468,7 @@ end function
   if (present(b_ih)) call dtf_give_object(f, 4, handle_of(b_ih))
   if (present(b_hh)) call dtf_give_object(f, 5, handle_of(b_hh))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! rnn_relu_cell: One time step of rnn_relu. The next hidden state.
@@ -19491,7 +19491,7 @@ end function
   if (present(b_ih)) call dtf_give_object(f, 4, handle_of(b_ih))
   if (present(b_hh)) call dtf_give_object(f, 5, handle_of(b_hh))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! sum: Sum of elements.
@@ -19510,7 +19510,7 @@ end function
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   if (present(dtype)) call dtf_give(f, 3, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! mean: Mean of elements.
@@ -19529,7 +19529,7 @@ end function
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   if (present(dtype)) call dtf_give(f, 3, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! nansum: Sum of the elements that are not NaN.
@@ -19548,7 +19548,7 @@ end function
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   if (present(dtype)) call dtf_give(f, 3, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! nanmean: Mean of the elements that are not NaN.
@@ -19567,7 +19567,7 @@ end function
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   if (present(dtype)) call dtf_give(f, 3, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! count_nonzero: How many elements are not zero (int64).
@@ -19582,7 +19582,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! prod: Product of elements.
@@ -19601,7 +19601,7 @@ end function
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   if (present(dtype)) call dtf_give(f, 3, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! max: Largest element; NaN if there is one. Equal elements share the gradient.
@@ -19614,7 +19614,7 @@ end function
   call dtf_begin(f, 820)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! max_dim: Largest element along a dimension, and where it is. The largest elements and the
@@ -19633,8 +19633,8 @@ end function
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, dtf_tensor(f%results(0), 0))
-  call hold(indices, dtf_tensor(f%results(1), 0))
+  call hold(values, dtf_tensor(f%results(0)))
+  call hold(indices, dtf_tensor(f%results(1)))
   call dtf_end(f)
 end subroutine
 ! min: Smallest element; NaN if there is one. Equal elements share the gradient.
@@ -19647,7 +19647,7 @@ end subroutine
   call dtf_begin(f, 822)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! min_dim: Smallest element along a dimension, and where it is. The smallest elements and the
@@ -19666,8 +19666,8 @@ end function
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, dtf_tensor(f%results(0), 0))
-  call hold(indices, dtf_tensor(f%results(1), 0))
+  call hold(values, dtf_tensor(f%results(0)))
+  call hold(indices, dtf_tensor(f%results(1)))
   call dtf_end(f)
 end subroutine
 ! amax: Largest element over dimensions. Equal elements share the gradient.
@@ -19684,7 +19684,7 @@ end subroutine
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! amin: Smallest element over dimensions. Equal elements share the gradient.
@@ -19701,7 +19701,7 @@ end function
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! aminmax: Smallest and largest element. Equal elements share the gradient. The smallest and the
@@ -19720,8 +19720,8 @@ end function
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(min, dtf_tensor(f%results(0), 0))
-  call hold(max, dtf_tensor(f%results(1), 0))
+  call hold(min, dtf_tensor(f%results(0)))
+  call hold(max, dtf_tensor(f%results(1)))
   call dtf_end(f)
 end subroutine
 ! argmax: Position of the first largest element (int64).
@@ -19738,7 +19738,7 @@ end subroutine
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! argmin: Position of the first smallest element (int64).
@@ -19755,7 +19755,7 @@ end function
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! var: Variance: the sum of (input - mean) squared, divided by max(0, n - correction).
@@ -19774,7 +19774,7 @@ end function
   if (present(correction)) call give(f, 2, correction)
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! std: Standard deviation: the square root of var.
@@ -19793,7 +19793,7 @@ end function
   if (present(correction)) call give(f, 2, correction)
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! var_mean: Variance and mean. The variance and the mean.
@@ -19813,8 +19813,8 @@ end function
   if (present(correction)) call give(f, 2, correction)
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(var, dtf_tensor(f%results(0), 0))
-  call hold(mean, dtf_tensor(f%results(1), 0))
+  call hold(var, dtf_tensor(f%results(0)))
+  call hold(mean, dtf_tensor(f%results(1)))
   call dtf_end(f)
 end subroutine
 ! std_mean: Standard deviation and mean. The standard deviation and the mean.
@@ -19834,8 +19834,8 @@ end subroutine
   if (present(correction)) call give(f, 2, correction)
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(std, dtf_tensor(f%results(0), 0))
-  call hold(mean, dtf_tensor(f%results(1), 0))
+  call hold(std, dtf_tensor(f%results(0)))
+  call hold(mean, dtf_tensor(f%results(1)))
   call dtf_end(f)
 end subroutine
 ! cov: Covariance of each variable with each other.
@@ -19854,7 +19854,7 @@ end subroutine
   if (present(fweights)) call dtf_give_object(f, 2, handle_of(fweights))
   if (present(aweights)) call dtf_give_object(f, 3, handle_of(aweights))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! corrcoef: Pearson's correlation of each variable with each other.
@@ -19867,7 +19867,7 @@ end function
   call dtf_begin(f, 834)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! norm: Vector norm: (sum |x|^p)^(1/p); for p = inf and -inf the largest and the smallest |x|, for
@@ -19889,7 +19889,7 @@ end function
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
   if (present(dtype)) call dtf_give(f, 4, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! any: Whether any element is nonzero. bool, but uint8 for a uint8 input.
@@ -19906,7 +19906,7 @@ end function
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! all: Whether all elements are nonzero. bool, but uint8 for a uint8 input.
@@ -19923,7 +19923,7 @@ end function
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! logsumexp: log(sum(exp(input))), without overflow.
@@ -19940,7 +19940,7 @@ end function
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! cumsum: Running sum along a dimension: result[i] = input[0] + ... + input[i].
@@ -19957,7 +19957,7 @@ end function
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! cumsum_: In-place version of `cumsum`.
@@ -19989,7 +19989,7 @@ end subroutine
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! cumprod_: In-place version of `cumprod`.
@@ -20020,7 +20020,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! diff: Differences of neighbours along a dimension: input[i + 1] - input[i]; of bools, whether
@@ -20042,7 +20042,7 @@ end function
   if (present(prepend)) call dtf_give_object(f, 3, handle_of(prepend))
   if (present(append)) call dtf_give_object(f, 4, handle_of(append))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! gradient: Estimates of the derivatives along dimensions, by differences of the neighbours on
@@ -20062,7 +20062,7 @@ end function
   if (present(dim)) call dtf_give(f, 2, dim)
   if (present(edge_order)) call dtf_give(f, 3, edge_order)
   call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%results(0), f%results(1), 0)
+  call take_tensors(out, f%results(0), f%results(1))
   call dtf_end(f)
 end function
 ! gradient_at: gradient of a function that is known at places which are not equally far apart. An
@@ -20082,7 +20082,7 @@ end function
   if (present(dim)) call dtf_give(f, 2, dim)
   if (present(edge_order)) call dtf_give(f, 3, edge_order)
   call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%results(0), f%results(1), 0)
+  call take_tensors(out, f%results(0), f%results(1))
   call dtf_end(f)
 end function
 ! trapezoid: Integral along a dimension by the trapezoidal rule.
@@ -20101,7 +20101,7 @@ end function
   if (present(dx)) call give(f, 2, dx)
   if (present(dim)) call dtf_give(f, 3, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! cumulative_trapezoid: Running integral along a dimension by the trapezoidal rule.
@@ -20120,7 +20120,7 @@ end function
   if (present(dx)) call give(f, 2, dx)
   if (present(dim)) call dtf_give(f, 3, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! equal: Whether both have the same shape and elements.
@@ -20156,7 +20156,7 @@ end function
   if (present(atol)) call dtf_give(f, 3, atol)
   if (present(equal_nan)) call dtf_give(f, 4, equal_nan)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! allclose: Whether all elements are close.
@@ -20197,7 +20197,7 @@ end function
   if (present(mode)) call dtf_give(f, 2, mode)
   if (present(value)) call give(f, 3, value)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! roll: Moves elements along dimensions; those that leave at the end come back at the start.
@@ -20214,7 +20214,7 @@ end function
   call dtf_give(f, 1, shifts)
   if (present(dims)) call dtf_give(f, 2, dims)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! rot90: Turns the input in the plane of two dimensions.
@@ -20231,7 +20231,7 @@ end function
   if (present(k)) call dtf_give(f, 1, k)
   if (present(dims)) call dtf_give(f, 2, dims)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! fliplr: Reverses the order of elements along dimension 1.
@@ -20244,7 +20244,7 @@ end function
   call dtf_begin(f, 855)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! flipud: Reverses the order of elements along dimension 0.
@@ -20257,7 +20257,7 @@ end function
   call dtf_begin(f, 856)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! tile: repeat, whose list may be shorter than the dimensions are many: those in front are not
@@ -20273,7 +20273,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dims)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! repeat_interleave: Repeats each slice along a dimension.
@@ -20292,7 +20292,7 @@ end function
   if (present(dim)) call dtf_give(f, 2, dim)
   if (present(output_size)) call dtf_give(f, 3, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! diag: Of a vector the matrix with that diagonal and zeros elsewhere; of a matrix a copy of the
@@ -20308,7 +20308,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! diag_embed: Matrices with the input's last dimension as a diagonal and zeros elsewhere.
@@ -20327,7 +20327,7 @@ end function
   if (present(dim1)) call dtf_give(f, 2, dim1)
   if (present(dim2)) call dtf_give(f, 3, dim2)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! diagflat: The matrix with all elements of the input as a diagonal and zeros elsewhere.
@@ -20342,7 +20342,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   if (present(offset)) call dtf_give(f, 1, offset)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! block_diag: The matrix with the tensors as blocks along the diagonal and zeros elsewhere. Dtypes
@@ -20356,7 +20356,7 @@ end function
   call dtf_begin(f, 862)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! hstack: cat along dimension 1; of vectors along dimension 0.
@@ -20369,7 +20369,7 @@ end function
   call dtf_begin(f, 863)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! vstack: cat along dimension 0, with vectors as rows.
@@ -20382,7 +20382,7 @@ end function
   call dtf_begin(f, 864)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! dstack: cat along dimension 2, which vectors and matrices get.
@@ -20395,7 +20395,7 @@ end function
   call dtf_begin(f, 865)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! column_stack: cat along dimension 1, with vectors as columns.
@@ -20408,7 +20408,7 @@ end function
   call dtf_begin(f, 866)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! unravel_index: The coordinates of positions: an int64 tensor for each dimension.
@@ -20423,7 +20423,7 @@ end function
   call dtf_give_object(f, 0, handle_of(indices))
   call dtf_give(f, 1, shape)
   call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%results(0), f%results(1), 0)
+  call take_tensors(out, f%results(0), f%results(1))
   call dtf_end(f)
 end function
 ! cartesian_prod: All ways to choose one element of each vector: a row for each; of a single
@@ -20437,7 +20437,7 @@ end function
   call dtf_begin(f, 868)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! combinations: All ways to choose r elements in order: a row for each.
@@ -20454,7 +20454,7 @@ end function
   if (present(r)) call dtf_give(f, 1, r)
   if (present(with_replacement)) call dtf_give(f, 2, with_replacement)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! tril_indices: Rows and columns of the lower triangle's elements: [2, count].
@@ -20475,7 +20475,7 @@ end function
   if (present(dtype)) call dtf_give(f, 3, dtype)
   if (present(device)) call dtf_give(f, 4, device)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! triu_indices: Rows and columns of the upper triangle's elements: [2, count].
@@ -20496,7 +20496,7 @@ end function
   if (present(dtype)) call dtf_give(f, 3, dtype)
   if (present(device)) call dtf_give(f, 4, device)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! select_scatter: A copy of the input with src as one slice along a dimension.
@@ -20515,7 +20515,7 @@ end function
   call dtf_give(f, 2, dim)
   call dtf_give(f, 3, index)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! slice_scatter: A copy of the input with src in a range of a dimension.
@@ -20538,7 +20538,7 @@ end function
   if (present(end)) call dtf_give(f, 4, end)
   if (present(step)) call dtf_give(f, 5, step)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! diagonal_scatter: A copy of the input with src as a diagonal.
@@ -20559,7 +20559,7 @@ end function
   if (present(dim1)) call dtf_give(f, 3, dim1)
   if (present(dim2)) call dtf_give(f, 4, dim2)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! as_strided_scatter: A copy of the input with src written where as_strided looks.
@@ -20581,7 +20581,7 @@ end function
   call dtf_give(f, 3, stride)
   if (present(storage_offset)) call dtf_give(f, 4, storage_offset)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! im2col: The windows of images as columns: [batch, channels * height * width of the window,
@@ -20603,7 +20603,7 @@ end function
   if (present(padding)) call dtf_give(f, 3, padding)
   if (present(stride)) call dtf_give(f, 4, stride)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! fold: Adds up windows to images: the gradient of unfold.
@@ -20627,7 +20627,7 @@ end function
   if (present(padding)) call dtf_give(f, 4, padding)
   if (present(stride)) call dtf_give(f, 5, stride)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! pixel_shuffle: Spreads channels over the plane: [..., channels * r * r, height, width] becomes
@@ -20643,7 +20643,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, upscale_factor)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! pixel_unshuffle: The inverse of pixel_shuffle: [..., channels, height * r, width * r] becomes
@@ -20659,7 +20659,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, downscale_factor)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! channel_shuffle: Puts the first channels of all groups in front, then their second ones, and so
@@ -20675,7 +20675,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, groups)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! sort: Sorts along a dimension. Equal elements keep their order. The sorted elements, and where
@@ -20696,8 +20696,8 @@ end function
   if (present(descending)) call dtf_give(f, 2, descending)
   if (present(stable)) call dtf_give(f, 3, stable)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, dtf_tensor(f%results(0), 0))
-  call hold(indices, dtf_tensor(f%results(1), 0))
+  call hold(values, dtf_tensor(f%results(0)))
+  call hold(indices, dtf_tensor(f%results(1)))
   call dtf_end(f)
 end subroutine
 ! argsort: The positions of the elements in sorted order (int64).
@@ -20716,7 +20716,7 @@ end subroutine
   if (present(descending)) call dtf_give(f, 2, descending)
   if (present(stable)) call dtf_give(f, 3, stable)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! msort: Sorts along the first dimension.
@@ -20729,7 +20729,7 @@ end function
   call dtf_begin(f, 883)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! topk: The k largest or smallest elements along a dimension; of equal ones the first. The
@@ -20752,8 +20752,8 @@ end function
   if (present(largest)) call dtf_give(f, 3, largest)
   if (present(sorted)) call dtf_give(f, 4, sorted)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, dtf_tensor(f%results(0), 0))
-  call hold(indices, dtf_tensor(f%results(1), 0))
+  call hold(values, dtf_tensor(f%results(0)))
+  call hold(indices, dtf_tensor(f%results(1)))
   call dtf_end(f)
 end subroutine
 ! kthvalue: The k-th smallest element along a dimension. The elements, and where they are (int64):
@@ -20774,8 +20774,8 @@ end subroutine
   if (present(dim)) call dtf_give(f, 2, dim)
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, dtf_tensor(f%results(0), 0))
-  call hold(indices, dtf_tensor(f%results(1), 0))
+  call hold(values, dtf_tensor(f%results(0)))
+  call hold(indices, dtf_tensor(f%results(1)))
   call dtf_end(f)
 end subroutine
 ! median: The median of all elements, of two the lower; NaN if there is one. Equal elements share
@@ -20789,7 +20789,7 @@ end subroutine
   call dtf_begin(f, 886)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! median_dim: The median along a dimension, of two the lower; NaN if there is one. The medians,
@@ -20808,8 +20808,8 @@ end function
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, dtf_tensor(f%results(0), 0))
-  call hold(indices, dtf_tensor(f%results(1), 0))
+  call hold(values, dtf_tensor(f%results(0)))
+  call hold(indices, dtf_tensor(f%results(1)))
   call dtf_end(f)
 end subroutine
 ! nanmedian: The median of all elements that are not NaN, of two the lower. Equal elements share
@@ -20823,7 +20823,7 @@ end subroutine
   call dtf_begin(f, 888)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! nanmedian_dim: The median along a dimension of what is not NaN, of two the lower. The medians,
@@ -20842,8 +20842,8 @@ end function
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, dtf_tensor(f%results(0), 0))
-  call hold(indices, dtf_tensor(f%results(1), 0))
+  call hold(values, dtf_tensor(f%results(0)))
+  call hold(indices, dtf_tensor(f%results(1)))
   call dtf_end(f)
 end subroutine
 ! mode: The element that occurs most often along a dimension, of several the smallest. The
@@ -20862,8 +20862,8 @@ end subroutine
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, dtf_tensor(f%results(0), 0))
-  call hold(indices, dtf_tensor(f%results(1), 0))
+  call hold(values, dtf_tensor(f%results(0)))
+  call hold(indices, dtf_tensor(f%results(1)))
   call dtf_end(f)
 end subroutine
 ! quantile: Quantiles along a dimension; NaN if there is one.
@@ -20884,7 +20884,7 @@ end subroutine
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
   if (present(interpolation)) call dtf_give(f, 4, interpolation)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! nanquantile: Quantiles along a dimension of what is not NaN.
@@ -20905,7 +20905,7 @@ end function
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
   if (present(interpolation)) call dtf_give(f, 4, interpolation)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! cummax: The largest element so far along a dimension; NaN from the first one on. The largest
@@ -20922,8 +20922,8 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, dtf_tensor(f%results(0), 0))
-  call hold(indices, dtf_tensor(f%results(1), 0))
+  call hold(values, dtf_tensor(f%results(0)))
+  call hold(indices, dtf_tensor(f%results(1)))
   call dtf_end(f)
 end subroutine
 ! cummin: The smallest element so far along a dimension; NaN from the first one on. The smallest
@@ -20940,8 +20940,8 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, dtf_tensor(f%results(0), 0))
-  call hold(indices, dtf_tensor(f%results(1), 0))
+  call hold(values, dtf_tensor(f%results(0)))
+  call hold(indices, dtf_tensor(f%results(1)))
   call dtf_end(f)
 end subroutine
 ! unique: The elements, or slices along a dimension, that occur, each once. Every NaN is one of
@@ -20967,9 +20967,9 @@ end subroutine
   if (present(return_counts)) call dtf_give(f, 3, return_counts)
   if (present(dim)) call dtf_give(f, 4, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(output, dtf_tensor(f%results(0), 0))
-  call hold(inverse_indices, dtf_tensor(f%results(1), 0))
-  call hold(counts, dtf_tensor(f%results(2), 0))
+  call hold(output, dtf_tensor(f%results(0)))
+  call hold(inverse_indices, dtf_tensor(f%results(1)))
+  call hold(counts, dtf_tensor(f%results(2)))
   call dtf_end(f)
 end subroutine
 ! unique_consecutive: The elements, or slices along a dimension, without those that equal the one
@@ -20993,9 +20993,9 @@ end subroutine
   if (present(return_counts)) call dtf_give(f, 2, return_counts)
   if (present(dim)) call dtf_give(f, 3, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(output, dtf_tensor(f%results(0), 0))
-  call hold(inverse_indices, dtf_tensor(f%results(1), 0))
-  call hold(counts, dtf_tensor(f%results(2), 0))
+  call hold(output, dtf_tensor(f%results(0)))
+  call hold(inverse_indices, dtf_tensor(f%results(1)))
+  call hold(counts, dtf_tensor(f%results(2)))
   call dtf_end(f)
 end subroutine
 ! searchsorted: Where elements would go in sorted rows: in front of those that they equal.
@@ -21019,7 +21019,7 @@ end subroutine
   if (present(side)) call dtf_give(f, 4, side)
   if (present(sorter)) call dtf_give_object(f, 5, handle_of(sorter))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! bucketize: Which bucket each element lies in: searchsorted with one row of boundaries.
@@ -21038,7 +21038,7 @@ end function
   if (present(out_int32)) call dtf_give(f, 2, out_int32)
   if (present(right)) call dtf_give(f, 3, right)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! isin: Which elements are among the others.
@@ -21057,7 +21057,7 @@ end function
   if (present(assume_unique)) call dtf_give(f, 2, assume_unique)
   if (present(invert)) call dtf_give(f, 3, invert)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! bincount: How often each integer occurs; with weights, their sums.
@@ -21074,7 +21074,7 @@ end function
   if (present(weights)) call dtf_give_object(f, 1, handle_of(weights))
   if (present(minlength)) call dtf_give(f, 2, minlength)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! histc: How many elements lie in bins of equal width. What lies outside is not counted.
@@ -21093,7 +21093,7 @@ end function
   if (present(min)) call give(f, 2, min)
   if (present(max)) call give(f, 3, max)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! histogram: How many elements lie in bins. What lies outside is not counted. What lies in each
@@ -21116,8 +21116,8 @@ end function
   if (present(weight)) call dtf_give_object(f, 3, handle_of(weight))
   if (present(density)) call dtf_give(f, 4, density)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(hist, dtf_tensor(f%results(0), 0))
-  call hold(bin_edges, dtf_tensor(f%results(1), 0))
+  call hold(hist, dtf_tensor(f%results(0)))
+  call hold(bin_edges, dtf_tensor(f%results(1)))
   call dtf_end(f)
 end subroutine
 ! erfc: 1 - erf(input), with all its digits where erf is near 1.
@@ -21130,7 +21130,7 @@ end subroutine
   call dtf_begin(f, 903)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! erfc_: In-place version of `erfc`.
@@ -21154,7 +21154,7 @@ end subroutine
   call dtf_begin(f, 905)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! erfinv: The inverse of erf: infinite at -1 and 1, NaN beyond.
@@ -21167,7 +21167,7 @@ end function
   call dtf_begin(f, 906)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! erfinv_: In-place version of `erfinv`.
@@ -21191,7 +21191,7 @@ end subroutine
   call dtf_begin(f, 908)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! ndtr: The normal distribution function: erfc(-input / sqrt(2)) / 2.
@@ -21204,7 +21204,7 @@ end function
   call dtf_begin(f, 909)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! log_ndtr: log(ndtr(input)), also where ndtr is too small for the dtype.
@@ -21217,7 +21217,7 @@ end function
   call dtf_begin(f, 910)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! lgamma: log(abs(Gamma(input))); infinite at 0 and the negative integers.
@@ -21230,7 +21230,7 @@ end function
   call dtf_begin(f, 911)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! lgamma_: In-place version of `lgamma`.
@@ -21254,7 +21254,7 @@ end subroutine
   call dtf_begin(f, 913)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! digamma_: In-place version of `digamma`.
@@ -21281,7 +21281,7 @@ end subroutine
   call give(f, 0, input)
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! polygamma: The derivative of order n of digamma: (-1)^(n + 1) n! zeta(n + 1, input) for n > 0.
@@ -21296,7 +21296,7 @@ end function
   call dtf_give(f, 0, n)
   call dtf_give_object(f, 1, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! polygamma_: In-place version of `polygamma`.
@@ -21325,7 +21325,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! mvlgamma_: In-place version of `mvlgamma`.
@@ -21351,7 +21351,7 @@ end subroutine
   call dtf_begin(f, 920)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! i0_: In-place version of `i0`.
@@ -21375,7 +21375,7 @@ end subroutine
   call dtf_begin(f, 922)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! i1: The modified Bessel function of the first kind, of order 1.
@@ -21388,7 +21388,7 @@ end function
   call dtf_begin(f, 923)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! i1e: i1(input) exp(-abs(input)), which does not overflow.
@@ -21401,7 +21401,7 @@ end function
   call dtf_begin(f, 924)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! bessel_j0: The Bessel function of the first kind, of order 0. It has no gradient.
@@ -21414,7 +21414,7 @@ end function
   call dtf_begin(f, 925)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! bessel_j1: The Bessel function of the first kind, of order 1. It has no gradient.
@@ -21427,7 +21427,7 @@ end function
   call dtf_begin(f, 926)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! bessel_y0: The Bessel function of the second kind, of order 0; NaN of negative numbers. It has
@@ -21441,7 +21441,7 @@ end function
   call dtf_begin(f, 927)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! bessel_y1: The Bessel function of the second kind, of order 1; NaN of negative numbers. It has
@@ -21455,7 +21455,7 @@ end function
   call dtf_begin(f, 928)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! modified_bessel_k0: The modified Bessel function of the second kind, of order 0; NaN of negative
@@ -21469,7 +21469,7 @@ end function
   call dtf_begin(f, 929)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! modified_bessel_k1: The modified Bessel function of the second kind, of order 1; NaN of negative
@@ -21483,7 +21483,7 @@ end function
   call dtf_begin(f, 930)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! scaled_modified_bessel_k0: modified_bessel_k0(x) exp(x), which does not vanish. It has no
@@ -21497,7 +21497,7 @@ end function
   call dtf_begin(f, 931)
   call dtf_give_object(f, 0, handle_of(x))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! scaled_modified_bessel_k1: modified_bessel_k1(x) exp(x), which does not vanish. It has no
@@ -21511,7 +21511,7 @@ end function
   call dtf_begin(f, 932)
   call dtf_give_object(f, 0, handle_of(x))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! spherical_bessel_j0: sin(x) / x. It has no gradient.
@@ -21524,7 +21524,7 @@ end function
   call dtf_begin(f, 933)
   call dtf_give_object(f, 0, handle_of(x))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! airy_ai: Airy's function Ai. It has no gradient.
@@ -21537,7 +21537,7 @@ end function
   call dtf_begin(f, 934)
   call dtf_give_object(f, 0, handle_of(x))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! igamma: The lower regularized incomplete Gamma function: the integral of t^(input - 1) exp(-t)
@@ -21553,7 +21553,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! igamma_: In-place version of `igamma`.
@@ -21581,7 +21581,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! igammac: The upper regularized incomplete Gamma function: 1 - igamma(input, other), with all its
@@ -21597,7 +21597,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! igammac_: In-place version of `igammac`.
@@ -21625,7 +21625,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! chebyshev_polynomial_t: Chebyshev's polynomial of the first kind, of degree n. It has no
@@ -21641,7 +21641,7 @@ end function
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! chebyshev_polynomial_u: Chebyshev's polynomial of the second kind, of degree n. It has no
@@ -21657,7 +21657,7 @@ end function
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! chebyshev_polynomial_v: Chebyshev's polynomial of the third kind, of degree n. It has no
@@ -21673,7 +21673,7 @@ end function
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! chebyshev_polynomial_w: Chebyshev's polynomial of the fourth kind, of degree n. It has no
@@ -21689,7 +21689,7 @@ end function
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! shifted_chebyshev_polynomial_t: Chebyshev's polynomial of the first kind at 2 x - 1, of degree
@@ -21705,7 +21705,7 @@ end function
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! shifted_chebyshev_polynomial_u: Chebyshev's polynomial of the second kind at 2 x - 1, of degree
@@ -21721,7 +21721,7 @@ end function
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! shifted_chebyshev_polynomial_v: Chebyshev's polynomial of the third kind at 2 x - 1, of degree
@@ -21737,7 +21737,7 @@ end function
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! shifted_chebyshev_polynomial_w: Chebyshev's polynomial of the fourth kind at 2 x - 1, of degree
@@ -21753,7 +21753,7 @@ end function
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! hermite_polynomial_h: Hermite's polynomial H, of degree n. It has no gradient.
@@ -21768,7 +21768,7 @@ end function
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! hermite_polynomial_he: Hermite's polynomial He, of degree n. It has no gradient.
@@ -21783,7 +21783,7 @@ end function
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! laguerre_polynomial_l: Laguerre's polynomial, of degree n. It has no gradient.
@@ -21798,7 +21798,7 @@ end function
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! legendre_polynomial_p: Legendre's polynomial, of degree n. It has no gradient.
@@ -21813,7 +21813,7 @@ end function
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! entr: -input log(input); 0 at 0, -infinity below.
@@ -21826,7 +21826,7 @@ end function
   call dtf_begin(f, 953)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! xlog1py: input * log1p(other), and 0 where input is 0.
@@ -21841,7 +21841,7 @@ end function
   call give(f, 0, input)
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! frexp: input = mantissa * 2^exponent with 1/2 <= abs(mantissa) < 1, the exponent as int32; of 0,
@@ -21856,8 +21856,8 @@ end function
   call dtf_begin(f, 955)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(mantissa, dtf_tensor(f%results(0), 0))
-  call hold(exponent, dtf_tensor(f%results(1), 0))
+  call hold(mantissa, dtf_tensor(f%results(0)))
+  call hold(exponent, dtf_tensor(f%results(1)))
   call dtf_end(f)
 end subroutine
 ! nextafter: The next number of the dtype after input in the direction of other. Its derivatives
@@ -21873,7 +21873,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! nextafter_: In-place version of `nextafter`.
@@ -21900,7 +21900,7 @@ end subroutine
   call dtf_begin(f, 958)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! tensor_dim: Number of dimensions.
@@ -22033,7 +22033,7 @@ end function
   call dtf_begin(f, 968)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  out = text_at(f%results(0), f%results(1))
+  call take_text(out, f%results(0), f%results(1))
   call dtf_end(f)
 end function
 ! tensor_is_contiguous: Whether elements lie in memory densely in that order.
@@ -22105,7 +22105,7 @@ end function
   call dtf_begin(f, 973)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! tensor_version: How often the tensor, its views and what it was detached from were changed in
@@ -22145,7 +22145,7 @@ end function
   call dtf_begin(f, 976)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  out = text_at(f%results(0), f%results(1))
+  call take_text(out, f%results(0), f%results(1))
   call dtf_end(f)
 end function
 ! set_print_options: How tensors are printed from now on, by all threads.
@@ -22219,7 +22219,7 @@ end function
   call dtf_begin(f, 981)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! tensor_set_grad: Replaces the gradient.
@@ -22296,7 +22296,7 @@ end function
   call dtf_begin(f, 987)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
-  out = text_at(f%results(0), f%results(1))
+  call take_text(out, f%results(0), f%results(1))
   call dtf_end(f)
 end function
 ! node_address: Tells operations apart. Where it is: one number for all handles of one operation.
@@ -22367,7 +22367,7 @@ end function
   call dtf_begin(f, 992)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  out = text_at(f%results(0), f%results(1))
+  call take_text(out, f%results(0), f%results(1))
   call dtf_end(f)
 end function
 ! tensor_data: The same memory without the graph and with a version of its own: backward does not
@@ -22381,7 +22381,7 @@ end function
   call dtf_begin(f, 993)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! tensor_set_data: Makes a tensor look at another one's memory; it stays the same tensor, with its
@@ -22407,7 +22407,7 @@ end subroutine
   type(frame) :: f
   call dtf_begin(f, 995)
   call tell(dtf_run(f), stat, errmsg)
-  out = text_at(f%results(0), f%results(1))
+  call take_text(out, f%results(0), f%results(1))
   call dtf_end(f)
 end function
 ! string_list_len: How many strings a list holds.
@@ -22461,7 +22461,7 @@ end function
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! is_grad_enabled: Whether operations are recorded for backward.
@@ -22539,7 +22539,7 @@ end subroutine
   type(frame) :: f
   call dtf_begin(f, 1006)
   call tell(dtf_run(f), stat, errmsg)
-  out = text_at(f%results(0), f%results(1))
+  call take_text(out, f%results(0), f%results(1))
   call dtf_end(f)
 end function
 ! set_default_device: Sets the device of new tensors in this context.
@@ -22673,7 +22673,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! detach: The same memory without the graph.
@@ -22686,7 +22686,7 @@ end function
   call dtf_begin(f, 1018)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! detach_: Takes a tensor out of the graph: it becomes a leaf that requires no gradient. What was
@@ -22713,7 +22713,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! reshape: The same elements in another shape: a view where possible, else a copy.
@@ -22728,7 +22728,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, shape)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! reshape_as: reshape with the shape of another tensor.
@@ -22743,7 +22743,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! flatten: Joins neighbouring dimensions into one.
@@ -22760,7 +22760,7 @@ end function
   if (present(start_dim)) call dtf_give(f, 1, start_dim)
   if (present(end_dim)) call dtf_give(f, 2, end_dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! unflatten: Splits one dimension into several.
@@ -22777,7 +22777,7 @@ end function
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, sizes)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! transpose: Swaps two dimensions.
@@ -22794,7 +22794,7 @@ end function
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! transpose_: In-place version of `transpose`.
@@ -22826,7 +22826,7 @@ end subroutine
   call dtf_give(f, 1, axis0)
   call dtf_give(f, 2, axis1)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! swapaxes_: In-place version of `swapaxes`.
@@ -22856,7 +22856,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dims)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! movedim: Moves dimensions; the others keep their order.
@@ -22873,7 +22873,7 @@ end function
   call dtf_give(f, 1, source)
   call dtf_give(f, 2, destination)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! t: The transpose of a matrix; a 0-d or 1-d tensor as it is.
@@ -22886,7 +22886,7 @@ end function
   call dtf_begin(f, 1031)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! t_: In-place version of `t`.
@@ -22912,7 +22912,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! squeeze_: In-place version of `squeeze`.
@@ -22940,7 +22940,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! unsqueeze_: In-place version of `unsqueeze`.
@@ -22968,7 +22968,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! expand_as: expand to the shape of another tensor.
@@ -22983,7 +22983,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! broadcast_to: expand, as a function.
@@ -22998,7 +22998,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! select: One slice along a dimension, which is removed.
@@ -23015,7 +23015,7 @@ end function
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, index)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! narrow: A range along a dimension.
@@ -23034,7 +23034,7 @@ end function
   call dtf_give(f, 2, start)
   call dtf_give(f, 3, length)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! slice: A strided range along a dimension: input[start:end:step].
@@ -23055,7 +23055,7 @@ end function
   if (present(end)) call dtf_give(f, 3, end)
   if (present(step)) call dtf_give(f, 4, step)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! as_strided: Any view of the input's storage.
@@ -23074,7 +23074,7 @@ end function
   call dtf_give(f, 2, stride)
   if (present(storage_offset)) call dtf_give(f, 3, storage_offset)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! as_strided_: In-place version of `as_strided`.
@@ -23134,7 +23134,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! unfold: All windows along a dimension: it counts them, and a new last dimension holds what is in
@@ -23154,7 +23154,7 @@ end function
   call dtf_give(f, 2, size)
   call dtf_give(f, 3, step)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! diagonal: A diagonal of two dimensions, as the last dimension.
@@ -23173,7 +23173,7 @@ end function
   if (present(dim1)) call dtf_give(f, 2, dim1)
   if (present(dim2)) call dtf_give(f, 3, dim2)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! chunk: Splits a dimension into equal pieces; the last may be smaller.
@@ -23190,7 +23190,7 @@ end function
   call dtf_give(f, 1, chunks)
   if (present(dim)) call dtf_give(f, 2, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%results(0), f%results(1), 0)
+  call take_tensors(out, f%results(0), f%results(1))
   call dtf_end(f)
 end function
 ! split: Splits a dimension into pieces of one size.
@@ -23207,7 +23207,7 @@ end function
   call dtf_give(f, 1, split_size)
   if (present(dim)) call dtf_give(f, 2, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%results(0), f%results(1), 0)
+  call take_tensors(out, f%results(0), f%results(1))
   call dtf_end(f)
 end function
 ! split_with_sizes: Splits a dimension into pieces of given sizes.
@@ -23224,7 +23224,7 @@ end function
   call dtf_give(f, 1, split_sizes)
   if (present(dim)) call dtf_give(f, 2, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%results(0), f%results(1), 0)
+  call take_tensors(out, f%results(0), f%results(1))
   call dtf_end(f)
 end function
 ! split_sections: Splits a dimension into pieces whose sizes differ by one at most.
@@ -23241,7 +23241,7 @@ end function
   call dtf_give(f, 1, sections)
   if (present(dim)) call dtf_give(f, 2, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%results(0), f%results(1), 0)
+  call take_tensors(out, f%results(0), f%results(1))
   call dtf_end(f)
 end function
 ! split_at: Splits a dimension at given places. tensor_split in Python.
@@ -23258,7 +23258,7 @@ end function
   call dtf_give(f, 1, indices)
   if (present(dim)) call dtf_give(f, 2, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%results(0), f%results(1), 0)
+  call take_tensors(out, f%results(0), f%results(1))
   call dtf_end(f)
 end function
 ! hsplit: Splits dimension 1, of a vector dimension 0, into equal pieces.
@@ -23273,7 +23273,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%results(0), f%results(1), 0)
+  call take_tensors(out, f%results(0), f%results(1))
   call dtf_end(f)
 end function
 ! vsplit: Splits dimension 0 of two or more into equal pieces.
@@ -23288,7 +23288,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%results(0), f%results(1), 0)
+  call take_tensors(out, f%results(0), f%results(1))
   call dtf_end(f)
 end function
 ! dsplit: Splits dimension 2 of three or more into equal pieces.
@@ -23303,7 +23303,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%results(0), f%results(1), 0)
+  call take_tensors(out, f%results(0), f%results(1))
   call dtf_end(f)
 end function
 ! atleast_1d: A number as a vector; else the input as it is.
@@ -23316,7 +23316,7 @@ end function
   call dtf_begin(f, 1058)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! atleast_2d: A number or a vector as a matrix of one row; else the input as it is.
@@ -23329,7 +23329,7 @@ end function
   call dtf_begin(f, 1059)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! atleast_3d: A vector of n as [1, n, 1], a matrix with a third dimension; else the input as it
@@ -23343,7 +23343,7 @@ end function
   call dtf_begin(f, 1060)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! ravel: All elements in row-major order: a view if they lie so, else a copy.
@@ -23356,7 +23356,7 @@ end function
   call dtf_begin(f, 1061)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! broadcast_tensors: All tensors expanded to their common shape.
@@ -23369,7 +23369,7 @@ end function
   call dtf_begin(f, 1062)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%results(0), f%results(1), 0)
+  call take_tensors(out, f%results(0), f%results(1))
   call dtf_end(f)
 end function
 ! meshgrid: The coordinates of a grid: for each vector a tensor of the grid's shape, which changes
@@ -23385,7 +23385,7 @@ end function
   call dtf_give(f, 0, handle_of(tensors))
   if (present(indexing)) call dtf_give(f, 1, indexing)
   call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%results(0), f%results(1), 0)
+  call take_tensors(out, f%results(0), f%results(1))
   call dtf_end(f)
 end function
 ! unbind: All slices along a dimension.
@@ -23400,7 +23400,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%results(0), f%results(1), 0)
+  call take_tensors(out, f%results(0), f%results(1))
   call dtf_end(f)
 end function
 ! cat: Joins tensors along a dimension. Dtypes are promoted.
@@ -23415,7 +23415,7 @@ end function
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! stack: Joins tensors of one shape along a new dimension.
@@ -23430,7 +23430,7 @@ end function
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! repeat: Copies the input several times along each dimension.
@@ -23445,7 +23445,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, repeats)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! narrow_copy: A copy of a range along a dimension.
@@ -23464,7 +23464,7 @@ end function
   call dtf_give(f, 2, start)
   call dtf_give(f, 3, length)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! sum_to_size: The sum over what broadcasting would repeat.
@@ -23479,7 +23479,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! flip: Reverses the order of elements along dimensions.
@@ -23494,7 +23494,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dims)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! interpolate: Resizes images. An element i of the output lies at (i + 1/2) * size / new size -
@@ -23514,7 +23514,7 @@ end function
   if (present(scale_factor)) call dtf_give(f, 2, scale_factor)
   if (present(mode)) call dtf_give(f, 3, mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! interpolate_aligned: interpolate with a choice of where elements lie (Keys, IEEE TASSP 29(6),
@@ -23542,7 +23542,7 @@ end function
   if (present(recompute_scale_factor)) call dtf_give(f, 5, recompute_scale_factor)
   if (present(antialias)) call dtf_give(f, 6, antialias)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! grid_sample: The input at places between its elements: [batch, channels, ...] with the grid's
@@ -23565,7 +23565,7 @@ end function
   if (present(padding_mode)) call dtf_give(f, 3, padding_mode)
   if (present(align_corners)) call dtf_give(f, 4, align_corners)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! affine_grid: The grid that grid_sample takes for a map of the output's places to the input's:
@@ -23583,7 +23583,7 @@ end function
   call dtf_give(f, 1, size)
   if (present(align_corners)) call dtf_give(f, 2, align_corners)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! ger: Another name of `outer`.
@@ -23598,7 +23598,7 @@ end function
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(vec2))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! absolute: Another name of `abs`.
@@ -23611,7 +23611,7 @@ end function
   call dtf_begin(f, 1076)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! absolute_: Another name of `abs_`.
@@ -23635,7 +23635,7 @@ end subroutine
   call dtf_begin(f, 1078)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! negative_: Another name of `neg_`.
@@ -23659,7 +23659,7 @@ end subroutine
   call dtf_begin(f, 1080)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! sgn_: Another name of `sign_`.
@@ -23683,7 +23683,7 @@ end subroutine
   call dtf_begin(f, 1082)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! fix_: Another name of `trunc_`.
@@ -23707,7 +23707,7 @@ end subroutine
   call dtf_begin(f, 1084)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! arcsin_: Another name of `asin_`.
@@ -23731,7 +23731,7 @@ end subroutine
   call dtf_begin(f, 1086)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! arccos_: Another name of `acos_`.
@@ -23755,7 +23755,7 @@ end subroutine
   call dtf_begin(f, 1088)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! arctan_: Another name of `atan_`.
@@ -23781,7 +23781,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! arctan2_: Another name of `atan2_`.
@@ -23807,7 +23807,7 @@ end subroutine
   call dtf_begin(f, 1092)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! arcsinh_: Another name of `asinh_`.
@@ -23831,7 +23831,7 @@ end subroutine
   call dtf_begin(f, 1094)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! arccosh_: Another name of `acosh_`.
@@ -23855,7 +23855,7 @@ end subroutine
   call dtf_begin(f, 1096)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! arctanh_: Another name of `atanh_`.
@@ -23883,7 +23883,7 @@ end subroutine
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! subtract_: Another name of `sub_`.
@@ -23913,7 +23913,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! multiply_: Another name of `mul_`.
@@ -23943,7 +23943,7 @@ end subroutine
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! divide_: Another name of `div_`.
@@ -23975,7 +23975,7 @@ end subroutine
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! clip_: Another name of `clamp_`.
@@ -24005,7 +24005,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! greater_: Another name of `gt_`.
@@ -24033,7 +24033,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! greater_equal_: Another name of `ge_`.
@@ -24061,7 +24061,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! less_: Another name of `lt_`.
@@ -24089,7 +24089,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! less_equal_: Another name of `le_`.
@@ -24117,7 +24117,7 @@ end subroutine
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! not_equal_: Another name of `ne_`.
@@ -24149,7 +24149,7 @@ end subroutine
   if (present(dx)) call give(f, 2, dx)
   if (present(dim)) call dtf_give(f, 3, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! concat: Another name of `cat`.
@@ -24164,7 +24164,7 @@ end function
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! concatenate: Another name of `cat`.
@@ -24179,7 +24179,7 @@ end function
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! swapdims: Another name of `transpose`.
@@ -24196,7 +24196,7 @@ end function
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! swapdims_: Another name of `transpose_`.
@@ -24228,7 +24228,7 @@ end subroutine
   call dtf_give(f, 1, source)
   call dtf_give(f, 2, destination)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! row_stack: Another name of `vstack`.
@@ -24241,7 +24241,7 @@ end function
   call dtf_begin(f, 1122)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
 ! argwhere: Another name of `nonzero`.
@@ -24254,89 +24254,80 @@ end function
   call dtf_begin(f, 1123)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, dtf_tensor(f%results(0), 0))
+  call hold(out, dtf_tensor(f%results(0)))
   call dtf_end(f)
 end function
-subroutine run_tensor_hook(user, args, results)
-  type(c_funptr), intent(in) :: user
-  integer(int64), intent(in) :: args(0:7)
-  integer(int64), intent(out) :: results(0:0)
+subroutine run_tensor_hook(f)
+  type(frame), intent(inout) :: f
   procedure(dt_tensor_hook), pointer :: hook
   type(dt_tensor) :: grad
   type(dt_tensor) :: out
-  call c_f_procpointer(user, hook)
-  call hold(grad, dtf_tensor(args(0), 1))
+  call c_f_procpointer(transfer(f%user_data, c_null_funptr), hook)
+  call hold(grad, dtf_tensor(f%args(0)))
   call hook(grad, out)
-  results(0) = dtf_give_back(handle_of(out))
+  call dtf_give_back(f, [handle_of(out)], 1_int64)
 end subroutine
-subroutine run_custom_backward(user, args, results)
-  type(c_funptr), intent(in) :: user
-  integer(int64), intent(in) :: args(0:7)
-  integer(int64), intent(out) :: results(0:0)
+subroutine run_custom_backward(f)
+  type(frame), intent(inout) :: f
   procedure(dt_custom_backward), pointer :: hook
   type(dt_tensor), allocatable, dimension(:) :: grads
   type(dt_tensor), allocatable, dimension(:) :: saved
   type(dt_tensor), allocatable, dimension(:) :: out
-  call c_f_procpointer(user, hook)
-  call take_tensors(grads, args(0), args(1), 1)
-  call take_tensors(saved, args(2), args(3), 1)
+  call c_f_procpointer(transfer(f%user_data, c_null_funptr), hook)
+  call take_tensors(grads, f%args(0), f%args(1))
+  call take_tensors(saved, f%args(2), f%args(3))
   call hook(grads, saved, out)
-  results(0) = hand_over(out)
+  call hand_over(f, out)
 end subroutine
-subroutine run_log_hook(user, args)
-  type(c_funptr), intent(in) :: user
-  integer(int64), intent(in) :: args(0:7)
+subroutine run_log_hook(f)
+  type(frame), intent(inout) :: f
   procedure(dt_log_hook), pointer :: hook
   integer :: level
   character(:), allocatable :: message
-  call c_f_procpointer(user, hook)
-  level = int(args(0))
-  message = text_at(args(1))
+  call c_f_procpointer(transfer(f%user_data, c_null_funptr), hook)
+  level = int(f%args(0))
+  call take_text(message, f%args(2), f%args(3))
   call hook(level, message)
 end subroutine
-subroutine run_memory_hook(user, args, results)
-  type(c_funptr), intent(in) :: user
-  integer(int64), intent(in) :: args(0:7)
-  integer(int64), intent(out) :: results(0:0)
+subroutine run_memory_hook(f)
+  type(frame), intent(inout) :: f
   procedure(dt_memory_hook), pointer :: hook
   integer(int64) :: bytes
   logical :: out
-  call c_f_procpointer(user, hook)
-  bytes = args(0)
+  call c_f_procpointer(transfer(f%user_data, c_null_funptr), hook)
+  bytes = f%args(0)
   call hook(bytes, out)
-  results(0) = merge(1, 0, out)
+  f%results(0) = merge(1, 0, out)
 end subroutine
-subroutine run_progress(user, args, results)
-  type(c_funptr), intent(in) :: user
-  integer(int64), intent(in) :: args(0:7)
-  integer(int64), intent(out) :: results(0:0)
+subroutine run_progress(f)
+  type(frame), intent(inout) :: f
   procedure(dt_progress), pointer :: hook
   integer(int64) :: done
   integer(int64) :: total
   logical :: stop
-  call c_f_procpointer(user, hook)
-  done = args(0)
-  total = args(1)
+  call c_f_procpointer(transfer(f%user_data, c_null_funptr), hook)
+  done = f%args(0)
+  total = f%args(2)
   call hook(done, total, stop)
-  results(0) = merge(1, 0, stop)
+  f%results(0) = merge(1, 0, stop)
 end subroutine
 ! Runs the procedure behind a callback; bridge.c calls it.
-subroutine dispatch(name, user, args, results) bind(c, name='dtf_dispatch')
+subroutine dispatch(name, f) bind(c, name='dtf_dispatch')
   integer(c_int64_t), value :: name
-  type(c_funptr), value :: user
-  integer(c_int64_t), intent(in) :: args(0:7)
-  integer(c_int64_t), intent(inout) :: results(0:0)
-  select case (text_at(name))
+  type(frame), intent(inout) :: f
+  character(:), allocatable :: text
+  call take_text(text, name)
+  select case (text)
   case ('tensor_hook')
-    call run_tensor_hook(user, args, results)
+    call run_tensor_hook(f)
   case ('custom_backward')
-    call run_custom_backward(user, args, results)
+    call run_custom_backward(f)
   case ('log_hook')
-    call run_log_hook(user, args)
+    call run_log_hook(f)
   case ('memory_hook')
-    call run_memory_hook(user, args, results)
+    call run_memory_hook(f)
   case ('progress')
-    call run_progress(user, args, results)
+    call run_progress(f)
   end select
 end subroutine
 end module

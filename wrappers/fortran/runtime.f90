@@ -24,7 +24,8 @@
 
   ! A call in the making, as in wrappers/table/frame.h.
   type, bind(c) :: frame
-    integer(c_int64_t) :: function, lent, message, status, args(0:63), results(0:7)
+    integer(c_int64_t) :: function, lent, message, status, callback, user_data, args(0:63), &
+      results(0:7)
   end type
 
 contains
@@ -92,7 +93,7 @@ contains
     character(:), allocatable :: text
     if (present(stat)) stat = status
     if (status == 0) return
-    text = text_at(dtf_message())
+    call take_text(text, dtf_message())
     if (present(errmsg)) errmsg = text
     if (.not. present(stat)) error stop text
   end subroutine
@@ -130,10 +131,11 @@ contains
     words = there
   end function
 
-  function text_at(address, length) result(text)
+  ! No function: of text that one gives, gfortran keeps the length in a place that threads share.
+  subroutine take_text(text, address, length)
+    character(:), allocatable, intent(out) :: text
     integer(int64), intent(in) :: address
     integer(int64), intent(in), optional :: length
-    character(:), allocatable :: text
     integer(int64) :: n
     n = dtf_length(address)
     if (present(length)) n = length
@@ -142,30 +144,31 @@ contains
       call c_f_pointer(transfer(address, c_null_ptr), there)
       text = there
     end block
-  end function
+  end subroutine
 
   ! All as long as the longest.
   subroutine take_texts(texts, address, n)
     character(:), allocatable, intent(out) :: texts(:)
     integer(int64), intent(in) :: address, n
+    character(:), allocatable :: text
     integer(int64) :: there(n), i, longest
     there = words_at(address, n)
     longest = maxval([0_int64, (dtf_length(there(i)), i=1, n)])
     allocate (character(longest) :: texts(n))
     do i = 1, n
-      texts(i) = text_at(there(i))
+      call take_text(text, there(i))
+      texts(i) = text
     end do
   end subroutine
 
-  subroutine take_tensors(tensors, address, n, lent)
+  subroutine take_tensors(tensors, address, n)
     type(dt_tensor), allocatable, intent(out) :: tensors(:)
     integer(int64), intent(in) :: address, n
-    integer, intent(in) :: lent
     integer(int64) :: handles(n), i
     handles = words_at(address, n)
     allocate (tensors(n))
     do i = 1, n
-      call hold(tensors(i), dtf_tensor(handles(i), lent))
+      call hold(tensors(i), dtf_tensor(handles(i)))
     end do
   end subroutine
 
@@ -194,10 +197,11 @@ contains
 
   ! ---- what callbacks give back
 
-  integer(int64) function hand_over(tensors)
+  subroutine hand_over(f, tensors)
+    type(frame), intent(inout) :: f
     type(dt_tensor), allocatable, intent(in) :: tensors(:)
     integer(int64), allocatable :: handles(:)
     allocate (handles(0))
     if (allocated(tensors)) handles = handle_of(tensors)
-    hand_over = dtf_give_back_list(handles, size(handles, kind=int64))
-  end function
+    call dtf_give_back(f, handles, size(handles, kind=int64))
+  end subroutine

@@ -3,7 +3,7 @@
 
 dt_status dtt_run(const dtt_callback* callback, void* user_data, const dtt_cell* args,
                   dtt_cell* results) {
-  return dtgoRun((dtt_callback*)callback, (uintptr_t)user_data, (dtt_cell*)args, results);
+  return dtt_answer(callback, user_data, args, results, dtgoRun);
 }
 
 void dtt_drop(void* user_data) {

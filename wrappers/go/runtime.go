@@ -100,16 +100,12 @@ type object struct {
 }
 
 // Release gives the object up now; else the garbage collector does so at some time.
-func (x *object) Release() { C.dtt_release(x.of, C.uint64_t(x.handOver())) }
+func (x *object) Release() {
+	C.dtt_release(x.of, C.uint64_t(x.address))
+	x.address = 0
+}
 
 func (x *object) held() uint64 { return x.address }
-
-// handOver leaves the handle to the caller.
-func (x *object) handOver() uint64 {
-	address := x.address
-	x.address = 0
-	return address
-}
 
 var pressure struct {
 	sync.Mutex
@@ -151,7 +147,7 @@ func run(index int, args []any, results ...any) error {
 		return &Error{Status(status), C.GoString(f.message)}
 	}
 	for i, item := range unsafe.Slice(f.function.results, f.function.n_results) {
-		take(&item, &f.results[item.cell], reflect.ValueOf(results[i]).Elem(), false)
+		take(&item, &f.results[item.cell], reflect.ValueOf(results[i]).Elem())
 	}
 	return nil
 }
@@ -192,7 +188,7 @@ func give(f *C.dtt_frame, item *C.dtt_item, first *C.dtt_cell, v reflect.Value) 
 	case isAny && v.Kind() != reflect.Pointer:
 		panic(fmt.Sprintf("%s: a %s cannot be passed", C.GoString(item.name), v.Type()))
 	case v.Kind() == reflect.Slice:
-		at[0], at[1] = lendList(f, v), uint64(v.Len())
+		giveList(f, item, first, v)
 	case v.Kind() == reflect.Struct:
 		at[0], at[1] = uint64(v.Interface().(Device).Type), uint64(v.Interface().(Device).Index)
 	default:
@@ -216,7 +212,9 @@ func bits(f *C.dtt_frame, v reflect.Value) uint64 {
 	case reflect.Uintptr:
 		return v.Uint()
 	case reflect.String:
-		return lend(f, []byte(v.String()))
+		room := C.dtt_lend(f, C.int64_t(v.Len()))
+		copy(unsafe.Slice((*byte)(room), v.Len()), v.String())
+		return uint64(uintptr(room))
 	case reflect.Func:
 		return uint64(cgo.NewHandle(v))
 	case reflect.Pointer:
@@ -228,64 +226,48 @@ func bits(f *C.dtt_frame, v reflect.Value) uint64 {
 	return uint64(v.Int())
 }
 
-// lend copies values to where the call finds them, with a zero behind them.
-func lend[T any](f *C.dtt_frame, values []T) uint64 {
-	room := C.dtt_lend(f, C.int64_t(len(values)*int(unsafe.Sizeof(*new(T)))))
-	copy(unsafe.Slice((*T)(room), len(values)), values)
-	return uint64(uintptr(room))
-}
-
-func lendList(f *C.dtt_frame, v reflect.Value) uint64 {
-	switch values := v.Interface().(type) {
-	case []byte:
-		return lend(f, values)
-	case []int:
-		return lend(f, values)
-	case []float64:
-		return lend(f, values)
-	case []bool:
-		return lend(f, entries[int32](f, v))
+// giveList copies entries to where the call finds them.
+func giveList(f *C.dtt_frame, item *C.dtt_item, first *C.dtt_cell, v reflect.Value) {
+	room, entry := C.dtt_give_list(f, item, first, C.int64_t(v.Len())), v.Type().Elem()
+	switch entry.Kind() {
+	case reflect.Int, reflect.Float64, reflect.Uint8:
+		bytes := v.Len() * int(entry.Size())
+		copy(unsafe.Slice((*byte)(room), bytes), unsafe.Slice((*byte)(v.UnsafePointer()), bytes))
+	default:
+		for i := 0; i < v.Len(); i++ {
+			C.dtt_give_entry(item, first, C.int64_t(i), C.int64_t(bits(f, v.Index(i))))
+		}
 	}
-	return lend(f, entries[uint64](f, v))
 }
 
-func entries[T int32 | uint64](f *C.dtt_frame, v reflect.Value) []T {
-	made := make([]T, v.Len())
-	for i := range made {
-		made[i] = T(bits(f, v.Index(i)))
-	}
-	return made
-}
-
-// take fills a place with a result, or with what is lent to a callback. Memory behind it goes with
+// take fills a place with a result, or with an argument of a callback. Memory behind it goes with
 // the call.
-func take(item *C.dtt_item, first *C.dtt_cell, place reflect.Value, isLent bool) {
+func take(item *C.dtt_item, first *C.dtt_cell, place reflect.Value) {
 	at := cells(first)
 	switch p := place.Addr().Interface().(type) {
 	case *Device:
 		*p = Device{DeviceType(at[0]), int(at[1])}
 	case *any:
 		*p = map[uint64]any{1: at[1] != 0, 2: int(at[1]), 3: math.Float64frombits(at[2])}[at[0]]
+	case *string:
+		*p = string(list[byte](at))
 	case *[]int:
 		*p = append([]int{}, list[int](at)...)
 	case *[]float64:
 		*p = append([]float64{}, list[float64](at)...)
 	default:
-		switch {
-		case item.is_list != 0:
-			place.Set(reflect.MakeSlice(place.Type(), int(at[1]), int(at[1])))
-			for i, entry := range list[uint64](at) {
-				takeOne(item, entry, place.Index(i), isLent)
-			}
-		case place.Kind() == reflect.String && !isLent:
-			place.SetString(string(list[byte](at)))
-		default:
-			takeOne(item, at[0], place, isLent)
+		if item.is_list == 0 {
+			takeOne(item, at[0], place)
+			return
+		}
+		place.Set(reflect.MakeSlice(place.Type(), int(at[1]), int(at[1])))
+		for i, entry := range list[uint64](at) {
+			takeOne(item, entry, place.Index(i))
 		}
 	}
 }
 
-func takeOne(item *C.dtt_item, bits uint64, place reflect.Value, isLent bool) {
+func takeOne(item *C.dtt_item, bits uint64, place reflect.Value) {
 	switch place.Kind() {
 	case reflect.Bool:
 		place.SetBool(bits != 0)
@@ -296,9 +278,6 @@ func takeOne(item *C.dtt_item, bits uint64, place reflect.Value, isLent bool) {
 	case reflect.String:
 		place.SetString(C.GoString(pointer[C.char](bits)))
 	case reflect.Pointer:
-		if bits != 0 && isLent {
-			bits = Must(TensorAlias(&Tensor{object{address: bits}})).handOver()
-		}
 		if bits != 0 {
 			place.Set(reflect.New(place.Type().Elem()))
 			own((*object)(place.UnsafePointer()), bits, item)
@@ -326,7 +305,7 @@ func dtgoDrop(user C.uintptr_t) { cgo.Handle(user).Delete() }
 // What a function of the user's returns or panics with becomes the error of the call that ran it.
 //
 //export dtgoRun
-func dtgoRun(k *C.dtt_callback, user C.uintptr_t, args, results *C.dtt_cell) (status C.dt_status) {
+func dtgoRun(f *C.dtt_frame) (status C.dt_status) {
 	defer func() {
 		if reason := recover(); reason != nil {
 			message := C.CString(fmt.Sprint(reason))
@@ -334,34 +313,20 @@ func dtgoRun(k *C.dtt_callback, user C.uintptr_t, args, results *C.dtt_cell) (st
 			status = C.dt_error_set(C.DT_STATUS_CALLBACK, message)
 		}
 	}()
-	f := cgo.Handle(user).Value().(reflect.Value)
-	given := unsafe.Slice(args, C.DTT_MAX_CELLS)
-	values := make([]reflect.Value, k.n_args)
-	for i, item := range unsafe.Slice(k.args, k.n_args) {
-		values[i] = reflect.New(f.Type().In(i)).Elem()
-		take(&item, &given[item.cell], values[i], true)
+	run := cgo.Handle(f.user_data).Value().(reflect.Value)
+	values := make([]reflect.Value, f.callback.n_args)
+	for i, item := range unsafe.Slice(f.callback.args, f.callback.n_args) {
+		values[i] = reflect.New(run.Type().In(i)).Elem()
+		take(&item, &f.args[2*i], values[i])
 	}
-	out := f.Call(values)
+	out := run.Call(values)
 	if err, failed := out[len(out)-1].Interface().(error); failed {
 		panic(err)
 	}
-	if k.n_results > 0 {
-		*(*uint64)(unsafe.Pointer(results)) = back(out[0].Interface())
+	if f.callback.n_results > 0 {
+		give(f, f.callback.results, &f.results[0], out[0])
+		status = C.dtt_give_back(f)
+		runtime.KeepAlive(out)
 	}
-	return 0
-}
-
-// back is what the library gets of a function's result: a truth value, or a handle of its own.
-func back(value any) uint64 {
-	switch v := value.(type) {
-	case bool:
-		return bits(nil, reflect.ValueOf(v))
-	case []*Tensor:
-		return Must(TensorListNew(v)).handOver()
-	case *Tensor:
-		if v != nil {
-			return Must(TensorAlias(v)).handOver()
-		}
-	}
-	return 0
+	return status
 }

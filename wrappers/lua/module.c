@@ -375,6 +375,7 @@ static void push_enum(lua_State* L, const dtt_enum* e, int64_t number) {
 }
 
 static void push_value(lua_State* L, const dtt_item* item, const dtt_cell* c) {
+  char text[32];
   switch (item->kind) {
     case DTT_SCALAR:
       if (c->i == DT_SCALAR_KIND_FLOAT) lua_pushnumber(L, c[2].f);
@@ -394,9 +395,8 @@ static void push_value(lua_State* L, const dtt_item* item, const dtt_cell* c) {
       push_enum(L, (const dtt_enum*)item->of, c->i);
       return;
     case DTT_DEVICE:
-      push_enum(L, &dtt_device_types, c->i);
-      if (c->i != DT_DEVICE_TYPE_CPU) lua_pushfstring(L, ":%d", (int)c[1].i);
-      if (c->i != DT_DEVICE_TYPE_CPU) lua_concat(L, 2);
+      dtt_name_device(c, text);
+      lua_pushstring(L, text);
       return;
     case DTT_STR:
       lua_pushstring(L, (const char*)c->p);

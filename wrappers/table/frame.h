@@ -1,5 +1,5 @@
-/* One call of a function of the table, for languages whose wrappers are printed (Go, Fortran): its
- * cells, and the memory that is lent to it. */
+/* One call of a function of the table, or one of a callback, for languages whose wrappers are
+ * printed (Go, Fortran): its cells, and the memory that is lent to it. */
 #ifndef DUMBTORCH_FRAME_H
 #define DUMBTORCH_FRAME_H
 
@@ -18,6 +18,8 @@ typedef struct dtt_frame {
   dtt_room* lent;
   const char* message; /* of the call that failed: the thread may fail again, or another go on */
   int64_t status;      /* of the first argument that the language refused */
+  const dtt_callback* callback;
+  uintptr_t user_data;
   dtt_cell args[DTT_MAX_CELLS], results[DTT_MAX_RESULTS];
 } dtt_frame;
 
@@ -43,6 +45,21 @@ static inline void dtt_end(dtt_frame* f) {
     dtt_room* next = f->lent->next;
     free(f->lent);
     f->lent = next;
+  }
+}
+
+/* Room for the entries of a list or for bytes. */
+static inline void* dtt_give_list(dtt_frame* f, const dtt_item* item, dtt_cell* at, int64_t n) {
+  at[1].i = n;
+  return at[0].p = dtt_lend(f, item->kind == DTT_BYTES ? n : 8 * n);
+}
+
+/* The bits of a number, an address. */
+static inline void dtt_give_entry(const dtt_item* item, dtt_cell* at, int64_t k, int64_t bits) {
+  if (item->kind == DTT_BOOL) {
+    ((int32_t*)at->p)[k] = (int32_t)bits;
+  } else {
+    ((int64_t*)at->p)[k] = bits;
   }
 }
 
@@ -115,6 +132,53 @@ static inline dt_status dtt_call(dtt_frame* f) {
 /* For collectors that want to know what a pointer points to, a handle is a number. */
 static inline void dtt_release(const dtt_handle* of, uint64_t handle) {
   if (handle) of->release((void*)(uintptr_t)handle);
+}
+
+/* ---- callbacks */
+
+/* What the library lends becomes the language's: tensors are handles of its own, text has a length.
+ */
+static inline dt_status dtt_keep(dtt_frame* f, const dtt_item* item, const dtt_cell* lent,
+                                 dtt_cell* at) {
+  dt_tensor* const* from = (dt_tensor* const*)(item->is_list ? lent->p : lent);
+  const int64_t n = item->is_list ? lent[1].i : 1;
+  dt_status status = DT_STATUS_OK;
+  int64_t i;
+  *at = *lent;
+  if (item->kind == DTT_STR) at[1].i = (int64_t)strlen((const char*)lent->p);
+  if (item->is_list) dtt_give_list(f, item, at, n);
+  for (i = 0; item->kind == DTT_TENSOR && !status && i < n; i++)
+    if (from[i]) status = dt_tensor_alias(from[i], (dt_tensor**)(item->is_list ? at->p : at) + i);
+  return status;
+}
+
+/* What the language gives in f->results, its own tensors: the library gets others. */
+static inline dt_status dtt_give_back(dtt_frame* f) {
+  const dtt_item* item = f->callback->results;
+  dtt_cell* at = f->results;
+  if (item->is_list)
+    return dt_tensor_list_new((dt_tensor* const*)at->p, at[1].i, (dt_tensor_list**)&at->p);
+  if (item->kind == DTT_TENSOR && at->p)
+    return dt_tensor_alias((dt_tensor*)at->p, (dt_tensor**)&at->p);
+  return DT_STATUS_OK;
+}
+
+/* Runs `body`, for which each argument has two cells in f->args. */
+static inline dt_status dtt_answer(const dtt_callback* callback, void* user_data,
+                                   const dtt_cell* args, dtt_cell* results,
+                                   dt_status (*body)(dtt_frame* f)) {
+  dtt_frame f;
+  dt_status status = DT_STATUS_OK;
+  int32_t i;
+  memset(&f, 0, sizeof f);
+  f.callback = callback;
+  f.user_data = (uintptr_t)user_data;
+  for (i = 0; !status && i < callback->n_args; i++)
+    status = dtt_keep(&f, callback->args + i, args + callback->args[i].cell, f.args + 2 * i);
+  if (!status) status = body(&f);
+  if (!status && callback->n_results) *results = f.results[0];
+  dtt_end(&f);
+  return status;
 }
 
 #endif

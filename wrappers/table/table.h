@@ -6,6 +6,7 @@
 #define DUMBTORCH_TABLE_H
 
 #include <stdint.h>
+#include <stdio.h>
 
 #include "dumbtorch.h"
 
@@ -119,6 +120,16 @@ extern const dtt_handle dtt_handle_tensor, dtt_handle_tensor_list, dtt_handle_by
 dt_status dtt_run(const dtt_callback* callback, void* user_data, const dtt_cell* args,
                   dtt_cell* results);
 void dtt_drop(void* user_data);
+
+/* A device as text, "cuda:0", in at most 32 bytes; returns their number. */
+static inline int dtt_name_device(const dtt_cell* device, char* text) {
+  const dtt_value* v = dtt_device_types.values;
+  const char* name;
+  while (v->name && v->number != device[0].i) v++;
+  name = v->name ? v->name : "unknown"; /* newer than this table */
+  if (device[0].i == DT_DEVICE_TYPE_CPU) return sprintf(text, "%s", name);
+  return sprintf(text, "%s:%d", name, (int)device[1].i);
+}
 
 /* ---- memory that a collector does not see
  *

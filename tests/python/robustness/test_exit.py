@@ -3,13 +3,11 @@ process, may go on."""
 
 import ctypes
 import ctypes.util
-import os
-from pathlib import Path
 
 import dumbtorch as dt
 import pytest
+from building import BUILD
 
-BUILD = Path(os.environ.get("DT_BUILD_DIR", Path(__file__).resolve().parents[3] / "build"))
 LIBRARY = BUILD / "libdumbtorch.so"
 
 

@@ -1,27 +1,18 @@
 """Compiles Fortran programs, over the module that wrappers/fortran/Makefile makes.
 
-python tests/fortran/compile.py PROGRAM.f90 [ARGUMENT...] compiles one and runs it."""
+python tests/fortran_program.py PROGRAM.f90 [ARGUMENT...] compiles one and runs it."""
 
 import functools
 import os
-import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("DT_BUILD_DIR", ROOT / "build"))
+from building import BUILD, run
 
 # gfortran takes the bounds and the length of what is still to be allocated for uninitialized values,
 # and warns that the right side of .and. may not be evaluated.
 WARNINGS = "-Wall -Wextra -Werror -Wno-uninitialized -Wno-maybe-uninitialized"
 ALL_WARNINGS = f"{WARNINGS} -Wno-function-elimination"
-
-
-def run(*command: object) -> str:
-    words = list(map(str, command))
-    result = subprocess.run(words, capture_output=True, text=True, cwd=ROOT)
-    assert result.returncode == 0, result.stdout + result.stderr
-    return result.stdout
 
 
 @functools.cache

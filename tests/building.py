@@ -1,0 +1,16 @@
+"""Where tests find what is built, and how they run the tools and programs of other languages."""
+
+import os
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+BUILD = Path(os.environ.get("DT_BUILD_DIR", ROOT / "build"))
+
+
+def run(*command: object, at: Path = ROOT, **variables: str) -> str:
+    """What a command prints that must not fail."""
+    words, env = list(map(str, command)), os.environ | variables
+    result = subprocess.run(words, cwd=at, env=env, capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
