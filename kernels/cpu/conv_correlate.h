@@ -134,25 +134,31 @@ struct CorrelationScratch {
   }
 };
 
-// Packs one panel of weights: [channel in][tap][channel out].
+// Packs panels [begin, end) of all groups' weights, each [channel in][tap][channel out], in the
+// order in which the weights lie in memory.
 template <class T>
-void pack_weights(const Correlation<T>& k, const CorrelationPlan& p, int64_t group, int64_t panel,
-                  T* packed) {
+void pack_weights(const Correlation<T>& k, const CorrelationPlan& p,
+                  const CorrelationScratch<T>& scratch, int64_t begin, int64_t end) {
   const KernelWeights<T>& w = k.weights;
-  const int64_t rows = min(p.height, k.out_channels - panel * p.height);
-  const T* base = w.data + group * w.group_step + panel * p.height * w.out_step;
-  base += k.rows.tap_first * w.row_step + k.cols.tap_first * w.col_step;
   const int64_t row_step = k.rows.tap_step * w.row_step, col_step = k.cols.tap_step * w.col_step;
   const int64_t taps = k.rows.taps * k.cols.taps;
-  if (col_step == 1 && row_step == k.cols.taps && w.in_step == taps) {
-    pack_panel(packed, p.height, base, w.out_step, rows, 1, k.in_channels * taps);
-    return;
-  }
-  for (int64_t c = 0; c < k.in_channels; ++c) {
-    for (int64_t r = 0; r < k.rows.taps; ++r) {
-      pack_panel(packed, p.height, base + c * w.in_step + r * row_step, w.out_step, rows, col_step,
-                 k.cols.taps);
-      packed += k.cols.taps * p.height;
+  const bool dense = col_step == 1 && row_step == k.cols.taps;
+  const int64_t channels = dense && w.in_step == taps ? k.in_channels : 1;
+  const int64_t together = w.in_step > w.out_step ? end - begin : 1;
+  const int64_t run = dense ? channels * taps : k.cols.taps, runs = dense ? 1 : k.rows.taps;
+  const auto pack = [&](int64_t i, int64_t c) {
+    const int64_t o = i % p.panels * p.height, rows = min(p.height, k.out_channels - o);
+    const T* from = w.data + i / p.panels * w.group_step + o * w.out_step + c * w.in_step +
+                    k.rows.tap_first * w.row_step + k.cols.tap_first * w.col_step;
+    T* to = scratch.weights + i * scratch.panel_size + c * taps * p.height;
+    for (int64_t r = 0; r < runs; ++r) {
+      pack_panel(to + r * run * p.height, p.height, from + r * row_step, w.out_step, rows, col_step,
+                 run);
+    }
+  };
+  for (int64_t first = begin; first < end; first += together) {
+    for (int64_t c = 0; c < k.in_channels; c += channels) {
+      for (int64_t i = first; i < first + together; ++i) pack(i, c);
     }
   }
 }
@@ -215,11 +221,20 @@ void CorrelationItem<T>::tile(const T* stage, T* results, int64_t g, int64_t pan
 
 template <class T>
 void CorrelationItem<T>::correlate_group(const T* stage, T* results, int64_t g) const {
-  const int64_t elements = p.stage.elements(n_count, row_count);
+  // Of outputs and panels of weights, those that take more room pass by once, and the others stay in
+  // a near cache meanwhile.
+  const int64_t tiles = ceil_div(p.stage.elements(n_count, row_count), p.tile);
+  const bool outputs_outside =
+      p.stage.channel > panel_count * p.height * p.stage.taps();
+  const int64_t outer = outputs_outside ? tiles : panel_count;
+  const int64_t inner = outputs_outside ? panel_count : tiles;
   int64_t c = 0;
   do {  // once even if there are no input channels: y = bias
-    for (int64_t number = 0; number < elements; number += p.tile) {
-      for (int64_t i = panel; i < panel + panel_count; ++i) tile(stage, results, g, i, c, number);
+    for (int64_t a = 0; a < outer; ++a) {
+      for (int64_t b = 0; b < inner; ++b) {
+        tile(stage, results, g, panel + (outputs_outside ? b : a), c,
+             (outputs_outside ? a : b) * p.tile);
+      }
     }
     c += p.channels_per_block;
   } while (c < k.in_channels);
@@ -265,11 +280,11 @@ void correlate(const dt_stream* stream, const Correlation<T>& k, Workspace works
   const CorrelationPlan p = plan_correlation(stream, k);
   const CorrelationScratch<T> scratch(k, p, &workspace);
   list_offsets(p.stage, min(p.channels_per_block, k.in_channels), scratch.offsets);
-  const bool many_weights =
-      p.parallel && worth_threads(stream, k.groups * p.panels * scratch.panel_size);
-  for_each_item(stream, k.groups * p.panels, many_weights, [&](int64_t item, int64_t) {
-    pack_weights(k, p, item / p.panels, item % p.panels,
-                 scratch.weights + item * scratch.panel_size);
+  const int64_t panels = k.groups * p.panels;
+  const bool many_weights = p.parallel && worth_threads(stream, panels * scratch.panel_size);
+  const int64_t together = many_weights ? ceil_div(panels, 2 * stream->threads) : panels;
+  for_each_item(stream, ceil_div(panels, together), many_weights, [&](int64_t item, int64_t) {
+    pack_weights(k, p, scratch, item * together, min(panels, (item + 1) * together));
   });
   for_each_item(
       stream, p.image_items * p.row_items * p.group_items * p.panel_items, p.parallel,

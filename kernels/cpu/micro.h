@@ -69,10 +69,10 @@ inline void store_tile(const Vector<T> (&sums)[kRows][kVectors], int64_t cols,
       const int64_t lanes = max<int64_t>(0, min<int64_t>(cols - first, kLanes<T>));
       Vector<T> v = sums[i][j];
       if (kAddC) v = multiply_add(kFull ? load(c + first) : load_first(c + first, lanes), beta, v);
-      if (kFull) {
+      if (kFull || lanes == kLanes<T>) {
         store(y + first, v);
       } else {
-        store_first(y + first, v, lanes);
+        store_few(y + first, v, lanes);
       }
     }
     y += out.y_row;
