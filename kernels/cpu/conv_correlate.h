@@ -221,11 +221,10 @@ void CorrelationItem<T>::tile(const T* stage, T* results, int64_t g, int64_t pan
 
 template <class T>
 void CorrelationItem<T>::correlate_group(const T* stage, T* results, int64_t g) const {
-  // Of outputs and panels of weights, those that take more room pass by once, and the others stay in
-  // a near cache meanwhile.
+  // Of outputs and panels of weights, those that take more room pass by once, and the others stay
+  // in a near cache meanwhile.
   const int64_t tiles = ceil_div(p.stage.elements(n_count, row_count), p.tile);
-  const bool outputs_outside =
-      p.stage.channel > panel_count * p.height * p.stage.taps();
+  const bool outputs_outside = p.stage.channel > panel_count * p.height * p.stage.taps();
   const int64_t outer = outputs_outside ? tiles : panel_count;
   const int64_t inner = outputs_outside ? panel_count : tiles;
   int64_t c = 0;

@@ -115,8 +115,8 @@ WeightPlan plan_weight(const dt_stream* stream, const WeightGradient<T>& k) {
 
 template <class T>
 struct WeightScratch {
-  // Partial sums: [split][output channel][column] or, if wide, [split][group][panel of channels out]
-  // [column][channel out]; [split][output channel].
+  // Partial sums: [split][output channel][column] or, if wide, [split][group][panel of channels
+  // out] [column][channel out]; [split][output channel].
   T *weights, *bias;
   T *x, *g;  // stages, one for each worker
   int64_t* offsets;
@@ -356,7 +356,14 @@ void finish_panel(const WeightGradient<T>& k, const WeightPlan& p, const WeightS
   T* const from = scratch.weights + panel * size;
   add_splits(from, size, p.splits, k.groups * panels * size);
   if (gw.c_step == taps && gw.h_step == k.cols.taps && gw.w_step == 1) {
-    copy_transposed(gw.at(o, 0, 0, 0), gw.n_step, from, kTileCols<T>, p.columns, count);
+    // Few lines are written at a time, and what is read stays in the first-level cache.
+    constexpr int64_t kRows = 64, kCols = 16 / sizeof(T);
+    for (int64_t i = 0; i < p.columns; i += kRows) {
+      for (int64_t j = 0; j < count; j += kCols) {
+        copy_transposed(gw.at(o + j, 0, 0, 0) + i, gw.n_step, from + i * kTileCols<T> + j,
+                        kTileCols<T>, min(kRows, p.columns - i), min(kCols, count - j));
+      }
+    }
     return;
   }
   for (int64_t t = 0; t < taps; ++t) {

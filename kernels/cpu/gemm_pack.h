@@ -11,9 +11,8 @@ namespace {
 template <class T>
 inline void pack_line(T* to, const T* from, int64_t count, int64_t width, int64_t room) {
   for (int64_t i = 0; i < width; i += kLanes<T>) {
-    const Vector<T> v = i + kLanes<T> <= count
-                            ? load(from + i)
-                            : load_first(from + i, max<int64_t>(0, count - i));
+    const Vector<T> v =
+        i + kLanes<T> <= count ? load(from + i) : load_first(from + i, max<int64_t>(0, count - i));
     if (i + kLanes<T> <= room) {
       store(to + i, v);
     } else {
@@ -24,8 +23,8 @@ inline void pack_line(T* to, const T* from, int64_t count, int64_t width, int64_
 
 // dst[k * width + i] = src[i * i_stride + k * k_stride], zero for i in [i_count, width).
 template <class T>
-void pack_panel(T* dst, int64_t width, const T* src, int64_t i_stride, int64_t i_count,
-                int64_t k_stride, int64_t k_count) {
+__attribute__((noinline)) void pack_panel(T* dst, int64_t width, const T* src, int64_t i_stride,
+                                          int64_t i_count, int64_t k_stride, int64_t k_count) {
   if (i_stride == 1) {
     for (int64_t k = 0; k < k_count; ++k)
       pack_line(dst + k * width, src + k * k_stride, i_count, width, (k_count - k) * width);

@@ -120,8 +120,8 @@ inline void copy_few_transposed(T* y, int64_t y_stride, const T* x, int64_t x_st
 
 // y[j * y_stride + i] = x[i * x_stride + j] for i < rows, j < cols.
 template <class T>
-void copy_transposed(T* y, int64_t y_stride, const T* x, int64_t x_stride, int64_t rows,
-                     int64_t cols) {
+__attribute__((noinline)) void copy_transposed(T* y, int64_t y_stride, const T* x, int64_t x_stride,
+                                               int64_t rows, int64_t cols) {
   constexpr int64_t kBlock = 16 / sizeof(T);
   for (; rows >= kBlock; rows -= kBlock, y += kBlock, x += kBlock * x_stride)
     copy_few_transposed<kBlock>(y, y_stride, x, x_stride, cols);
