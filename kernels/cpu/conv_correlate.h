@@ -38,7 +38,12 @@ constexpr int64_t kWideRows = 3;
 #else
 constexpr int64_t kWideRows = 2;
 #endif
-constexpr int kWideVectors = 4;
+constexpr int kWideVectors = 4, kWidestVectors = 8;
+
+// How many vectors a tile of so many rows has.
+inline int64_t tile_vectors(int64_t rows) {
+  return rows == 1 ? kWidestVectors : rows <= kWideRows ? kWideVectors : 2;
+}
 
 struct CorrelationPlan {
   StageLayout stage;
@@ -100,7 +105,7 @@ CorrelationPlan plan_correlation(const dt_stream* stream, const Correlation<T>& 
 
   p.height = ceil_div(k.out_channels, ceil_div(k.out_channels, kTileRows));
   p.panels = ceil_div(k.out_channels, p.height);
-  p.tile = (p.height <= kWideRows ? kWideVectors : 2) * kLanes<T>;
+  p.tile = tile_vectors(p.height) * kLanes<T>;
   p.results = ceil_div(p.stage.elements(p.stage.images, rows), p.tile) * p.tile;
   const int64_t blocks = ceil_div(k.in_channels * p.stage.taps(), 320);
   p.channels_per_block = max<int64_t>(1, ceil_div(k.in_channels, max<int64_t>(1, blocks)));
@@ -114,7 +119,7 @@ CorrelationPlan plan_correlation(const dt_stream* stream, const Correlation<T>& 
   while (items * ceil_div(p.panels, p.panel_block) < wanted && p.panel_block > 2)
     p.panel_block = ceil_div(p.panel_block, 2);
   p.panel_items = ceil_div(p.panels, p.panel_block);
-  p.stage_size = p.group_block * k.in_channels * p.stage.channel + kWideVectors * kLanes<T>;
+  p.stage_size = p.group_block * k.in_channels * p.stage.channel + p.tile;
   return p;
 }
 
@@ -145,15 +150,17 @@ void pack_weights(const Correlation<T>& k, const CorrelationPlan& p,
   const bool dense = col_step == 1 && row_step == k.cols.taps;
   const int64_t channels = dense && w.in_step == taps ? k.in_channels : 1;
   const int64_t together = w.in_step > w.out_step ? end - begin : 1;
-  const int64_t run = dense ? channels * taps : k.cols.taps, runs = dense ? 1 : k.rows.taps;
   const auto pack = [&](int64_t i, int64_t c) {
     const int64_t o = i % p.panels * p.height, rows = min(p.height, k.out_channels - o);
     const T* from = w.data + i / p.panels * w.group_step + o * w.out_step + c * w.in_step +
                     k.rows.tap_first * w.row_step + k.cols.tap_first * w.col_step;
     T* to = scratch.weights + i * scratch.panel_size + c * taps * p.height;
-    for (int64_t r = 0; r < runs; ++r) {
-      pack_panel(to + r * run * p.height, p.height, from + r * row_step, w.out_step, rows, col_step,
-                 run);
+    if (dense)
+      return pack_panel(to, p.height, from, w.out_step, rows, int64_t{1}, channels * taps);
+    for (int64_t t = 0; t < taps; ++t, to += p.height) {
+      const T* tap = from + t / k.cols.taps * row_step + t % k.cols.taps * col_step;
+      for (int64_t j = 0; j < rows; ++j) to[j] = tap[j * w.out_step];
+      for (int64_t j = rows; j < p.height; ++j) to[j] = 0;
     }
   };
   for (int64_t first = begin; first < end; first += together) {
@@ -211,7 +218,10 @@ void CorrelationItem<T>::tile(const T* stage, T* results, int64_t g, int64_t pan
   }
   const T* b = stage + c * p.stage.channel + number;
   const ListedRows listed = {scratch.offsets};
-  if (p.height <= kWideRows) {
+  if (p.height == 1) {
+    outer_tile<T, kWidestVectors, ListedRows, 1>(1, channels * taps, weights, 1, 1, b, listed,
+                                                 p.tile, out, {b, 0});
+  } else if (p.height <= kWideRows) {
     outer_tile<T, kWideVectors, ListedRows, kWideRows>(rows, channels * taps, weights, 1, p.height,
                                                        b, listed, p.tile, out, {b, 0});
   } else {
@@ -250,7 +260,7 @@ void CorrelationItem<T>::run(int64_t worker) const {
   const int64_t used = p.stage.lanes() * p.stage.plane;
   for (int64_t c = 0; c < group_count * k.in_channels; ++c)
     fill_zero(stage + c * p.stage.channel + used, p.stage.channel - used);
-  fill_zero(stage + p.stage_size - kWideVectors * kLanes<T>, kWideVectors * kLanes<T>);
+  fill_zero(stage + p.stage_size - p.tile, p.tile);
   const int64_t o = panel * p.height, channels = min(panel_count * p.height, k.out_channels - o);
   for (int64_t i = 0; i < group_count; ++i) {
     correlate_group(stage + i * k.in_channels * p.stage.channel, results + i * channels * p.results,
