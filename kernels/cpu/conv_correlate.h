@@ -139,33 +139,47 @@ struct CorrelationScratch {
   }
 };
 
-// Packs panels [begin, end) of all groups' weights, each [channel in][tap][channel out], in the
-// order in which the weights lie in memory.
+// Packs some input channels of a panel of `rows` output channels: [channel in][tap][channel out].
 template <class T>
-void pack_weights(const Correlation<T>& k, const CorrelationPlan& p,
-                  const CorrelationScratch<T>& scratch, int64_t begin, int64_t end) {
+void pack_channels(const Correlation<T>& k, const CorrelationPlan& p, const T* from, int64_t rows,
+                   int64_t channels, T* to) {
   const KernelWeights<T>& w = k.weights;
   const int64_t row_step = k.rows.tap_step * w.row_step, col_step = k.cols.tap_step * w.col_step;
   const int64_t taps = k.rows.taps * k.cols.taps;
   const bool dense = col_step == 1 && row_step == k.cols.taps;
-  const int64_t channels = dense && w.in_step == taps ? k.in_channels : 1;
-  const int64_t together = w.in_step > w.out_step ? end - begin : 1;
-  const auto pack = [&](int64_t i, int64_t c) {
-    const int64_t o = i % p.panels * p.height, rows = min(p.height, k.out_channels - o);
-    const T* from = w.data + i / p.panels * w.group_step + o * w.out_step + c * w.in_step +
-                    k.rows.tap_first * w.row_step + k.cols.tap_first * w.col_step;
-    T* to = scratch.weights + i * scratch.panel_size + c * taps * p.height;
-    if (dense)
-      return pack_panel(to, p.height, from, w.out_step, rows, int64_t{1}, channels * taps);
-    for (int64_t t = 0; t < taps; ++t, to += p.height) {
-      const T* tap = from + t / k.cols.taps * row_step + t % k.cols.taps * col_step;
-      for (int64_t j = 0; j < rows; ++j) to[j] = tap[j * w.out_step];
-      for (int64_t j = rows; j < p.height; ++j) to[j] = 0;
+  const int64_t together = dense && w.in_step == taps ? channels : 1;
+  for (int64_t c = 0; c < channels; c += together, from += together * w.in_step) {
+    if (dense) {
+      pack_panel(to, p.height, from, w.out_step, rows, int64_t{1}, together * taps);
+      to += together * taps * p.height;
+      continue;
     }
-  };
-  for (int64_t first = begin; first < end; first += together) {
-    for (int64_t c = 0; c < k.in_channels; c += channels) {
-      for (int64_t i = first; i < first + together; ++i) pack(i, c);
+    for (int64_t r = 0; r < k.rows.taps; ++r) {
+      for (int64_t q = 0; q < k.cols.taps; ++q, to += p.height) {
+        const T* tap = from + r * row_step + q * col_step;
+        for (int64_t j = 0; j < rows; ++j) to[j] = tap[j * w.out_step];
+        for (int64_t j = rows; j < p.height; ++j) to[j] = 0;
+      }
+    }
+  }
+}
+
+// Packs panels [begin, end) of all groups' weights in the order in which they lie in memory. Some
+// channels of a panel follow each other: panels begin in the same few sets of a cache.
+template <class T>
+void pack_weights(const Correlation<T>& k, const CorrelationPlan& p,
+                  const CorrelationScratch<T>& scratch, int64_t begin, int64_t end) {
+  const KernelWeights<T>& w = k.weights;
+  const int64_t taps = k.rows.taps * k.cols.taps;
+  const int64_t some = w.in_step > w.out_step ? 8 : max<int64_t>(1, k.in_channels);
+  for (int64_t c = 0; c < k.in_channels; c += some) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t o = i % p.panels * p.height;
+      pack_channels(k, p,
+                    w.data + i / p.panels * w.group_step + o * w.out_step + c * w.in_step +
+                        k.rows.tap_first * w.row_step + k.cols.tap_first * w.col_step,
+                    min(p.height, k.out_channels - o), min(some, k.in_channels - c),
+                    scratch.weights + i * scratch.panel_size + c * taps * p.height);
     }
   }
 }
