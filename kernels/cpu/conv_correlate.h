@@ -157,8 +157,10 @@ void pack_channels(const Correlation<T>& k, const CorrelationPlan& p, const T* f
     for (int64_t r = 0; r < k.rows.taps; ++r) {
       for (int64_t q = 0; q < k.cols.taps; ++q, to += p.height) {
         const T* tap = from + r * row_step + q * col_step;
-        for (int64_t j = 0; j < rows; ++j) to[j] = tap[j * w.out_step];
-        for (int64_t j = rows; j < p.height; ++j) to[j] = 0;
+        DT_UNROLL
+        for (int64_t j = 0; j < kTileRows; ++j) {
+          if (j < p.height) to[j] = j < rows ? tap[j * w.out_step] : T(0);
+        }
       }
     }
   }

@@ -107,13 +107,16 @@ inline void copy_few_transposed(T* y, int64_t y_stride, const T* x, int64_t x_st
   int64_t j = 0;
   for (; j + kBlock <= cols; j += kBlock) {
     Block block[kBlock] = {};
+    DT_UNROLL
     for (int64_t r = 0; r < kRows; ++r)
       __builtin_memcpy(&block[r], x + r * x_stride + j, sizeof(Block));
     transpose(block);
+    DT_UNROLL
     for (int64_t r = 0; r < kBlock; ++r)
       __builtin_memcpy(y + (j + r) * y_stride, &block[r], kRows * sizeof(T));
   }
   for (; j < cols; ++j) {
+    DT_UNROLL
     for (int64_t r = 0; r < kRows; ++r) y[j * y_stride + r] = x[r * x_stride + j];
   }
 }
