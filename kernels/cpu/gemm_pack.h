@@ -10,9 +10,16 @@ namespace {
 // as there is room: what they write behind the line is mended by the next one.
 template <class T>
 inline void pack_line(T* to, const T* from, int64_t count, int64_t width, int64_t room) {
-  for (int64_t i = 0; i < width; i += kLanes<T>) {
-    const Vector<T> v =
-        i + kLanes<T> <= count ? load(from + i) : load_first(from + i, max<int64_t>(0, count - i));
+  constexpr int64_t kHalf = kLanes<T> / 2;
+  int64_t i = 0;
+  for (; i + kLanes<T> <= count; i += kLanes<T>) store(to + i, load(from + i));
+  if (count == width && count - i >= kHalf) {  // two halves that overlap
+    __builtin_memcpy(to + i, from + i, kHalf * sizeof(T));
+    __builtin_memcpy(to + count - kHalf, from + count - kHalf, kHalf * sizeof(T));
+    return;
+  }
+  for (; i < width; i += kLanes<T>) {
+    const Vector<T> v = load_first(from + i, max<int64_t>(0, count - i));
     if (i + kLanes<T> <= room) {
       store(to + i, v);
     } else {
