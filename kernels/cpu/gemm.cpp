@@ -33,9 +33,12 @@ constexpr int64_t kNearBytes = int64_t{1} << 20, kFarBytes = int64_t{1} << 25;
 
 // How much of k is packed at a time. Lanes that are contiguous are read as far as the panels reach,
 // a few steps of k at a time, because reading a narrow strip of a wide matrix would touch a new
-// page with every step.
-inline int64_t pack_step(int64_t lane_stride, int64_t k_count) {
-  return lane_stride == 1 ? 8 : k_count;
+// page with every step; unless they are few pages.
+template <class T>
+inline int64_t pack_step(int64_t lane_stride, int64_t k_stride, int64_t k_count) {
+  constexpr int64_t kFewPages = 131072;
+  const int64_t bytes = k_count * k_stride * static_cast<int64_t>(sizeof(T));
+  return lane_stride == 1 && bytes > kFewPages ? 8 : k_count;
 }
 
 // Calls pack(from, count, offset) for what of k lies in [begin, end) in steps, none of which
@@ -175,7 +178,7 @@ struct GemmGroup {
 
 template <class T>
 void GemmGroup<T>::pack_b() const {
-  const int64_t step = pack_step(g.b.col, plan.k_block);
+  const int64_t step = pack_step<T>(g.b.col, g.b.row, plan.k_block);
   const int64_t copies = plan.b_copies == 1 ? 1 : batch_end - batch_begin;
   for (int64_t copy = 0; copy < copies; ++copy) {
     const int64_t batch = batch_begin + copy;
@@ -195,7 +198,7 @@ void GemmGroup<T>::pack_b() const {
 template <class T>
 Panel<T> GemmGroup<T>::pack_a(const Block& at) const {
   if (!plan.pack_a) return {g.a.at(at.batch, at.i0, at.k0), g.a.row, g.a.col};
-  const int64_t step = pack_step(g.a.row, at.k1 - at.k0);
+  const int64_t step = pack_step<T>(g.a.row, g.a.col, at.k1 - at.k0);
   const auto pack = [&](int64_t k, int64_t count, int64_t offset) {
     for (int64_t i = at.i0; i < at.i1; i += plan.height) {
       T* panel = scratch.packed_a + (i - at.i0) * (at.k1 - at.k0);
