@@ -150,12 +150,15 @@ struct BackwardWeight {
   static int64_t workspace(const dt_stream* stream, const calls::Conv2dBackwardWeight& call) {
     const WeightGradient<T> k = describe_weight<T>(call);
     if (is_empty(k)) return 0;
+    if (is_pointwise(k)) return gemm_workspace(stream, pointwise_gemm(k));
     return is_depthwise(k) ? depthwise_weight_workspace(k) : weight_workspace(stream, k);
   }
   static void run(const dt_stream* stream, const calls::Conv2dBackwardWeight& call) {
     const WeightGradient<T> k = describe_weight<T>(call);
     if (is_empty(k)) {
       clear_gradient(k);
+    } else if (is_pointwise(k)) {
+      run_gemm(stream, pointwise_gemm(k), call.workspace);
     } else if (is_depthwise(k)) {
       depthwise_weight(stream, k, Workspace(call.workspace));
     } else {

@@ -38,7 +38,12 @@ constexpr int64_t kWideRows = 3;
 #else
 constexpr int64_t kWideRows = 2;
 #endif
-constexpr int kWideVectors = 4;
+constexpr int kWideVectors = 4, kWidestVectors = 8;
+
+// How many vectors a tile of so many rows has.
+inline int64_t tile_vectors(int64_t rows) {
+  return rows == 1 ? kWidestVectors : rows <= kWideRows ? kWideVectors : 2;
+}
 
 struct CorrelationPlan {
   StageLayout stage;
@@ -100,7 +105,7 @@ CorrelationPlan plan_correlation(const dt_stream* stream, const Correlation<T>& 
 
   p.height = ceil_div(k.out_channels, ceil_div(k.out_channels, kTileRows));
   p.panels = ceil_div(k.out_channels, p.height);
-  p.tile = (p.height <= kWideRows ? kWideVectors : 2) * kLanes<T>;
+  p.tile = tile_vectors(p.height) * kLanes<T>;
   p.results = ceil_div(p.stage.elements(p.stage.images, rows), p.tile) * p.tile;
   const int64_t blocks = ceil_div(k.in_channels * p.stage.taps(), 320);
   p.channels_per_block = max<int64_t>(1, ceil_div(k.in_channels, max<int64_t>(1, blocks)));
@@ -114,7 +119,7 @@ CorrelationPlan plan_correlation(const dt_stream* stream, const Correlation<T>& 
   while (items * ceil_div(p.panels, p.panel_block) < wanted && p.panel_block > 2)
     p.panel_block = ceil_div(p.panel_block, 2);
   p.panel_items = ceil_div(p.panels, p.panel_block);
-  p.stage_size = p.group_block * k.in_channels * p.stage.channel + kWideVectors * kLanes<T>;
+  p.stage_size = p.group_block * k.in_channels * p.stage.channel + p.tile;
   return p;
 }
 
@@ -134,25 +139,49 @@ struct CorrelationScratch {
   }
 };
 
-// Packs one panel of weights: [channel in][tap][channel out].
+// Packs some input channels of a panel of `rows` output channels: [channel in][tap][channel out].
 template <class T>
-void pack_weights(const Correlation<T>& k, const CorrelationPlan& p, int64_t group, int64_t panel,
-                  T* packed) {
+void pack_channels(const Correlation<T>& k, const CorrelationPlan& p, const T* from, int64_t rows,
+                   int64_t channels, T* to) {
   const KernelWeights<T>& w = k.weights;
-  const int64_t rows = min(p.height, k.out_channels - panel * p.height);
-  const T* base = w.data + group * w.group_step + panel * p.height * w.out_step;
-  base += k.rows.tap_first * w.row_step + k.cols.tap_first * w.col_step;
   const int64_t row_step = k.rows.tap_step * w.row_step, col_step = k.cols.tap_step * w.col_step;
   const int64_t taps = k.rows.taps * k.cols.taps;
-  if (col_step == 1 && row_step == k.cols.taps && w.in_step == taps) {
-    pack_panel(packed, p.height, base, w.out_step, rows, 1, k.in_channels * taps);
-    return;
-  }
-  for (int64_t c = 0; c < k.in_channels; ++c) {
+  const bool dense = col_step == 1 && row_step == k.cols.taps;
+  const int64_t together = dense && w.in_step == taps ? channels : 1;
+  for (int64_t c = 0; c < channels; c += together, from += together * w.in_step) {
+    if (dense) {
+      pack_panel(to, p.height, from, w.out_step, rows, int64_t{1}, together * taps);
+      to += together * taps * p.height;
+      continue;
+    }
     for (int64_t r = 0; r < k.rows.taps; ++r) {
-      pack_panel(packed, p.height, base + c * w.in_step + r * row_step, w.out_step, rows, col_step,
-                 k.cols.taps);
-      packed += k.cols.taps * p.height;
+      for (int64_t q = 0; q < k.cols.taps; ++q, to += p.height) {
+        const T* tap = from + r * row_step + q * col_step;
+        DT_UNROLL
+        for (int64_t j = 0; j < kTileRows; ++j) {
+          if (j < p.height) to[j] = j < rows ? tap[j * w.out_step] : T(0);
+        }
+      }
+    }
+  }
+}
+
+// Packs panels [begin, end) of all groups' weights in the order in which they lie in memory. Some
+// channels of a panel follow each other: panels begin in the same few sets of a cache.
+template <class T>
+void pack_weights(const Correlation<T>& k, const CorrelationPlan& p,
+                  const CorrelationScratch<T>& scratch, int64_t begin, int64_t end) {
+  const KernelWeights<T>& w = k.weights;
+  const int64_t taps = k.rows.taps * k.cols.taps;
+  const int64_t some = w.in_step > w.out_step ? 8 : max<int64_t>(1, k.in_channels);
+  for (int64_t c = 0; c < k.in_channels; c += some) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t o = i % p.panels * p.height;
+      pack_channels(k, p,
+                    w.data + i / p.panels * w.group_step + o * w.out_step + c * w.in_step +
+                        k.rows.tap_first * w.row_step + k.cols.tap_first * w.col_step,
+                    min(p.height, k.out_channels - o), min(some, k.in_channels - c),
+                    scratch.weights + i * scratch.panel_size + c * taps * p.height);
     }
   }
 }
@@ -205,7 +234,10 @@ void CorrelationItem<T>::tile(const T* stage, T* results, int64_t g, int64_t pan
   }
   const T* b = stage + c * p.stage.channel + number;
   const ListedRows listed = {scratch.offsets};
-  if (p.height <= kWideRows) {
+  if (p.height == 1) {
+    outer_tile<T, kWidestVectors, ListedRows, 1>(1, channels * taps, weights, 1, 1, b, listed,
+                                                 p.tile, out, {b, 0});
+  } else if (p.height <= kWideRows) {
     outer_tile<T, kWideVectors, ListedRows, kWideRows>(rows, channels * taps, weights, 1, p.height,
                                                        b, listed, p.tile, out, {b, 0});
   } else {
@@ -215,11 +247,19 @@ void CorrelationItem<T>::tile(const T* stage, T* results, int64_t g, int64_t pan
 
 template <class T>
 void CorrelationItem<T>::correlate_group(const T* stage, T* results, int64_t g) const {
-  const int64_t elements = p.stage.elements(n_count, row_count);
+  // Of outputs and panels of weights, those that take more room pass by once, and the others stay
+  // in a near cache meanwhile.
+  const int64_t tiles = ceil_div(p.stage.elements(n_count, row_count), p.tile);
+  const bool outputs_outside = p.stage.channel > panel_count * p.height * p.stage.taps();
+  const int64_t outer = outputs_outside ? tiles : panel_count;
+  const int64_t inner = outputs_outside ? panel_count : tiles;
   int64_t c = 0;
   do {  // once even if there are no input channels: y = bias
-    for (int64_t number = 0; number < elements; number += p.tile) {
-      for (int64_t i = panel; i < panel + panel_count; ++i) tile(stage, results, g, i, c, number);
+    for (int64_t a = 0; a < outer; ++a) {
+      for (int64_t b = 0; b < inner; ++b) {
+        tile(stage, results, g, panel + (outputs_outside ? b : a), c,
+             (outputs_outside ? a : b) * p.tile);
+      }
     }
     c += p.channels_per_block;
   } while (c < k.in_channels);
@@ -236,7 +276,7 @@ void CorrelationItem<T>::run(int64_t worker) const {
   const int64_t used = p.stage.lanes() * p.stage.plane;
   for (int64_t c = 0; c < group_count * k.in_channels; ++c)
     fill_zero(stage + c * p.stage.channel + used, p.stage.channel - used);
-  fill_zero(stage + p.stage_size - kWideVectors * kLanes<T>, kWideVectors * kLanes<T>);
+  fill_zero(stage + p.stage_size - p.tile, p.tile);
   const int64_t o = panel * p.height, channels = min(panel_count * p.height, k.out_channels - o);
   for (int64_t i = 0; i < group_count; ++i) {
     correlate_group(stage + i * k.in_channels * p.stage.channel, results + i * channels * p.results,
@@ -265,11 +305,11 @@ void correlate(const dt_stream* stream, const Correlation<T>& k, Workspace works
   const CorrelationPlan p = plan_correlation(stream, k);
   const CorrelationScratch<T> scratch(k, p, &workspace);
   list_offsets(p.stage, min(p.channels_per_block, k.in_channels), scratch.offsets);
-  const bool many_weights =
-      p.parallel && worth_threads(stream, k.groups * p.panels * scratch.panel_size);
-  for_each_item(stream, k.groups * p.panels, many_weights, [&](int64_t item, int64_t) {
-    pack_weights(k, p, item / p.panels, item % p.panels,
-                 scratch.weights + item * scratch.panel_size);
+  const int64_t panels = k.groups * p.panels;
+  const bool many_weights = p.parallel && worth_threads(stream, panels * scratch.panel_size);
+  const int64_t together = many_weights ? ceil_div(panels, 2 * stream->threads) : panels;
+  for_each_item(stream, ceil_div(panels, together), many_weights, [&](int64_t item, int64_t) {
+    pack_weights(k, p, scratch, item * together, min(panels, (item + 1) * together));
   });
   for_each_item(
       stream, p.image_items * p.row_items * p.group_items * p.panel_items, p.parallel,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/cpu/conv_correlate.h"
+#include "kernels/cpu/conv_weight.h"
 #include "kernels/cpu/gemm.h"
 
 namespace dt::cpu {
@@ -49,6 +50,31 @@ Gemm<T> pointwise_gemm(const Correlation<T>& k) {
     g.c = {k.bias, 0, k.bias_step, 0};
   }
   fold_batch(&g);
+  return g;
+}
+
+// The gradient of so many weights is worth a product's packing; fewer ones leave too little to cut
+// into parts.
+constexpr int64_t kManyWeights = 16384;
+
+template <class T>
+bool is_pointwise(const WeightGradient<T>& k) {
+  return k.groups == 1 && is_identity(k.rows) && is_identity(k.cols) && even_pixels(k.x) &&
+         even_pixels(k.g) && k.gb == nullptr && k.gw.c_step == 1 &&
+         k.in_channels * k.out_channels >= kManyWeights;
+}
+
+// gw[o, c] = the sum over images n of g[n, o, pixel] @ x[n, c, pixel] transposed.
+template <class T>
+Gemm<T> pointwise_gemm(const WeightGradient<T>& k) {
+  Gemm<T> g = {};
+  g.piece = k.g.h * k.g.w;
+  g.batch = 1, g.m = k.out_channels, g.n = k.in_channels, g.k = k.g.n * g.piece;
+  g.alpha = 1, g.beta = 1;
+  g.a = {k.g.data, 0, k.g.c_step, k.g.w_step};
+  g.b = {k.x.data, 0, k.x.w_step, k.x.c_step};
+  g.y = {k.gw.data, 0, k.gw.n_step, 1};
+  g.a_piece = k.g.n_step, g.b_piece = k.x.n_step;
   return g;
 }
 

@@ -115,15 +115,16 @@ WeightPlan plan_weight(const dt_stream* stream, const WeightGradient<T>& k) {
 
 template <class T>
 struct WeightScratch {
-  // Partial sums: [split][output channel][column] or, if wide, [split][group][tap][channel in]
-  // [channel out]; [split][output channel].
+  // Partial sums: [split][output channel][column] or, if wide, [split][group][panel of channels
+  // out] [column][channel out]; [split][output channel].
   T *weights, *bias;
   T *x, *g;  // stages, one for each worker
   int64_t* offsets;
 
   WeightScratch(const WeightGradient<T>& k, const WeightPlan& p, Workspace* workspace) {
     const int64_t channels = k.groups * k.out_channels;
-    weights = workspace->take<T>(p.splits * channels * p.columns);
+    const int64_t padded = ceil_div(k.out_channels, kTileCols<T>) * kTileCols<T>;
+    weights = workspace->take<T>(p.splits * (p.wide ? k.groups * padded : channels) * p.columns);
     bias = workspace->take<T>(k.gb == nullptr ? 0 : p.splits * channels);
     x = workspace->take<T>(p.workers * p.x_size);
     g = workspace->take<T>(p.workers * p.g_size);
@@ -259,18 +260,20 @@ void WeightItem<T>::stage_panels(int64_t n, int64_t n_count, int64_t row, int64_
 template <class T>
 void WeightItem<T>::add_panel_products(int64_t elements, int64_t index, int64_t channels,
                                        bool first) const {
-  const int64_t c_count = k.in_channels, o_row = k.out_channels, taps = p.x_stage.taps();
+  const int64_t c_count = k.in_channels, taps = p.x_stage.taps();
   const int64_t height = ceil_div(c_count, ceil_div(c_count, kTileRows));
   const int64_t length = ceil_div(elements, ceil_div(elements, 256));
   const int64_t room = p.x_stage.images * p.x_stage.image(), channel = p.x_stage.channel;
-  T* sums = scratch.weights + (split * k.groups + group + index) * o_row * p.columns + o % o_row;
+  const int64_t sum_row = taps * kTileCols<T>, panels = ceil_div(k.out_channels, kTileCols<T>);
+  const int64_t first_panel = (split * k.groups + group + index) * panels;
+  T* const sums = scratch.weights + (first_panel * kTileCols<T> + o % k.out_channels) * p.columns;
   const T one = 1;
   for (int64_t from = 0; from < elements; from += length, first = false) {
     const int64_t count = min(length, elements - from);
     for (int64_t j = 0; j < channels; j += kTileCols<T>) {
       const T* b = g + j * room + from * kTileCols<T>;
       const auto add = [&](int64_t rows, const T* a, int64_t a_row, int64_t a_step, T* y) {
-        const TileOutput<T> out = {y, o_row, first ? nullptr : y, o_row, nullptr, 1, 1};
+        const TileOutput<T> out = {y, sum_row, first ? nullptr : y, sum_row, nullptr, 1, 1};
         const int64_t cols = min<int64_t>(kTileCols<T>, channels - j);
         const EvenRows even = {kTileCols<T>};
         if (cols <= kLanes<T>) {
@@ -283,7 +286,7 @@ void WeightItem<T>::add_panel_products(int64_t elements, int64_t index, int64_t 
         const T* a = x + (index * c_count + c) * channel + from;
         for (int64_t t = 0; t < taps; ++t) {
           add(min(height, c_count - c), a + scratch.offsets[t], channel, 1,
-              sums + (t * c_count + c) * o_row + j);
+              sums + j * p.columns + c * sum_row + t * kTileCols<T>);
         }
       }
       if (k.gb != nullptr) add(1, &one, 0, 0, partial_bias() + index * channels + j);
@@ -340,16 +343,38 @@ void finish_output(const WeightGradient<T>& k, const WeightPlan& p, const Weight
   }
 }
 
-// Wide: those of one group and input channel.
+// Wide: those of one panel of output channels. Whole rows of the panel are transposed, since single
+// elements would each be written to another page.
 template <class T>
-void finish_input(const WeightGradient<T>& k, const WeightPlan& p, const WeightScratch<T>& scratch,
-                  int64_t group, int64_t c) {
-  T* from = scratch.weights + group * k.out_channels * p.columns + c * k.out_channels;
-  for (int64_t r = 0; r < k.rows.taps; ++r) {
-    for (int64_t q = 0; q < k.cols.taps; ++q, from += k.in_channels * k.out_channels) {
-      add_splits(from, k.out_channels, p.splits, k.groups * k.out_channels * p.columns);
-      copy_row(k.gw.at(group * k.out_channels, c, r, q), k.gw.n_step, from, 1, k.out_channels);
+void finish_panel(const WeightGradient<T>& k, const WeightPlan& p, const WeightScratch<T>& scratch,
+                  int64_t panel) {
+  const Images<T>& gw = k.gw;
+  const int64_t panels = ceil_div(k.out_channels, kTileCols<T>), size = p.columns * kTileCols<T>;
+  const int64_t taps = p.x_stage.taps(), first = panel % panels * kTileCols<T>;
+  const int64_t o = panel / panels * k.out_channels + first;
+  const int64_t count = min<int64_t>(kTileCols<T>, k.out_channels - first);
+  T* const from = scratch.weights + panel * size;
+  add_splits(from, size, p.splits, k.groups * panels * size);
+  if (gw.c_step == taps && gw.h_step == k.cols.taps && gw.w_step == 1) {
+    // Few lines are written at a time, and what is read stays in the first-level cache.
+    constexpr int64_t kRows = 64, kCols = 16 / sizeof(T);
+    for (int64_t i = 0; i < p.columns; i += kRows) {
+      for (int64_t j = 0; j < count; j += kCols) {
+        copy_transposed(gw.at(o + j, 0, 0, 0) + i, gw.n_step, from + i * kTileCols<T> + j,
+                        kTileCols<T>, min(kRows, p.columns - i), min(kCols, count - j));
+      }
     }
+    return;
+  }
+  for (int64_t t = 0; t < taps; ++t) {
+    T* const to = gw.at(o, 0, t / k.cols.taps, t % k.cols.taps);
+    const T* const row = from + t * kTileCols<T>;
+    if (gw.c_step == 1) {
+      copy_transposed(to, gw.n_step, row, taps * kTileCols<T>, k.in_channels, count);
+      continue;
+    }
+    for (int64_t c = 0; c < k.in_channels; ++c)
+      copy_row(to + c * gw.c_step, gw.n_step, row + c * taps * kTileCols<T>, 1, count);
   }
 }
 
@@ -371,9 +396,8 @@ void weight_gradient(const dt_stream* stream, const WeightGradient<T>& k, Worksp
   const int64_t channels = k.groups * k.out_channels;
   const bool parallel = p.parallel && worth_threads(stream, p.splits * channels * p.columns);
   if (p.wide) {
-    for_each_item(stream, k.groups * k.in_channels, parallel, [&](int64_t item, int64_t) {
-      finish_input(k, p, scratch, item / k.in_channels, item % k.in_channels);
-    });
+    for_each_item(stream, k.groups * ceil_div(k.out_channels, kTileCols<T>), parallel,
+                  [&](int64_t panel, int64_t) { finish_panel(k, p, scratch, panel); });
   } else {
     for_each_item(stream, channels, parallel,
                   [&](int64_t o, int64_t) { finish_output(k, p, scratch, o); });

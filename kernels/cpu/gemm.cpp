@@ -33,9 +33,25 @@ constexpr int64_t kNearBytes = int64_t{1} << 20, kFarBytes = int64_t{1} << 25;
 
 // How much of k is packed at a time. Lanes that are contiguous are read as far as the panels reach,
 // a few steps of k at a time, because reading a narrow strip of a wide matrix would touch a new
-// page with every step.
-inline int64_t pack_step(int64_t lane_stride, int64_t k_count) {
-  return lane_stride == 1 ? 8 : k_count;
+// page with every step; unless they are few pages.
+template <class T>
+inline int64_t pack_step(int64_t lane_stride, int64_t k_stride, int64_t k_count) {
+  constexpr int64_t kFewPages = 131072;
+  const int64_t bytes = k_count * k_stride * static_cast<int64_t>(sizeof(T));
+  return lane_stride == 1 && bytes > kFewPages ? 8 : k_count;
+}
+
+// Calls pack(from, count, offset) for what of k lies in [begin, end) in steps, none of which
+// reaches over the end of a piece; `offset` says where in memory a step begins.
+template <class Pack>
+inline void for_each_step(int64_t begin, int64_t end, int64_t step, int64_t piece, int64_t stride,
+                          int64_t piece_stride, const Pack& pack) {
+  for (int64_t k = begin, count = 0; k < end; k += count) {
+    const int64_t whole = piece == 0 ? 0 : k / piece, inside = k - whole * piece;
+    count = min(step, end - k);
+    if (piece != 0) count = min(count, piece - inside);
+    pack(k, count, whole * piece_stride + inside * stride);
+  }
 }
 
 // Whether rows that lie `stride` elements apart crowd into a few sets of a first-level cache.
@@ -48,6 +64,7 @@ inline bool crowds_cache(int64_t stride) {
 // in strips, each from another cache line: they bear fewer readers than contiguous rows.
 template <class T>
 inline bool use_a_in_place(const Gemm<T>& g) {
+  if (g.piece != 0) return false;
   if (g.n <= kTileCols<T>) return true;
   const int64_t line = g.a.col == 1 ? g.a.row : g.a.col;  // distance of two lines of a
   if (g.k * line * static_cast<int64_t>(sizeof(T)) <= 32768) return true;
@@ -59,7 +76,7 @@ inline bool use_a_in_place(const Gemm<T>& g) {
 // it is small.
 template <class T>
 inline bool use_b_in_place(const Gemm<T>& g) {
-  if (g.b.col != 1) return false;
+  if (g.b.col != 1 || g.piece != 0) return false;
   if (g.m <= 2 * kTileRows) return true;
   const int64_t bytes = g.k * g.b.row * static_cast<int64_t>(sizeof(T));
   if (bytes <= 32768) return true;
@@ -161,17 +178,18 @@ struct GemmGroup {
 
 template <class T>
 void GemmGroup<T>::pack_b() const {
-  const int64_t step = pack_step(g.b.col, plan.k_block);
+  const int64_t step = pack_step<T>(g.b.col, g.b.row, plan.k_block);
   const int64_t copies = plan.b_copies == 1 ? 1 : batch_end - batch_begin;
   for (int64_t copy = 0; copy < copies; ++copy) {
     const int64_t batch = batch_begin + copy;
-    for (int64_t k = k_begin; k < k_end; k += step) {
+    const auto pack = [&](int64_t k, int64_t count, int64_t offset) {
       for (int64_t panel = plan.b_in_place; panel < plan.b_panels; ++panel) {
         const int64_t j = panel * kTileCols<T>;
-        pack_panel(packed_b(batch, panel, k), kTileCols<T>, g.b.at(batch, k, j), g.b.col,
-                   min<int64_t>(kTileCols<T>, g.n - j), g.b.row, min(step, k_end - k));
+        pack_panel(packed_b(batch, panel, k), kTileCols<T>, g.b.at(batch, 0, j) + offset, g.b.col,
+                   min<int64_t>(kTileCols<T>, g.n - j), g.b.row, count);
       }
-    }
+    };
+    for_each_step(k_begin, k_end, step, g.piece, g.b.row, g.b_piece, pack);
   }
 }
 
@@ -180,14 +198,15 @@ void GemmGroup<T>::pack_b() const {
 template <class T>
 Panel<T> GemmGroup<T>::pack_a(const Block& at) const {
   if (!plan.pack_a) return {g.a.at(at.batch, at.i0, at.k0), g.a.row, g.a.col};
-  const int64_t step = pack_step(g.a.row, at.k1 - at.k0);
-  for (int64_t k = at.k0; k < at.k1; k += step) {
+  const int64_t step = pack_step<T>(g.a.row, g.a.col, at.k1 - at.k0);
+  const auto pack = [&](int64_t k, int64_t count, int64_t offset) {
     for (int64_t i = at.i0; i < at.i1; i += plan.height) {
       T* panel = scratch.packed_a + (i - at.i0) * (at.k1 - at.k0);
-      pack_panel(panel + (k - at.k0) * plan.height, plan.height, g.a.at(at.batch, i, k), g.a.row,
-                 min(plan.height, at.i1 - i), g.a.col, min(step, at.k1 - k));
+      pack_panel(panel + (k - at.k0) * plan.height, plan.height, g.a.at(at.batch, i, 0) + offset,
+                 g.a.row, min(plan.height, at.i1 - i), g.a.col, count);
     }
-  }
+  };
+  for_each_step(at.k0, at.k1, step, g.piece, g.a.col, g.a_piece, pack);
   return {scratch.packed_a, 1, plan.height};
 }
 

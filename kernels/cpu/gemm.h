@@ -24,6 +24,9 @@ struct Gemm {
   Matrices<T> y;
   T alpha, beta;
   int64_t activation;
+  // If not 0, only so much of k follows its strides: a and b are the sides of a sum over products
+  // of such pieces, which lie a_piece and b_piece apart.
+  int64_t piece, a_piece, b_piece;
 };
 
 // Bytes that run_gemm wants to work in.

@@ -53,11 +53,9 @@ struct ListedRows {
   int64_t at(int64_t k) const { return offset[k]; }
 };
 
-// Stores a tile whose first `cols` columns exist. The cases are told apart outside of the loops
-// over registers.
-template <bool kFull, bool kAddC, class T, int kRows, int kVectors>
-inline void store_tile(const Vector<T> (&sums)[kRows][kVectors], int64_t cols,
-                       const TileOutput<T>& out) {
+// Stores a whole tile. The cases are told apart outside of the loop over registers.
+template <bool kAddC, class T, int kRows, int kVectors>
+inline void store_tile(const Vector<T> (&sums)[kRows][kVectors], const TileOutput<T>& out) {
   const Vector<T> beta = splat(out.beta);
   T* y = out.y;
   const T* c = out.c;
@@ -66,23 +64,37 @@ inline void store_tile(const Vector<T> (&sums)[kRows][kVectors], int64_t cols,
     DT_UNROLL
     for (int j = 0; j < kVectors; ++j) {
       const int64_t first = j * kLanes<T>;
-      const int64_t lanes = max<int64_t>(0, min<int64_t>(cols - first, kLanes<T>));
-      Vector<T> v = sums[i][j];
-      if (kAddC) v = multiply_add(kFull ? load(c + first) : load_first(c + first, lanes), beta, v);
-      if (kFull) {
-        store(y + first, v);
-      } else {
-        store_first(y + first, v, lanes);
-      }
+      store(y + first, kAddC ? multiply_add(load(c + first), beta, sums[i][j]) : sums[i][j]);
     }
     y += out.y_row;
     if (kAddC) c += out.c_row;
   }
 }
 
+// Stores a tile of `vectors` vectors per row whose first `cols` columns exist. That is rare enough
+// to go through memory, and for one piece of code for all tiles.
+template <class T>
+__attribute__((noinline)) void store_part(const Vector<T>* sums, int64_t rows, int64_t vectors,
+                                          int64_t cols, const TileOutput<T>& out) {
+  for (int64_t i = 0; i < rows; ++i, sums += vectors) {
+    for (int64_t j = 0; j < cols; j += kLanes<T>) {
+      const int64_t lanes = min<int64_t>(cols - j, kLanes<T>);
+      T* const y = out.y + i * out.y_row + j;
+      Vector<T> v = sums[j / kLanes<T>];
+      if (out.c != nullptr)
+        v = multiply_add(load_first(out.c + i * out.c_row + j, lanes), splat(out.beta), v);
+      if (lanes == kLanes<T>) {
+        store(y, v);
+      } else {
+        store_few(y, v, lanes);
+      }
+    }
+  }
+}
+
 template <class T, int kRows, int kVectors>
-inline void finish_tile(Vector<T> (&sums)[kRows][kVectors], int64_t cols,
-                        const TileOutput<T>& out) {
+__attribute__((always_inline)) inline void finish_tile(Vector<T> (&sums)[kRows][kVectors],
+                                                       int64_t cols, const TileOutput<T>& out) {
   if (out.alpha != T(1)) {
     const Vector<T> alpha = splat(out.alpha);
     DT_UNROLL
@@ -98,16 +110,18 @@ inline void finish_tile(Vector<T> (&sums)[kRows][kVectors], int64_t cols,
       for (int j = 0; j < kVectors; ++j) sums[i][j] += splat(out.bias[i]);
     }
   }
-  if (cols == kVectors * kLanes<T>) {
-    if (out.c == nullptr) {
-      store_tile<true, false>(sums, cols, out);
-    } else {
-      store_tile<true, true>(sums, cols, out);
+  if (cols != kVectors * kLanes<T>) {
+    Vector<T> copy[kRows * kVectors];  // for sums themselves to stay in registers
+    DT_UNROLL
+    for (int i = 0; i < kRows; ++i) {
+      DT_UNROLL
+      for (int j = 0; j < kVectors; ++j) copy[i * kVectors + j] = sums[i][j];
     }
+    store_part<T>(copy, kRows, kVectors, cols, out);
   } else if (out.c == nullptr) {
-    store_tile<false, false>(sums, cols, out);
+    store_tile<false>(sums, out);
   } else {
-    store_tile<false, true>(sums, cols, out);
+    store_tile<true>(sums, out);
   }
 }
 

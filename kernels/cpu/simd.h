@@ -98,32 +98,41 @@ struct SmallVector<double> {
   using type = Pair;
 };
 
-// y[j * y_stride + i] = x[i * x_stride + j] for i < rows, j < cols.
-template <class T>
-void copy_transposed(T* y, int64_t y_stride, const T* x, int64_t x_stride, int64_t rows,
-                     int64_t cols) {
+// kRows rows of x become columns of y.
+template <int kRows, class T>
+inline void copy_few_transposed(T* y, int64_t y_stride, const T* x, int64_t x_stride,
+                                int64_t cols) {
   using Block = typename SmallVector<T>::type;
   constexpr int64_t kBlock = 16 / sizeof(T);
-  int64_t i = 0;
-  for (; i + kBlock <= rows; i += kBlock) {
-    int64_t j = 0;
-    for (; j + kBlock <= cols; j += kBlock) {
-      Block block[kBlock];
-      for (int64_t r = 0; r < kBlock; ++r) {
-        __builtin_memcpy(&block[r], x + (i + r) * x_stride + j, sizeof(Block));
-      }
-      transpose(block);
-      for (int64_t r = 0; r < kBlock; ++r) {
-        __builtin_memcpy(y + (j + r) * y_stride + i, &block[r], sizeof(Block));
-      }
-    }
-    for (; j < cols; ++j) {
-      for (int64_t r = 0; r < kBlock; ++r) y[j * y_stride + i + r] = x[(i + r) * x_stride + j];
-    }
+  int64_t j = 0;
+  for (; j + kBlock <= cols; j += kBlock) {
+    Block block[kBlock] = {};
+    DT_UNROLL
+    for (int64_t r = 0; r < kRows; ++r)
+      __builtin_memcpy(&block[r], x + r * x_stride + j, sizeof(Block));
+    transpose(block);
+    DT_UNROLL
+    for (int64_t r = 0; r < kBlock; ++r)
+      __builtin_memcpy(y + (j + r) * y_stride, &block[r], kRows * sizeof(T));
   }
-  for (; i < rows; ++i) {
-    for (int64_t j = 0; j < cols; ++j) y[j * y_stride + i] = x[i * x_stride + j];
+  for (; j < cols; ++j) {
+    DT_UNROLL
+    for (int64_t r = 0; r < kRows; ++r) y[j * y_stride + r] = x[r * x_stride + j];
   }
+}
+
+// y[j * y_stride + i] = x[i * x_stride + j] for i < rows, j < cols.
+template <class T>
+__attribute__((noinline)) void copy_transposed(T* y, int64_t y_stride, const T* x, int64_t x_stride,
+                                               int64_t rows, int64_t cols) {
+  constexpr int64_t kBlock = 16 / sizeof(T);
+  for (; rows >= kBlock; rows -= kBlock, y += kBlock, x += kBlock * x_stride)
+    copy_few_transposed<kBlock>(y, y_stride, x, x_stride, cols);
+  if (rows >= 2) {
+    copy_few_transposed<2>(y, y_stride, x, x_stride, cols);
+    rows -= 2, y += 2, x += 2 * x_stride;
+  }
+  if (rows == 1) copy_few_transposed<1>(y, y_stride, x, x_stride, cols);
 }
 
 #if defined(__AVX512F__)

@@ -32,10 +32,19 @@ inline void write_sum(const Gemm<T>& g, int64_t batch, int64_t i, int64_t j, T s
   *g.y.at(batch, i, j) = value;
 }
 
+// With more rows than one tile of inner products has, packing b still costs more than what inner
+// products take longer, if sums of lanes are rare. Wide vectors are packed fast.
+#if defined(__AVX512F__)
+constexpr int64_t kMostDotRows = kDotRows;
+#else
+constexpr int64_t kMostDotRows = 4 * kDotRows;
+#endif
+
 // Few rows of a, and k contiguous in a and in b: inner products.
 template <class T>
 bool is_thin_dot(const Gemm<T>& g) {
-  return g.m <= kDotRows && g.a.col == 1 && g.b.row == 1;
+  const int64_t most = g.k >= 16 * kLanes<T> ? kMostDotRows : kDotRows;
+  return g.m <= most && g.a.col == 1 && g.b.row == 1;
 }
 
 template <class T>
@@ -46,14 +55,19 @@ void dot_block(const Gemm<T>& g, int64_t batch, int64_t j0, int64_t j1) {
   const Runs runs = {1, g.k, 0, 0};
   for (int64_t j = j0; j < j1; j += kDotCols) {
     const int64_t cols = min<int64_t>(kDotCols, j1 - j);
-    const T *a = g.a.at(batch, 0, 0), *b = g.b.at(batch, 0, j);
-    if (g.m == 1) {
-      inner_tile<T, 1, kDotCols>(runs, a, 0, 1, b, offset, cols, sums);
-    } else {
-      inner_tile<T, kDotRows, kDotCols>(runs, a, g.a.row, g.m, b, offset, cols, sums);
-    }
-    for (int64_t i = 0; i < g.m; ++i) {
-      for (int64_t c = 0; c < cols; ++c) write_sum(g, batch, i, j + c, sums[i * kDotCols + c]);
+    const T* b = g.b.at(batch, 0, j);
+    for (int64_t i = 0; i < g.m; i += kDotRows) {
+      const int64_t rows = min<int64_t>(kDotRows, g.m - i);
+      const T* a = g.a.at(batch, i, 0);
+      if (rows == 1) {
+        inner_tile<T, 1, kDotCols>(runs, a, 0, 1, b, offset, cols, sums);
+      } else {
+        inner_tile<T, kDotRows, kDotCols>(runs, a, g.a.row, rows, b, offset, cols, sums);
+      }
+      for (int64_t r = 0; r < rows; ++r) {
+        for (int64_t c = 0; c < cols; ++c)
+          write_sum(g, batch, i + r, j + c, sums[r * kDotCols + c]);
+      }
     }
   }
 }

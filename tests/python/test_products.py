@@ -41,6 +41,8 @@ SHAPES = (
     (1, 300, 200),
     (1, 1501, 799),
     (3, 70, 1000),
+    (7, 33, 300),
+    (50, 30, 1),
     (64, 64, 64),
     (13, 33, 700),
     (70, 600, 600),
@@ -98,6 +100,8 @@ CONVOLUTIONS = (
     (2, 16, 40, 11, (2, 3), {"padding": (0, 2), "dilation": (1, 2)}),
     (2, 12, 16, 5, 3, {"padding": 3}),
     (2, 32, 48, 9, 1, {}),
+    (3, 128, 131, 6, 1, {}),
+    (2, 80, 130, 7, 3, {"padding": 1}),
     (2, 26, 34, 9, 3, {"padding": 1, "groups": 2}),
     (3, 70, 70, 9, 3, {"padding": 1, "groups": 70}),
     (2, 70, 70, 10, (3, 2), {"padding": (2, 1), "stride": 2, "groups": 70}),
@@ -107,14 +111,15 @@ CONVOLUTIONS = (
 
 @pytest.mark.parametrize("case", CONVOLUTIONS, ids=str)
 @pytest.mark.parametrize("channels_last", (False, True))
-def test_conv2d_and_its_gradients(torch, case, channels_last):
+@pytest.mark.parametrize("biased", (False, True))
+def test_conv2d_and_its_gradients(torch, case, channels_last, biased):
     n, c_in, c_out, size, kernel, arguments = case
     kernel = kernel if isinstance(kernel, tuple) else (kernel, kernel)
     weight_sizes = (c_out, c_in // arguments.get("groups", 1), *kernel)
-    x, w, b = numbers(n, c_in, size, size), numbers(*weight_sizes), numbers(c_out)
+    operands = numbers(n, c_in, size, size), numbers(*weight_sizes), numbers(c_out)
 
     def results(t, make):
-        leaves = [make(v).requires_grad_() for v in (x, w, b)]
+        leaves = [make(v).requires_grad_() for v in operands[: 2 + biased]]
         y = t.nn.functional.conv2d(*leaves, **arguments)
         y.backward(make(numbers(*y.shape)))
         return [v.detach().numpy() for v in (y, *(leaf.grad for leaf in leaves))]
