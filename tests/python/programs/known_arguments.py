@@ -6,7 +6,7 @@ import re
 
 import torch
 
-from .case import Case, documented
+from .case import CHANGED, Case, documented
 from .elements import all_that_differ
 from .tensors import strides
 
@@ -53,6 +53,19 @@ def _(c: Case) -> bool:
 @documented("**More is taken**")
 def _(c: Case) -> bool:
     return c.only_theirs_raises("_embedding_bag_backward|_scaled_dot_product_flash_attention")
+
+
+@documented("**More is taken**")
+def _(c: Case) -> bool:
+    return c.only_theirs_raises(
+        r"fake_quantize_per_tensor_affine\(\) received an invalid combination"
+    )
+
+
+# PyTorch overwrites the inverse that its gradient needs.
+@documented("**More is taken**")
+def _(c: Case) -> bool:
+    return "linalg.cond(" in c.history and c.only_theirs_raises(f"{CHANGED}.*LinalgInvEx")
 
 
 # The states of a cell, of which the one before does not lie row by row.

@@ -123,6 +123,13 @@ def _(c: Case) -> bool:
     return is_derivative(c) and unseen and c.derives("Logcumsumexp")
 
 
+@documented("**`logcumsumexp`**")
+def _(c: Case) -> bool:
+    with_graph = is_derivative(c) and "create_graph=True" in c.history
+    at_zero = any(bool((x.detach() == 0).any()) for x in c.floats)
+    return c.aspect == "values" and with_graph and at_zero and c.derives("Logcumsumexp")
+
+
 # At NaN, depending on the element's place in a vector.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
