@@ -271,6 +271,24 @@ struct Unchanged {
   }
 };
 
+// Each lane as an element of To. GCC sends the halves of floats and doubles through memory.
+template <class To, class From>
+inline To convert_lanes(From v) {
+#if defined(__AVX__) && !defined(__clang__)
+  constexpr bool kWidens = std::is_same_v<std::decay_t<decltype(v[0])>, float> &&
+                           std::is_same_v<std::decay_t<decltype(To{}[0])>, double>;
+  constexpr bool kNarrows = std::is_same_v<std::decay_t<decltype(v[0])>, double> &&
+                            std::is_same_v<std::decay_t<decltype(To{}[0])>, float>;
+#if defined(__AVX512F__)
+  if constexpr (kWidens && sizeof(To) == 64) return reinterpret_cast<To>(_mm512_cvtps_pd(v));
+  if constexpr (kNarrows && sizeof(From) == 64) return reinterpret_cast<To>(_mm512_cvtpd_ps(v));
+#endif
+  if constexpr (kWidens && sizeof(To) == 32) return reinterpret_cast<To>(_mm256_cvtps_pd(v));
+  if constexpr (kNarrows && sizeof(From) == 32) return reinterpret_cast<To>(_mm256_cvtpd_ps(v));
+#endif
+  return __builtin_convertvector(v, To);
+}
+
 // `n` elements, or as many as a vector of T has, as values of T: those of T itself, or floats that
 // are calculated with as doubles.
 template <class T, class From>
@@ -287,7 +305,7 @@ inline Vector<T> load_as(const From* p, int64_t n = kVectorBytes / sizeof(T)) {
       const Vector<From> first = load_first(p, n);
       __builtin_memcpy(&v, &first, sizeof(v));
     }
-    return __builtin_convertvector(v, Vector<T>);
+    return convert_lanes<Vector<T>>(v);
   }
 }
 

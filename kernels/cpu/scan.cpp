@@ -129,8 +129,8 @@ int64_t scan_blocks(const Lines<float>& at, double (&last)[kBeside]) {
       __builtin_memcpy(part, &block[k], sizeof(Quad));
       DT_UNROLL
       for (int64_t p = 0; p < kParts; ++p) {
-        before[p] = Fold::join(before[p], __builtin_convertvector(part[p], Sums));
-        part[p] = __builtin_convertvector(before[p], Floats);
+        before[p] = Fold::join(before[p], convert_lanes<Sums>(part[p]));
+        part[p] = convert_lanes<Floats>(before[p]);
       }
       __builtin_memcpy(&block[k], part, sizeof(Quad));
     }
@@ -173,7 +173,7 @@ Sum scan_line(Element* y, const Element* x, int64_t n, Sum sum) {
   Vector<Sum> before = Vector<Sum>{} + sum;
   for (; i + kWidth <= n; i += kWidth) {
     const Vector<Sum> v = scan_lanes<Fold, 1, Sum>(load_as<Sum>(x + i), kAll);
-    const Narrow stored = __builtin_convertvector(Fold::join(before, v), Narrow);
+    const Narrow stored = convert_lanes<Narrow>(Fold::join(before, v));
     before = Fold::join(before, Vector<Sum>{} + v[kWidth - 1]);
     __builtin_memcpy(y + i, &stored, sizeof(stored));
   }
