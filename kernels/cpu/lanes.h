@@ -271,6 +271,24 @@ struct Unchanged {
   }
 };
 
+// Each lane as an element of To. GCC sends the halves of floats and doubles through memory.
+template <class To, class From>
+inline To convert_lanes(From v) {
+#if defined(__AVX__) && !defined(__clang__)
+  constexpr bool kWidens = std::is_same_v<std::decay_t<decltype(v[0])>, float> &&
+                           std::is_same_v<std::decay_t<decltype(To{}[0])>, double>;
+  constexpr bool kNarrows = std::is_same_v<std::decay_t<decltype(v[0])>, double> &&
+                            std::is_same_v<std::decay_t<decltype(To{}[0])>, float>;
+#if defined(__AVX512F__)
+  if constexpr (kWidens && sizeof(To) == 64) return reinterpret_cast<To>(_mm512_cvtps_pd(v));
+  if constexpr (kNarrows && sizeof(From) == 64) return reinterpret_cast<To>(_mm512_cvtpd_ps(v));
+#endif
+  if constexpr (kWidens && sizeof(To) == 32) return reinterpret_cast<To>(_mm256_cvtps_pd(v));
+  if constexpr (kNarrows && sizeof(From) == 32) return reinterpret_cast<To>(_mm256_cvtpd_ps(v));
+#endif
+  return __builtin_convertvector(v, To);
+}
+
 // `n` elements, or as many as a vector of T has, as values of T: those of T itself, or floats that
 // are calculated with as doubles.
 template <class T, class From>
@@ -287,7 +305,7 @@ inline Vector<T> load_as(const From* p, int64_t n = kVectorBytes / sizeof(T)) {
       const Vector<From> first = load_first(p, n);
       __builtin_memcpy(&v, &first, sizeof(v));
     }
-    return __builtin_convertvector(v, Vector<T>);
+    return convert_lanes<Vector<T>>(v);
   }
 }
 
@@ -409,25 +427,28 @@ inline void reduce_spans(T* into, const From* x, int64_t row_stride, int64_t row
   }
 }
 
-// into[j] = apply(into[j], x[j]) for each of `rows` rows of n elements, four at a time.
+// into[j] = apply(into[j], x[j]) for each of `rows` rows of n elements, eight at a time: memory is
+// read at eight places, and what is added up stays in a register for as long.
 template <class Op, class T = typename Op::Value>
 inline void reduce_rows(T* into, const T* x, int64_t row_stride, int64_t rows, int64_t n) {
   constexpr int64_t kWidth = kVectorBytes / sizeof(T);
+  constexpr int64_t kTogether = 8;
   const int64_t whole = n / kWidth * kWidth;
-  for (int64_t r = 0; r < rows; r += 4, x += 4 * row_stride) {
-    const int64_t together = min<int64_t>(4, rows - r);
+  for (int64_t r = 0; r < rows; r += kTogether, x += kTogether * row_stride) {
+    const int64_t together = min(kTogether, rows - r);
     for (int64_t j = 0; j < whole; j += kWidth) {
       Vector<T> sum = load(into + j);
-      if (together == 4) {
-        for (int k = 0; k < 4; ++k) sum = Op::apply(sum, load(x + k * row_stride + j));
+      if (together == kTogether) {
+        DT_UNROLL_LANES
+        for (int64_t k = 0; k < kTogether; ++k) sum = Op::apply(sum, load(x + k * row_stride + j));
       } else {
-        for (int k = 0; k < together; ++k) sum = Op::apply(sum, load(x + k * row_stride + j));
+        for (int64_t k = 0; k < together; ++k) sum = Op::apply(sum, load(x + k * row_stride + j));
       }
       store(into + j, sum);
     }
     if (whole == n) continue;
     Vector<T> sum = load_first(into + whole, n - whole);
-    for (int k = 0; k < together; ++k)
+    for (int64_t k = 0; k < together; ++k)
       sum = Op::apply(sum, load_first(x + k * row_stride + whole, n - whole));
     store_few(into + whole, sum, n - whole);
   }

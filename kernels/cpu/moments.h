@@ -19,17 +19,22 @@ inline void sum_two(int64_t n, const Terms& terms, double* first, double* second
   Vector<T> a[kVectors] = {}, b[kVectors] = {};
   int64_t i = 0;
   for (; i + kVectors * kWidth <= n; i += kVectors * kWidth) {
+    DT_UNROLL_LANES
     for (int64_t k = 0; k < kVectors; ++k) {
       const TwoSums<T> two = terms(i + k * kWidth, kWidth);
       a[k] += two.first, b[k] += two.second;
     }
   }
-  for (int64_t k = 0; i < n; ++k, i += kWidth) {
+  DT_UNROLL_LANES
+  for (int64_t k = 0; k < kVectors; ++k, i += kWidth) {
+    if (i >= n) break;
     const int64_t rest = min(kWidth, n - i);
     const TwoSums<T> two = terms(i, rest);
     a[k] += keep_first(two.first, rest, T(0)), b[k] += keep_first(two.second, rest, T(0));
   }
+  DT_UNROLL_LANES
   for (int64_t half = kVectors / 2; half > 0; half /= 2) {
+    DT_UNROLL_LANES
     for (int64_t k = 0; k < half; ++k) a[k] += a[k + half], b[k] += b[k + half];
   }
   *first = static_cast<double>(reduce_lanes<Sum<T>, T>(a[0]));

@@ -34,12 +34,12 @@ struct Fold {
                                     int64_t n, const Transform& transform = Transform()) {
     reduce_spans<Op>(state, x, row_stride, rows, n, transform);
   }
-  static void add_rows(T* state, int64_t width, const T* x, int64_t row_stride, int64_t rows,
-                       int64_t /*seen*/) {
+  DT_NOINLINE static void add_rows(T* state, int64_t width, const T* x, int64_t row_stride,
+                                   int64_t rows, int64_t /*seen*/) {
     reduce_rows<Op>(state, x, row_stride, rows, width);
   }
-  static void merge(T* into, int64_t /*into_count*/, const T* from, int64_t /*from_count*/,
-                    int64_t width) {
+  DT_NOINLINE static void merge(T* into, int64_t /*into_count*/, const T* from,
+                                int64_t /*from_count*/, int64_t width) {
     for (int64_t j = 0; j < width; ++j) into[j] = Op::apply(into[j], from[j]);
   }
 };
@@ -76,8 +76,8 @@ struct Deviations {
       }
     }
   }
-  static void merge(double* into, int64_t into_count, const double* from, int64_t from_count,
-                    int64_t width) {
+  DT_NOINLINE static void merge(double* into, int64_t into_count, const double* from,
+                                int64_t from_count, int64_t width) {
     const double n = static_cast<double>(into_count + from_count);
     const double weight = static_cast<double>(from_count) / n;
     const double spread = static_cast<double>(into_count) * weight;
@@ -384,19 +384,31 @@ class ReduceEngine {
     Walk outer(plan_.reduced, plan_.reduced.n - 1, begin / inner.size);
     int64_t at = begin % inner.size;
     while (begin < end) {
-      const int64_t n = min(min(inner.size - at, end - begin), ReducePlan::kTile);
-      const int64_t offset = x + outer.x + at * inner.x;
-      if (is_dense && (n >= 256 || n == plan_.length)) {
-        add_dense(sums->next(), offset, 0, 1, n);
-        sums->push(n);
-        begin += n, at += n;
+      const int64_t run = min(inner.size - at, end - begin);
+      if (is_dense && (run >= 256 || inner.size > ReducePlan::kTile)) {
+        add_long_run(x + outer.x + at * inner.x, run, sums);
+        begin += run, at += run;
+        if (at == inner.size) at = 0, outer.next();
       } else {
         begin += add_gathered(x, end - begin, &outer, &at, sums);
-        continue;
       }
-      if (at == inner.size) at = 0, outer.next();
     }
     return sums->result();
+  }
+
+  // Tiles where they lie, several at once: what is done at the end of each is done side by side.
+  void add_long_run(int64_t offset, int64_t run, Pairwise<Op, 1>* sums) const {
+    constexpr int64_t kTogether = Op::kParts == 1 ? 8 : 1;  // others read each tile twice
+    T state[Op::kParts * kTogether];
+    for (int64_t n, tiles; run > 0; run -= tiles * n, offset += tiles * n) {
+      n = min(run, ReducePlan::kTile);
+      tiles = min(run / n, kTogether);
+      add_dense(state, offset, n, tiles, n);
+      for (int64_t tile = 0; tile < tiles; ++tile) {
+        copy_state(sums->next(), state + Op::kParts * tile, 1);
+        sums->push(n);
+      }
+    }
   }
 
   // Collects up to kTile elements from short or strided runs, or of another dtype, and reduces

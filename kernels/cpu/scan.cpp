@@ -2,8 +2,8 @@
 // in double, integers wrap around in 64 bits.
 #include "kernels/calls/reduce.gen.h"
 #include "kernels/cpu/convert.h"
-#include "kernels/cpu/lanes.h"
 #include "kernels/cpu/reduce_plan.h"
+#include "kernels/cpu/simd.h"
 #include "kernels/math.h"
 
 namespace dt::cpu {
@@ -58,7 +58,7 @@ struct Lines {
 };
 
 // The loops of a scan, as functions of lines, so that what walks the tensors is compiled once for a
-// type. Each line begins with `sum`; the result is the last one's.
+// type. Each line begins with `sum`; the result is the sum of a line that is the only one.
 template <class Sum>
 struct Loops {
   Sum nothing;
@@ -92,37 +92,104 @@ DT_MATH Vector<T> scan_lanes(Vector<T> v, std::index_sequence<kLane...> lanes) {
   }
 }
 
-// Scans a vector at a time: only its last lane waits for the vector before. Less than a vector, and
-// short lines, of which a processor runs several at once, are scanned one by one.
-template <class Fold, class Element, class Sum = typename Fold::Value>
-Sum scan_lines(const Lines<Element>& lines, Sum sum) {
-  constexpr int kWidth = kVectorBytes / sizeof(Sum);
-  constexpr std::make_index_sequence<kWidth> kAll;
-  constexpr int64_t kShort = 32;
-  Sum last = sum;
-  for (int64_t line = 0; line < lines.count; ++line) {
-    Element* y = lines.y + line * lines.y_stride;
-    const Element* x = lines.x + line * lines.x_stride;
-    int64_t i = 0;
-    last = sum;
-    if (lines.n >= kShort) {
-      Vector<Sum> before = Vector<Sum>{} + sum;
-      for (; i + kWidth <= lines.n; i += kWidth) {
-        const Vector<Sum> v = scan_lanes<Fold, 1, Sum>(load_as<Sum>(x + i), kAll);
-        const Vector<Sum> scanned = Fold::join(before, v);
-        before = Fold::join(before, Vector<Sum>{} + v[kWidth - 1]);
-        typedef Element Narrow __attribute__((vector_size(kWidth * sizeof(Element))));
-        const Narrow stored = __builtin_convertvector(scanned, Narrow);
-        __builtin_memcpy(y + i, &stored, sizeof(stored));
-      }
-      last = before[0];
-    }
-    for (; i < lines.n; ++i) {
-      last = Fold::join(last, static_cast<Sum>(x[i]));
-      y[i] = static_cast<Element>(last);
+constexpr int64_t kBeside = 4;
+
+// Scans elements [i, n) of kLines lines, each on top of its sum.
+template <class Fold, int64_t kLines, class Element, class Sum = typename Fold::Value>
+void scan_one_by_one(const Lines<Element>& at, int64_t i, Sum (&last)[kLines]) {
+  for (; i < at.n; ++i) {
+    DT_UNROLL
+    for (int64_t k = 0; k < kLines; ++k) {
+      last[k] = Fold::join(last[k], static_cast<Sum>(at.x[k * at.x_stride + i]));
+      at.y[k * at.y_stride + i] = static_cast<Element>(last[k]);
     }
   }
+}
+
+// The same of the first elements of kBeside lines, as many as make blocks: the result says how
+// many.
+template <class Fold>
+int64_t scan_blocks(const Lines<float>& at, double (&last)[kBeside]) {
+  constexpr int64_t kWidth = min<int64_t>(kBeside, kVectorBytes / sizeof(double));
+  constexpr int64_t kParts = kBeside / kWidth;
+  typedef double Sums __attribute__((vector_size(kWidth * sizeof(double))));
+  typedef float Floats __attribute__((vector_size(kWidth * sizeof(float))));
+  int64_t i = 0;
+  Sums before[kParts];
+  __builtin_memcpy(before, last, sizeof(last));
+  for (; i + kBeside <= at.n; i += kBeside) {
+    Quad block[kBeside];
+    DT_UNROLL
+    for (int64_t k = 0; k < kBeside; ++k)
+      __builtin_memcpy(&block[k], at.x + k * at.x_stride + i, sizeof(Quad));
+    transpose(block);
+    DT_UNROLL
+    for (int64_t k = 0; k < kBeside; ++k) {
+      Floats part[kParts];
+      __builtin_memcpy(part, &block[k], sizeof(Quad));
+      DT_UNROLL
+      for (int64_t p = 0; p < kParts; ++p) {
+        before[p] = Fold::join(before[p], convert_lanes<Sums>(part[p]));
+        part[p] = convert_lanes<Floats>(before[p]);
+      }
+      __builtin_memcpy(&block[k], part, sizeof(Quad));
+    }
+    transpose(block);
+    DT_UNROLL
+    for (int64_t k = 0; k < kBeside; ++k)
+      __builtin_memcpy(at.y + k * at.y_stride + i, &block[k], sizeof(Quad));
+  }
+  __builtin_memcpy(last, before, sizeof(last));
+  return i;
+}
+
+// Some lines beside each other: none waits for its neighbour.
+template <class Fold, class Element, class Sum = typename Fold::Value>
+void scan_beside(Lines<Element> at, Sum sum) {
+  for (; at.count >= kBeside; at.count -= kBeside) {
+    Sum last[kBeside] = {sum, sum, sum, sum};
+    int64_t i = 0;
+    if constexpr (std::is_same_v<Element, float>) {
+      if (at.n >= kBeside) i = scan_blocks<Fold>(at, last);
+    }
+    scan_one_by_one<Fold>(at, i, last);
+    at.x += kBeside * at.x_stride;
+    at.y += kBeside * at.y_stride;
+  }
+  for (; at.count > 0; --at.count, at.x += at.x_stride, at.y += at.y_stride) {
+    Sum last[1] = {sum};
+    scan_one_by_one<Fold>(at, 0, last);
+  }
+}
+
+// Scans a vector at a time: only its last lane waits for the vector before. Less than a vector is
+// scanned one by one.
+template <class Fold, class Element, class Sum = typename Fold::Value>
+Sum scan_line(Element* y, const Element* x, int64_t n, Sum sum) {
+  constexpr int kWidth = kVectorBytes / sizeof(Sum);
+  constexpr std::make_index_sequence<kWidth> kAll;
+  typedef Element Narrow __attribute__((vector_size(kWidth * sizeof(Element))));
+  int64_t i = 0;
+  Vector<Sum> before = Vector<Sum>{} + sum;
+  for (; i + kWidth <= n; i += kWidth) {
+    const Vector<Sum> v = scan_lanes<Fold, 1, Sum>(load_as<Sum>(x + i), kAll);
+    const Narrow stored = convert_lanes<Narrow>(Fold::join(before, v));
+    before = Fold::join(before, Vector<Sum>{} + v[kWidth - 1]);
+    __builtin_memcpy(y + i, &stored, sizeof(stored));
+  }
+  Sum last = before[0];
+  for (; i < n; ++i) {
+    last = Fold::join(last, static_cast<Sum>(x[i]));
+    y[i] = static_cast<Element>(last);
+  }
   return last;
+}
+
+template <class Fold, class Element, class Sum = typename Fold::Value>
+Sum scan_lines(const Lines<Element>& lines, Sum sum) {
+  if (lines.count == 1) return scan_line<Fold>(lines.y, lines.x, lines.n, sum);
+  scan_beside<Fold>(lines, sum);
+  return sum;
 }
 
 constexpr int64_t kLogs = 64;  // elements at most whose logarithms are taken together
@@ -262,7 +329,8 @@ class Scan {
   void run() const {
     if (!lines_.is_rows()) return scan_columns();
     if (lines_.chunks() > 1) return scan_chunks();
-    const int64_t group = max<int64_t>(1, kTile * 8 / lines_.along.size);
+    const int64_t least = lines_.count() < 16 * kBeside ? 1 : kBeside;
+    const int64_t group = max(least, kTile * 8 / lines_.along.size);
     parallel_for(stream_, ceil_div(lines_.count(), group), work(), [&](int64_t tile) {
       scan_rows(tile * group, min(lines_.count(), (tile + 1) * group));
     });
