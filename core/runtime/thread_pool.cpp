@@ -72,6 +72,7 @@ class ThreadPool {
   void start_workers();
   void work(int64_t worker, uint64_t seen);
   void run_tiles(uint64_t job, int64_t worker);
+  void leave_processor_to_caller() const;
   bool claim_and_run(uint64_t job, int64_t share, int64_t worker);
   int64_t first_tile(int64_t share) const {
     return tiles_.load(std::memory_order_relaxed) * share /
@@ -82,6 +83,7 @@ class ThreadPool {
   std::atomic<uint64_t> job_{0};  // set when the shares are ready
   std::atomic<int64_t> done_{0};
   std::atomic<int64_t> tiles_{0}, shares_used_{1};
+  std::atomic<int> caller_cpu_{-1};
   Body body_ = nullptr;
   void* context_ = nullptr;
 
@@ -128,19 +130,27 @@ void ThreadPool::run_tiles(uint64_t job, int64_t worker) {
   }
 }
 
+// The kernel may have woken a worker where the caller runs. To wait there for the caller's next job
+// would keep it from coming, and to sleep would bring the worker back to the same place: a thread
+// that is ready to run is moved to an idle processor, one that sleeps is not.
+void ThreadPool::leave_processor_to_caller() const {
+  if (sched_getcpu() == caller_cpu_.load(std::memory_order_relaxed)) std::this_thread::yield();
+}
+
 void ThreadPool::work(int64_t worker, uint64_t seen) {
   while (!stop_.load(std::memory_order_acquire)) {
     const auto start = std::chrono::steady_clock::now();
     uint64_t job = seen;
     for (int i = 1; (job = job_.load(std::memory_order_acquire)) == seen; ++i) {
       pause();
-      if (i % 64 == 0 && std::chrono::steady_clock::now() - start > kSpin) {
-        std::unique_lock<std::mutex> lock(sleep_mutex_);
-        sleeping_.fetch_add(1);
-        wake_.wait(lock, [&] { return job_.load() != seen || stop_.load(); });
-        sleeping_.fetch_sub(1);
-      }
       if (stop_.load(std::memory_order_relaxed)) return;
+      if (i % 64 != 0) continue;
+      leave_processor_to_caller();
+      if (std::chrono::steady_clock::now() - start < kSpin) continue;
+      std::unique_lock<std::mutex> lock(sleep_mutex_);
+      sleeping_.fetch_add(1);
+      wake_.wait(lock, [&] { return job_.load() != seen || stop_.load(); });
+      sleeping_.fetch_sub(1);
     }
     seen = job;
     run_tiles(job, worker);
@@ -172,6 +182,7 @@ void ThreadPool::run(int64_t tiles, int64_t workers, Body body, void* context) {
   done_.store(0, std::memory_order_relaxed);
   tiles_.store(tiles, std::memory_order_relaxed);
   shares_used_.store(shares, std::memory_order_relaxed);
+  caller_cpu_.store(sched_getcpu(), std::memory_order_relaxed);
   for (int64_t i = 0; i < shares; ++i)
     shares_[i].ticket.store(job << 32, std::memory_order_release);
   job_.store(job);

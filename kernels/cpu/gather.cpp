@@ -1,7 +1,9 @@
-// gather and scatter along one dimension. All index values are checked before anything is written.
+// gather and scatter along one dimension. All index values are checked before scatter writes.
 //
 // Positions that differ outside the dimension never touch the same element, so they are spread over
 // the threads; along the dimension the order is kept, which makes scatter deterministic.
+#include <atomic>
+
 #include "kernels/cpu/index.h"
 #include "kernels/cpu/index_plan.h"
 #include "kernels/cpu/reduce_plan.h"
@@ -42,9 +44,30 @@ inline GatherLines make_lines(const dt_view& plain, const dt_view& index, const 
   return lines;
 }
 
-// Calls move(plain offset, index offset, indexed offset) for each position.
-template <class Move>
-void for_each_position(const dt_stream* stream, const GatherLines& lines, const Move& move) {
+// n positions, from these offsets into the plain operand, the index and the indexed operand on.
+struct Line {
+  int64_t n, x, y, z;
+  Axis step;
+
+  // Calls move with the three offsets of each position as long as it returns true; the result is
+  // what the last call returned. All in copies, which no byte that is written might be part of.
+  template <class Move>
+  bool for_each(Move move) const {
+    const Line at = *this;
+    if (at.step.x == 1 && at.step.y == 1 && at.step.z == 0) {
+      for (int64_t i = 0; i < at.n; ++i)
+        if (!move(at.x + i, at.y + i, at.z)) return false;
+    } else {
+      for (int64_t i = 0; i < at.n; ++i)
+        if (!move(at.x + i * at.step.x, at.y + i * at.step.y, at.z + i * at.step.z)) return false;
+    }
+    return true;
+  }
+};
+
+// Calls body(line) for lines that have all positions between them.
+template <class Body>
+void for_each_line(const dt_stream* stream, const GatherLines& lines, const Body& body) {
   const Axis &along = lines.along, &inner = lines.kept.inner();
   const int64_t count = lines.kept.count();
   if (lines.is_columns()) {
@@ -53,24 +76,19 @@ void for_each_position(const dt_stream* stream, const GatherLines& lines, const 
       const Walk outer(lines.kept, lines.kept.n - 1, tile / per_line);
       const int64_t begin = tile % per_line * kColumns, end = min(inner.size, begin + kColumns);
       for (int64_t r = 0; r < along.size; ++r) {
-        const int64_t x = outer.x + r * along.x, y = outer.y + r * along.y;
-        for (int64_t j = begin; j < end; ++j)
-          move(x + j * inner.x, y + j * inner.y, outer.z + j * inner.z);
+        body(Line{end - begin, outer.x + r * along.x + begin * inner.x,
+                  outer.y + r * along.y + begin * inner.y, outer.z + begin * inner.z, inner});
       }
     });
     return;
   }
+  const Axis step = {along.size, along.x, along.y, 0};
   const int64_t group = max<int64_t>(1, kSerialWork / 4 / along.size);
   parallel_for(stream, ceil_div(count, group), lines.work(), [&](int64_t tile) {
     Walk at(lines.kept, lines.kept.n, tile * group);
     const int64_t end = min(count, (tile + 1) * group);
-    for (int64_t i = tile * group; i < end; ++i, at.next()) {
-      if (along.x == 1 && along.y == 1) {
-        for (int64_t r = 0; r < along.size; ++r) move(at.x + r, at.y + r, at.z);
-      } else {
-        for (int64_t r = 0; r < along.size; ++r) move(at.x + r * along.x, at.y + r * along.y, at.z);
-      }
-    }
+    for (int64_t i = tile * group; i < end; ++i, at.next())
+      body(Line{along.size, at.x, at.y, at.z, step});
   });
 }
 
@@ -86,18 +104,26 @@ inline Target target_of(const dt_view& indexed, int64_t dim) {
 
 // ---- gather: elements are moved as bits
 
+// An index value is checked when it is used; which one was wrong is found out afterwards.
 template <class T>
 int32_t gather_elements(const dt_stream* stream, const calls::Gather& call) {
   const dt_view &y = call.y, &x = call.x, &index = call.index;
   const GatherLines lines = make_lines(y, index, x, call.dim);
-  const int64_t stride = target_of(x, call.dim).stride;
+  const Target target = target_of(x, call.dim);
   T* to = data<T>(y);
   const T* from = data<const T>(x);
   const int64_t* at = data<const int64_t>(index);
-  for_each_position(stream, lines, [=](int64_t plain, int64_t which, int64_t base) {
-    to[plain] = from[base + at[which] * stride];
+  std::atomic<bool> is_right{true};
+  const auto move = [=](int64_t plain, int64_t which, int64_t base) {
+    const int64_t value = at[which];
+    if (static_cast<uint64_t>(value) >= static_cast<uint64_t>(target.size)) return false;
+    to[plain] = from[base + value * target.stride];
+    return true;
+  };
+  for_each_line(stream, lines, [&](const Line& line) {
+    if (!line.for_each(move)) is_right.store(false, std::memory_order_relaxed);
   });
-  return DT_KERNEL_OK;
+  return is_right || check_index(stream, index, 0, target.size) ? DT_KERNEL_OK : DT_KERNEL_INDEX;
 }
 
 // Whether the index is an expanded one, of which each value selects a slice of the last dimension.
@@ -168,10 +194,12 @@ int32_t scatter_elements(const dt_stream* stream, const Call& call) {
   const int64_t stride = target_of(y, call.dim).stride;
   U* to = data<U>(y);
   const int64_t* at = data<const int64_t>(index);
-  for_each_position(stream, lines, [=](int64_t plain, int64_t which, int64_t base) {
+  const auto move = [=](int64_t plain, int64_t which, int64_t base) {
     U& element = to[base + at[which] * stride];
     element = Op::apply(element, from[plain]);
-  });
+    return true;
+  };
+  for_each_line(stream, lines, [&](const Line& line) { line.for_each(move); });
   return DT_KERNEL_OK;
 }
 
@@ -206,9 +234,11 @@ int32_t scatter_folded(const dt_stream* stream, const calls::ScatterFold& call) 
 
 int32_t kernels::gather(const dt_stream* stream, const calls::Gather& call) {
   const dt_view& index = call.index;
-  if (!check_index(stream, index, 0, target_of(call.x, call.dim).size)) return DT_KERNEL_INDEX;
   if (count(index) == 0) return DT_KERNEL_OK;
-  if (selects_slices(index, call.dim)) return gather_slices(stream, call);
+  if (selects_slices(index, call.dim)) {
+    if (!check_index(stream, index, 0, target_of(call.x, call.dim).size)) return DT_KERNEL_INDEX;
+    return gather_slices(stream, call);
+  }
   return visit_width(call.y.dtype, [&](auto type) {
     return gather_elements<typename decltype(type)::type>(stream, call);
   });

@@ -71,11 +71,9 @@ inline bool check_index(const dt_stream* stream, const dt_view& index, int64_t l
   for (int d = 0; d < n - 1; ++d) lines *= sizes[d];
   const int64_t* line = data<const int64_t>(index);
   for (int64_t i = 0; i < lines; ++i) {
-    bool is_bad = false;
-    for (int64_t j = 0; j < run; ++j)
-      is_bad |= (line[j * stride] < lowest) | (line[j * stride] >= size);
-    for (int64_t j = 0; is_bad && j < run; ++j) {
-      if (line[j * stride] >= lowest && line[j * stride] < size) continue;
+    for (int64_t j = 0; j < run; ++j) {
+      const auto place = static_cast<uint64_t>(line[j * stride] - lowest);
+      if (place < static_cast<uint64_t>(size - lowest)) continue;
       stream->fault->index = line[j * stride];
       stream->fault->size = size;
       return false;

@@ -1,6 +1,9 @@
 // The thread pool: each tile once, no worker twice at the same time, whoever calls.
 #include "core/runtime/thread_pool.h"
 
+#include <sched.h>
+#include <sys/resource.h>
+
 #include <atomic>
 #include <cstdio>
 #include <memory>
@@ -61,10 +64,33 @@ void check_nested() {
   parallel(16, 4, outer, nullptr);
 }
 
+int64_t sleeps() {
+  rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_nvcsw;
+}
+
+// A worker that has only the caller's processor to run on leaves it to the caller: it waits there
+// for no job, and is not woken for each.
+void check_one_processor() {
+  cpu_set_t all, one;
+  sched_getaffinity(0, sizeof all, &all);
+  CPU_ZERO(&one);
+  CPU_SET(sched_getcpu(), &one);
+  sched_setaffinity(0, sizeof one, &one);  // and of the workers that it starts
+  set_num_threads(2);
+  constexpr int64_t kJobs = 2000;
+  const int64_t before = sleeps();
+  for (int64_t i = 0; i < kJobs; ++i) check_job(64, 2);
+  check(sleeps() - before < kJobs / 20, "a worker on the caller's processor stays ready");
+  sched_setaffinity(0, sizeof all, &all);
+}
+
 }  // namespace
 }  // namespace dt
 
 int main() {
+  dt::check_one_processor();
   for (int threads : {1, 2, 3, 8}) {
     dt::set_num_threads(threads);
     dt::check_jobs();
