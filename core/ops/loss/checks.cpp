@@ -86,12 +86,14 @@ bool is_shared_along_a_dimension(const Tensor& var, const Tensor& input) {
 
 }  // namespace
 
-void check_variance(const Tensor& var, const Tensor& input) {
-  // A GPU is waited for, as by PyTorch; not while its work is recorded instead of done.
-  const bool looks = var.device() == kCpu || !context().graph;
+void check_variance(const Operand& given, const Tensor& var, const Tensor& input) {
+  // A GPU is waited for, as by PyTorch; not while its work is recorded instead of done. A number
+  // need not be looked for among the elements, of which there may be none.
+  const bool looks = !given.is_number() && (var.device() == kCpu || !context().graph);
   const GradMode no_grad(false);
-  DT_CHECK(!looks || !item(any(lt(var, 0))).to_bool(), kValueError,
-           "var has negative entry/entries");
+  const bool negative = given.is_number() ? given.number().to_double() < 0
+                                          : looks && item(any(lt(var, 0))).to_bool();
+  DT_CHECK(!negative, kValueError, "var has negative entry/entries");
   const IntList but_last(input.sizes().data(), std::max(0, input.ndim() - 1));
   DT_CHECK(var.sizes() == input.sizes() || var.sizes() == Dims(but_last) ||
                is_shared_along_a_dimension(var, input),

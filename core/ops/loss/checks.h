@@ -17,7 +17,8 @@ void check_binary_cross_entropy_with_logits(const Tensor& input, const Tensor& t
 // ---- losses of distributions and of margins
 
 void check_kl_div(const Tensor& input, const Tensor& target);
-void check_variance(const Tensor& var, const Tensor& input);
+// `var` is what was given, as a tensor.
+void check_variance(const Operand& given, const Tensor& var, const Tensor& input);
 void check_margin_ranking(const Tensor& input1, const Tensor& input2, const Tensor& target);
 void check_cosine_embedding(const Tensor& input1, const Tensor& input2, const Tensor& target);
 void check_triplet_margin(const Tensor& anchor, const Tensor& positive, const Tensor& negative,

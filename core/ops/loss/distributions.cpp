@@ -58,7 +58,7 @@ Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_inpu
 Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Operand& var, bool full,
                          double eps, Reduction reduction) {
   Tensor variance = var.is_number() ? mul(ones_like(input), var.number()) : var.tensor();
-  check_variance(variance, input);
+  check_variance(var, variance, input);
   if (variance.sizes() != input.sizes() && variance.ndim() < input.ndim())
     variance = unsqueeze(variance, -1);
   variance = at_least(variance, eps);

@@ -124,17 +124,16 @@ def _(c: Case) -> bool:
     return c.only_theirs_raises(CHANGED) and len(changed) > 0 and alone
 
 
-# What PyTorch ran in vain has forgotten, too.
+# What PyTorch ran in vain has forgotten, too. On its way there this backward has used up what comes before.
 @documented(KEEPS)
 def _(c: Case) -> bool:
     gone = freed(c)
     inputs = re.findall(r"\.backward\(.*inputs=\[(.*?)\]", c.history)
-    in_vain = {x.grad_fn for x in c.named(" ".join(inputs))}
-    # On its way there this backward has used up what comes before.
-    known = {n for n, _ in gone if not in_vain.isdisjoint(graph_behind(n))}
-    # Ours are two, of an extreme each.
-    known |= {n for n, _ in gone if n.name() == "AminmaxBackward0"}
-    alone = all(n in known or is_kept_by_pytorch_alone(c, n, what) for n, what in gone)
+    ends = {x.grad_fn for x in c.named(" ".join(inputs))}
+    # Of aminmax ours are two, of an extreme each.
+    ends |= {n for n, _ in gone if n.name() == "AminmaxBackward0"}
+    ends |= {n for n, what in gone if is_kept_by_pytorch_alone(c, n, what)}
+    alone = all(not ends.isdisjoint(graph_behind(n)) for n, _ in gone)
     return c.only_theirs_raises(SECOND_TIME) and len(gone) > 0 and alone
 
 
@@ -297,6 +296,23 @@ def _(c: Case) -> bool:
     return c.derives("Embedding") and apart and c.only_ours_raises(CHANGED + r"\[torch\.LongTensor")
 
 
+# Into a view, whose node PyTorch hides behind that of its base.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    sources = re.findall(r"\.index_add_\([^,]+, x\d+, (x\d+)", c.history)
+    changed = any(names_changed(c.difference.theirs, x) for x in c.named(" ".join(sources)))
+    return changed and c.derives("torch::autograd::CopySlices") and c.only_theirs_raises(CHANGED)
+
+
+# A number that is divided by.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    by_number = {n for n, what in freed(c) if (n.name(), what) == ("DivBackward0", "other")}
+    others = all(n in by_number or is_kept_by_pytorch_alone(c, n, what) for n, what in freed(c))
+    divided = re.search(r"/=? -?\d", c.history) is not None
+    return divided and len(by_number) > 0 and others and c.only_theirs_raises(SECOND_TIME)
+
+
 # The weight of a loss multiplies what comes before anything else does.
 @documented(KEEPS)
 def _(c: Case) -> bool:
@@ -337,7 +353,9 @@ KEEP_MORE = r"scaled_dot_product_attention\(|cross_entropy\(|CrossEntropyLoss\(|
 @documented(KEEPS)
 def _(c: Case) -> bool:
     calls = [s for s in c.history.split("\n") if re.search(KEEP_MORE, s)]
-    kept = [x for x in c.named("\n".join(calls)) if names_changed(c.difference.ours, x)]
+    operands = c.named("\n".join(calls))
+    turned = [x.mT for x in operands if x.dim() > 1]
+    kept = [x for x in operands + turned if names_changed(c.difference.ours, x)]
     products = c.derives("LogSoftmax", "Mm", "Bmm", "Mv")
     return c.only_ours_raises(CHANGED) and products and len(kept) > 0
 
