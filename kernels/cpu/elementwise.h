@@ -8,6 +8,7 @@
 // stores.
 #pragma once
 
+#include "kernels/calls/pointwise.h"
 #include "kernels/cpu/common.h"
 
 namespace dt::cpu {
@@ -42,6 +43,19 @@ struct Elementwise {
 // Runs the op over its outputs and inputs: see kernels/calls/pointwise.h.
 int32_t run_elementwise(const dt_stream* stream, const dt_view* out, const dt_view* in,
                         const Elementwise& op);
+
+// A formula of integers that has tile functions of narrow ones besides those of arithmetic types.
+struct NarrowFormula {
+  int n_in;
+  unsigned bool_in;  // the inputs that are conditions
+  bool bool_out, takes_bool;
+  TileFunction *on_unsigned_bytes, *on_signed_bytes, *on_shorts;
+};
+
+// Runs a call all of whose operands are of one narrow integer dtype, conditions apart. False if
+// they are not.
+bool run_narrow(const dt_stream* stream, const calls::Pointwise& call,
+                const NarrowFormula& formula);
 
 // The tile function that converts from one dtype to another: integers wrap, floating numbers
 // truncate, anything nonzero is true.

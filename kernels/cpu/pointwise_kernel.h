@@ -10,6 +10,32 @@
 #include "kernels/cpu/formula_types.h"
 #include "kernels/cpu/tile_move.h"
 
+namespace dt::fn {
+
+struct abs;
+struct add;
+struct bitwise_and;
+struct bitwise_complement;
+struct bitwise_or;
+struct bitwise_xor;
+struct clamp_max;
+struct clamp_min;
+struct eq;
+struct ge;
+struct gt;
+struct le;
+struct lt;
+struct maximum;
+struct minimum;
+struct mul;
+struct ne;
+struct neg;
+struct relu;
+struct sub;
+struct where;
+
+}  // namespace dt::fn
+
 namespace dt::cpu {
 namespace {
 
@@ -258,6 +284,46 @@ int32_t run_typed(const dt_stream* stream, const calls::Pointwise& call) {
   return run_elementwise(stream, call.out, call.in, op);
 }
 
+// ---- integers narrower than any arithmetic type
+
+// Formulas that are compiled for narrow integers themselves: what a wider type has above them has
+// no part in their results. The others go by way of the arithmetic type, which takes five times as
+// long. Of `kWraps` bools would be no bools; `kOrders` depend on the sign.
+enum class Narrow { kNone, kWraps, kBits, kOrders };
+
+template <class F, class... Among>
+constexpr bool is_one_of = (std::is_same_v<F, Among> || ...);
+
+template <class F>
+constexpr Narrow kNarrow =
+    is_one_of<F, fn::add, fn::sub, fn::neg, fn::bitwise_complement> ? Narrow::kWraps
+    : is_one_of<F, fn::mul, fn::bitwise_and, fn::bitwise_or, fn::bitwise_xor, fn::eq, fn::ne,
+                fn::where>
+        ? Narrow::kBits
+    : is_one_of<F, fn::abs, fn::relu, fn::maximum, fn::minimum, fn::clamp_max, fn::clamp_min,
+                fn::lt, fn::le, fn::gt, fn::ge>
+        ? Narrow::kOrders
+        : Narrow::kNone;
+
+template <class F, class Lane>
+TileFunction* narrow_function() {
+  return run_tile<F, 0, Lane, kVectors>;
+}
+
+template <class F>
+NarrowFormula narrow_formula() {
+  constexpr bool kSigned = kNarrow<F> == Narrow::kOrders;
+  NarrowFormula formula;
+  formula.n_in = F::n_in;
+  formula.bool_in = F::bool_in;
+  formula.bool_out = F::bool_out;
+  formula.takes_bool = kNarrow<F> != Narrow::kWraps;
+  formula.on_unsigned_bytes = narrow_function<F, uint8_t>();
+  formula.on_signed_bytes = narrow_function<F, std::conditional_t<kSigned, int8_t, uint8_t>>();
+  formula.on_shorts = narrow_function<F, std::conditional_t<kSigned, int16_t, uint16_t>>();
+  return formula;
+}
+
 // The arithmetic types of a row.
 enum TypeClass { FLOAT, INT, NUM };
 
@@ -266,6 +332,9 @@ int32_t pointwise(const dt_stream* stream, const calls::Pointwise& call) {
   static_assert(F::n_in <= kMaxElementwiseIn && F::n_out <= kMaxElementwiseOut);
   constexpr Category kLowest = kClass == FLOAT ? Category::FLOATING : Category::INTEGER;
   constexpr Category kHighest = kClass == INT ? Category::INTEGER : Category::FLOATING;
+  if constexpr (kNarrow<F> != Narrow::kNone) {
+    if (run_narrow(stream, call, narrow_formula<F>())) return DT_KERNEL_OK;
+  }
   return visit_compute<kLowest, kHighest>(call.compute, [&](auto type) {
     return run_typed<F, typename decltype(type)::type>(stream, call);
   });

@@ -5,7 +5,7 @@ import dumbtorch as dt
 import numpy as np
 import pytest
 
-LENGTHS = [*range(1, 10), 15, 16, 17, 31, 32, 33, 64, 65, 128, 129, 257, 1023, 1025, 2049, 4100, 18437]
+LENGTHS = [*range(1, 10), 15, 16, 17, 31, 32, 33, 64, 65, 128, 129, 257, 1023, 1025, 2049, 4100, 18437]  # fmt: skip
 ROWS = [1, 7, 19, 70]
 SUMS = "sum", "sum of columns", "cumsum"  # their errors are measured by what is added up
 EPSILON = {"float32": 2.0**-23, "float64": 2.0**-52}
