@@ -144,6 +144,16 @@ def convolutions(scale: Scale):
         yield Point(curve, c, (images, c, o, side, window, stride, groups), bytes_moved, flops)
 
 
+def few_arrays(curve: str, bytes_of_element: float):
+    """Where a few lengths show what there is to see: in the first caches, in the last, and, odd, beyond."""
+
+    def points(scale: Scale):
+        for n in (1000, 16384, scale.largest // 4 + 1):
+            yield Point(curve, n, (n,), bytes=bytes_of_element * n)
+
+    return points
+
+
 # ---- works
 
 
@@ -192,6 +202,32 @@ def added(layout):
         return lambda: a + b
 
     return make
+
+
+def paired(dtype, f):
+    """Of two arrays of small numbers, none of them 0."""
+
+    def make(t, device, sizes):
+        a, b = (t.randint(1, 100, sizes, device=device).to(getattr(t, dtype)) for _ in range(2))
+        return lambda: f(a, b)
+
+    return make
+
+
+def in_rows(f, width: int = 64):
+    """Of n numbers in rows."""
+
+    def make(t, device, sizes):
+        x = random_of(t, device, max(1, sizes[0] // width), width)
+        return lambda: f(t, x)
+
+    return make
+
+
+def gathered(t, device, sizes):
+    x = random_of(t, device, max(1, sizes[0] // 64), 64)
+    index = t.randint(0, 64, tuple(x.shape), device=device)
+    return lambda: x.gather(1, index)
 
 
 def multiplied(transposed):
@@ -252,6 +288,8 @@ def softmax(t, x):
     return t.softmax(x, -1)
 
 
+NARROW = {"uint8": 1, "bool": 1, "int16": 2, "float16": 2, "bfloat16": 2}
+
 CLASSES = (
     *(Class(f"add, {how}", "elements", added(how), arrays(how, 3)) for how in LAYOUTS),
     Class("exp", "elements", of_one(lambda t, x: x.exp()), arrays("contiguous", 2)),
@@ -264,6 +302,14 @@ CLASSES = (
     Class("nonzero", "elements", of_one(lambda t, x: (x > 0).nonzero()), arrays("contiguous", 3)),
     Class("masked_select", "elements", of_one(lambda t, x: x[x > 0]), arrays("contiguous", 2)),
     Class("index_select", "elements", picked(lambda t, x, i: x[i]), arrays("rows of 64", 2)),
+    *(Class(f"mul, {dtype}", "elements", paired(dtype, lambda a, b: a * b), few_arrays(dtype, 3 * size))
+      for dtype, size in NARROW.items()),
+    Class("equal, uint8", "elements", paired("uint8", lambda a, b: a == b), few_arrays("uint8", 3)),
+    Class("// of int64", "elements", paired("int64", lambda a, b: a // b), few_arrays("int64", 24)),
+    Class("expand", "elements", in_rows(lambda t, x: x[:, :1].expand_as(x).contiguous()), few_arrays("rows of 64", 8)),
+    Class("cat of columns", "elements", in_rows(lambda t, x: t.cat((x, x), 1)), few_arrays("rows of 64", 16)),
+    Class("roll", "elements", in_rows(lambda t, x: t.roll(x, 3, 1)), few_arrays("rows of 64", 8)),
+    Class("gather", "elements", gathered, few_arrays("rows of 64", 16)),
     Class("index_add", "elements", picked(added_at), arrays("rows of 64", 4)),
     Class("transposing copy", "row length", of_one(lambda t, x: x.t().contiguous()), rows(2)),
     Class("sum of rows", "row length", of_one(lambda t, x: x.sum(1)), rows(1)),
