@@ -45,10 +45,12 @@ def run(t, operands, settings, second=False):
 @pytest.mark.parametrize("settings", SETTINGS)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_chunks(settings, dtype):
-    given = operands(np.random.default_rng(0), dtype)
+    given = arrays, target, grad = operands(np.random.default_rng(0), dtype)
+    # In float32 PyTorch's own rounding depends on the processor, and can be more than is allowed here.
+    exact = [a.astype("float64") for a in arrays], target, grad.astype("float64")
     tolerance = {"float32": 2e-5, "float64": 1e-10}[dtype]
-    for got, wanted in zip(run(dt, given, settings), run(torch, given, settings), strict=True):
-        assert got.dtype == wanted.dtype
+    for got, wanted in zip(run(dt, given, settings), run(torch, exact, settings), strict=True):
+        assert got.dtype == dtype
         np.testing.assert_allclose(got, wanted, rtol=tolerance, atol=tolerance)
 
 
