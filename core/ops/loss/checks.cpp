@@ -91,8 +91,8 @@ void check_variance(const Operand& given, const Tensor& var, const Tensor& input
   // need not be looked for among the elements, of which there may be none.
   const bool looks = !given.is_number() && (var.device() == kCpu || !context().graph);
   const GradMode no_grad(false);
-  const bool negative = given.is_number() ? given.number().to_double() < 0
-                                          : looks && item(any(lt(var, 0))).to_bool();
+  const bool negative =
+      given.is_number() ? given.number().to_double() < 0 : looks && item(any(lt(var, 0))).to_bool();
   DT_CHECK(!negative, kValueError, "var has negative entry/entries");
   const IntList but_last(input.sizes().data(), std::max(0, input.ndim() - 1));
   DT_CHECK(var.sizes() == input.sizes() || var.sizes() == Dims(but_last) ||
