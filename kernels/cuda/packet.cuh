@@ -54,14 +54,54 @@ __device__ __forceinline__ Packet<T, kWidth> load_packet(const T* p) {
   return packet;
 }
 
-// The same from anywhere (`apart`): one by one, where no packet begins at p.
+// Moves what lies from byte `shift` (less than 16) on to the front of the words.
+template <class T, int kWords>
+__device__ __forceinline__ void move_forward(uint32_t (&word)[kWords], uint32_t shift) {
+#pragma unroll
+  for (int step = 2; step > 0; step /= 2) {
+    const bool moves = (shift / 4 & step) != 0;
+#pragma unroll
+    for (int i = 0; i + step < kWords; ++i) word[i] = moves ? word[i + step] : word[i];
+  }
+  if constexpr (sizeof(T) < 4) {
+#pragma unroll
+    for (int i = 0; i + 1 < kWords; ++i)
+      word[i] = __funnelshift_r(word[i], word[i + 1], shift % 4 * 8);
+  }
+}
+
+// A packet that begins between the boundaries of accesses, by all accesses that hold some of it.
+template <int kWidth, class T>
+__device__ __forceinline__ Packet<T, kWidth> load_between(const T* p) {
+  constexpr int kUnits = static_cast<int>(sizeof(Packet<T, kWidth>)) / kPacketBytes;
+  const auto shift = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(p) % kPacketBytes);
+  const uint4* const units =
+      reinterpret_cast<const uint4*>(reinterpret_cast<const char*>(p) - shift);
+  uint4 unit[kUnits + 1];
+#pragma unroll
+  for (int i = 0; i < kUnits; ++i) unit[i] = units[i];
+  // Behind a packet that does begin at a boundary there may be nothing.
+  unit[kUnits] = units[shift == 0 ? kUnits - 1 : kUnits];
+  uint32_t word[4 * (kUnits + 1)];
+  memcpy(word, unit, sizeof unit);
+  move_forward<T>(word, shift);
+  Packet<T, kWidth> packet;
+  memcpy(&packet, word, sizeof packet);
+  return packet;
+}
+
+// A packet from anywhere (`apart`: from where none begins).
 template <int kWidth, class T>
 __device__ __forceinline__ Packet<T, kWidth> load_neighbours(const T* p, bool apart) {
   if (!apart) return load_packet<kWidth>(p);
-  Packet<T, kWidth> packet;
+  if constexpr (sizeof(Packet<T, kWidth>) % kPacketBytes == 0) {
+    return load_between<kWidth>(p);
+  } else {
+    Packet<T, kWidth> packet;
 #pragma unroll
-  for (int v = 0; v < kWidth; ++v) packet.value[v] = p[v];
-  return packet;
+    for (int v = 0; v < kWidth; ++v) packet.value[v] = p[v];
+    return packet;
+  }
 }
 
 template <int kWidth, class T>

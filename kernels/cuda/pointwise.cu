@@ -125,12 +125,13 @@ const PacketKernel* packet_kernel(PointwiseCall& kernel, const Pointwise& op,
   kernel.narrow = 0;
   for (int k = 0; k < operands.n; ++k) {
     if (kernel.data[k] == nullptr || operands.dtype[k] == operands.own_dtype[k]) continue;
-    if (!is_narrow_float(operands.dtype[k]) || operands.own_dtype[k] != dtype_of<float>)
-      return nullptr;
+    const bool is_narrow = operands.own_dtype[k] == op.dtype &&
+                           compute_of(operands.dtype[k]) == op.dtype &&
+                           bytes_of(operands.dtype[k]) * op.narrow.width == kPacketBytes;
+    if (!is_narrow) return nullptr;
     kernel.narrow |= 1u << k;
   }
-  if (kernel.narrow == 0) return &op.own;
-  return op.narrow.function ? &op.narrow : nullptr;
+  return kernel.narrow == 0 ? &op.own : &op.narrow;
 }
 
 // Plans a launch of packets of `width` elements; false if some operand does not allow it. Outputs

@@ -33,7 +33,7 @@ struct PointwiseCall {
   uint32_t head, tail;  // single elements before the first packet, and behind the last one
   uint32_t splat;       // bit k: operand k is one element for a whole packet
   uint32_t apart;       // bit k: input k is dense, but begins at no packet's boundary
-  uint32_t narrow;      // bit k: operand k is of a narrow float
+  uint32_t narrow;      // bit k: operand k is narrower than the arithmetic
   Number parameters[kMaxParameters];
   Number number[kMaxPointwiseIn];  // values of immediate inputs
   void* data[kMaxPointwise];       // null: an unwanted output, or an immediate input; behind `head`
@@ -57,7 +57,7 @@ struct Pointwise {
   int32_t dtype;     // of the arithmetic
   PacketKernel own;  // all operands are of the arithmetic's own dtypes
   PacketKernel
-      narrow;  // or of narrow floats; no function where the arithmetic is not done for these
+      narrow;  // or of narrow ones, as many as fill an access; no function where there are none
   PointwiseKernel* general;  // any dtypes and strides
   int elements;              // that a thread of `general` handles
 };

@@ -64,12 +64,12 @@ struct Slot {
     for (int i = 0; i < kWidth; ++i) value[i] = static_cast<V>(packet.value[i]);
   }
 
-  // The same of a narrow float.
+  // The same of narrow elements.
   __device__ __forceinline__ void load_narrow(const void* data, int32_t dtype, int64_t at,
                                               bool splat, bool apart) {
-    if constexpr (std::is_same_v<V, float>) {
+    if constexpr (kNarrowBytes<V> != 0) {
       if (!splat) return cuda::load_narrow(value, data, dtype, at, apart);
-      float one[1];
+      V one[1];
       cuda::load_narrow(one, data, dtype, at);
       fill(one[0]);
     }
@@ -169,7 +169,7 @@ __device__ __forceinline__ void put_packet(const PointwiseCall& call, const Para
 #pragma unroll
   for (int i = 0; i < kWidth; ++i)
     packet.value[i] = static_cast<Result>(in.template evaluate_at<kOutput>(p.value, i));
-  if constexpr (kNarrow && std::is_same_v<Result, float>) {
+  if constexpr (kNarrow && kNarrowBytes<Result> != 0) {
     if (call.narrow >> kOutput & 1)
       return store_narrow(call.data[kOutput], call.dtype[kOutput], at, packet.value);
   }
@@ -262,12 +262,16 @@ template <class F, class T>
 Pointwise pointwise_of() {
   constexpr bool kOnlyTruths = F::bool_out && F::bool_in == (1u << F::n_in) - 1;
   constexpr int kWidth = kOnlyTruths ? kPacketWidth<uint8_t> : kPacketWidth<T>;
-  constexpr int kNarrowWidth = kPacketWidth<Bits<2>>;
   constexpr int kPackets = F::n_in == 1 ? 4 : 2, kElements = F::n_in <= 2 ? 4 : 2;
   static_assert(F::n_in <= kMaxPointwiseIn && F::n_out <= kMaxPointwiseOut);
   PacketKernel narrow = {};
-  if constexpr (std::is_same_v<T, float>)
-    narrow = {vector_kernel<F, T, kNarrowWidth, kPackets, true>, kNarrowWidth, kPackets};
+  if constexpr (kNarrowBytes<T> != 0) {
+    // As many elements in registers, of one byte or of two.
+    constexpr int kNarrowWidth = kPacketWidth<Bits<kNarrowBytes<T>>>;
+    constexpr int kNarrowPackets = kPackets * kNarrowBytes<T> / 2;
+    narrow = {vector_kernel<F, T, kNarrowWidth, kNarrowPackets, true>, kNarrowWidth,
+              kNarrowPackets};
+  }
   return {F::n_in,     F::n_out,
           F::bool_in,  F::bool_out,
           dtype_of<T>, {vector_kernel<F, T, kWidth, kPackets, false>, kWidth, kPackets},

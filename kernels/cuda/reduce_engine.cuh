@@ -103,7 +103,7 @@ struct Elements {
 
   static __device__ __forceinline__ Value value_of(const ReduceCall& call, Element element) {
     if constexpr (std::is_same_v<Source, AnyNarrow>)
-      return static_cast<Value>(widened(element, call.x_dtype));
+      return static_cast<Value>(widened<float>(element, call.x_dtype));
     else
       return static_cast<Value>(element);
   }

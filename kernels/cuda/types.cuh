@@ -49,45 +49,57 @@ __device__ __forceinline__ void store_as(void* p, int32_t dtype, int64_t i, T va
   }
 }
 
-template <class T>
-__device__ __forceinline__ float value_of(Bits<sizeof(T)> bits) {
-  T element;
+// The bytes of the narrow elements that arithmetic in W reads and writes in packets: floats of two
+// bytes for float, integers and truth values of one for int32_t. 0: there are none.
+template <class W>
+constexpr int kNarrowBytes = std::is_same_v<W, float>     ? 2
+                             : std::is_same_v<W, int32_t> ? 1
+                                                          : 0;
+template <class T, class W>
+constexpr bool kIsNarrowOf = compute_of(dtype_of<T>) == dtype_of<W> && sizeof(T) == kNarrowBytes<W>;
+
+template <class W, class T>
+__device__ __forceinline__ W value_of(Bits<sizeof(T)> bits) {
+  Stored<T> element;
   memcpy(&element, &bits, sizeof(T));
-  return static_cast<float>(element);
+  return static_cast<W>(element);
 }
 
-// The bits of a narrow float as a number. All formats are computed and one is chosen, without
+// The bits of a narrow element as a number. All formats are computed and one is chosen, without
 // jumps: loads on either side of a jump would wait for each other.
-__device__ __forceinline__ float widened(Bits<2> bits, int32_t dtype) {
-  float value = 0;
+template <class W>
+__device__ __forceinline__ W widened(Bits<kNarrowBytes<W>> bits, int32_t dtype) {
+  W value = 0;
 #define DT_DTYPE_ROW(NAME, name, Own, ...) \
-  if constexpr (kIsNarrowFloat<Own>) value = dtype == DT_##NAME ? value_of<Own>(bits) : value;
+  if constexpr (kIsNarrowOf<Own, W>) value = dtype == DT_##NAME ? value_of<W, Own>(bits) : value;
 #include "kernels/dtype.def"
 #undef DT_DTYPE_ROW
   return value;
 }
 
-// Neighbouring elements of a narrow float, from `at` on, read or written as floats. `apart`: no
-// packet begins there.
-template <int kWidth>
-__device__ __forceinline__ void load_narrow(float (&value)[kWidth], const void* p, int32_t dtype,
+// Neighbouring narrow elements, from `at` on, read or written as numbers. `apart`: no packet begins
+// there.
+template <int kWidth, class W>
+__device__ __forceinline__ void load_narrow(W (&value)[kWidth], const void* p, int32_t dtype,
                                             int64_t at, bool apart = false) {
-  const auto packet = load_neighbours<kWidth>(static_cast<const Bits<2>*>(p) + at, apart);
+  using Narrow = Bits<kNarrowBytes<W>>;
+  const auto packet = load_neighbours<kWidth>(static_cast<const Narrow*>(p) + at, apart);
 #pragma unroll
-  for (int i = 0; i < kWidth; ++i) value[i] = widened(packet.value[i], dtype);
+  for (int i = 0; i < kWidth; ++i) value[i] = widened<W>(packet.value[i], dtype);
 }
 
-template <int kWidth>
+template <int kWidth, class W>
 __device__ __forceinline__ void store_narrow(void* p, int32_t dtype, int64_t at,
-                                             const float (&value)[kWidth]) {
+                                             const W (&value)[kWidth]) {
   switch (dtype) {
-#define DT_DTYPE_ROW(NAME, name, Own, ...)                                           \
-  case DT_##NAME:                                                                    \
-    if constexpr (kIsNarrowFloat<Own>) {                                             \
-      Packet<float, kWidth> packet;                                                  \
-      _Pragma("unroll") for (int i = 0; i < kWidth; ++i) packet.value[i] = value[i]; \
-      store_rounded(static_cast<Own*>(p) + at, packet);                              \
-    }                                                                                \
+#define DT_DTYPE_ROW(NAME, name, Own, ...)                                 \
+  case DT_##NAME:                                                          \
+    if constexpr (kIsNarrowOf<Own, W>) {                                   \
+      Packet<Stored<Own>, kWidth> packet;                                  \
+      _Pragma("unroll") for (int i = 0; i < kWidth; ++i) packet.value[i] = \
+          converted<Own>(value[i]);                                        \
+      store_packet(static_cast<Stored<Own>*>(p) + at, packet);             \
+    }                                                                      \
     break;
 #include "kernels/dtype.def"
 #undef DT_DTYPE_ROW

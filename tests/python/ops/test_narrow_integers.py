@@ -48,7 +48,7 @@ UNARY = {
 }
 NO_BOOLS = {"sub", "sub of multiples", "add of multiples", "neg", "clamp", "relu", "abs"}
 DTYPES = ("uint8", "int8", "int16", "bool")
-LAYOUTS = ("contiguous", "strided", "turned", "broadcast")
+LAYOUTS = ("contiguous", "shifted", "strided", "turned", "broadcast")
 
 
 def pair(t, dtype: str, layout: str):
@@ -63,7 +63,9 @@ def pair(t, dtype: str, layout: str):
         if dtype == "int16":
             x, y = x * 257 - 32768, y * 256 - 32640
         x, y = x.to(getattr(t, dtype)).contiguous(), y.to(getattr(t, dtype)).contiguous()
-    if layout == "strided":
+    if layout == "shifted":
+        x, y = x.flatten()[3:-5], y.flatten()[5:-3]
+    elif layout == "strided":
         x, y = x[:, 1::2], y[:, ::2]
     elif layout == "turned":
         y = y.t()
