@@ -21,6 +21,13 @@ from .elements import (
 from .tensors import largest
 
 
+# It negates the target in the target's own dtype.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    unsigned = any(x.dtype is torch.uint8 for x in c.tensors.values())
+    return unsigned and c.derives("SoftMarginLoss") and c.aspect == "values" and is_derivative(c)
+
+
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
     undefined = c.only_theirs_raises("Expected a proper Tensor but got None")

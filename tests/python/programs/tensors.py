@@ -149,8 +149,11 @@ def smallest(x: torch.Tensor) -> float:
 
 
 def array(x) -> np.ndarray:
-    """Its elements, also those of PyTorch's zeros without memory."""
-    return x.detach().cpu().numpy() if isinstance(x, dumbtorch.Tensor) else x.numpy(force=True)
+    """Its elements, also those of PyTorch's zeros without memory, of whose views `numpy` reads at an offset from
+    nothing."""
+    if isinstance(x, dumbtorch.Tensor):
+        return x.detach().cpu().numpy()
+    return (torch.zeros(x.shape, dtype=x.dtype) if x._is_zerotensor() else x).numpy(force=True)
 
 
 def describe(x) -> str:
