@@ -345,8 +345,7 @@ def test_threads():
 # Those whose step is a row's kernel; the others are Python over tensors, and some read values on the host.
 OPTIMIZERS = sorted(
     name
-    for name in set(dt.optim.__all__)
-    - {"Optimizer", "Adafactor", "LBFGS", "Muon", "SparseAdam"}
+    for name in set(dt.optim.__all__) - {"Optimizer", "Adafactor", "LBFGS", "Muon", "SparseAdam"}
     if isinstance(getattr(dt.optim, name), type)
 )
 
