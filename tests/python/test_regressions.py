@@ -439,3 +439,28 @@ def test_rows_that_are_ignored_have_no_gradient(create_graph):
         loss = dt.nn.functional.cross_entropy(x, target, ignore_index=0, label_smoothing=smoothing)
         (gradient,) = dt.autograd.grad(loss, x, create_graph=create_graph)
         assert gradient[:2].tolist() == [[0.0, 0.0]] * 2 and gradient[2, 0].item() > 0
+
+
+@pytest.mark.parametrize("stride", [0, (1, 0)])
+def test_windows_that_do_not_move(stride):
+    sentence = "stride should be greater than zero"
+    with pytest.raises(RuntimeError, match=sentence):
+        dt.nn.functional.fold(dt.ones(1, 4, 9), (4, 4), 2, stride=stride)
+    with pytest.raises(RuntimeError, match=sentence):
+        dt.nn.functional.unfold(dt.ones(1, 1, 4, 4), 2, stride=stride)
+
+
+def test_a_power_without_opposite():
+    x = dt.tensor([[2.0, 0.0], [0.0, 1.0]])
+    assert dt.linalg.matrix_power(x, -(2**63)).tolist() == [[0.0, 0.0], [0.0, 1.0]]
+
+
+def test_a_factor_whose_square_is_too_large():
+    with pytest.raises(ValueError, match="upscale factor is too large"):
+        dt.pixel_shuffle(dt.ones(1, 4, 2, 2), 2**32)
+
+
+def test_padding_of_sequences_of_two_dtypes():
+    for other in (dt.ones(1, dtype=dt.int64), dt.ones(1, dtype=dt.bool)):
+        y = dt.nn.utils.rnn.pad_sequence([dt.ones(2), other], padding_value=1.5)
+        assert y.tolist() == [[1.0, 1.0], [1.0, 1.5]]

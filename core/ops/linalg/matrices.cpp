@@ -12,6 +12,10 @@ namespace dt {
 
 Tensor matrix_power(const Tensor& input, int64_t n) {
   check_square(input, "linalg.matrix_power");
+  if (n == INT64_MIN) {  // which has no opposite
+    const Tensor inverse = autocast::linalg_inv(input);
+    return matrix_power(autocast::matmul(inverse, inverse), -(n / 2));
+  }
   if (n < 0) return matrix_power(autocast::linalg_inv(input), -n);
   if (n == 0) {
     const Tensor one = eye(input.size(-1), {}, input.dtype(), input.device());

@@ -198,8 +198,7 @@ void check_window(const Window& w) {
   check_positive("stride", "stride", w.stride);
 }
 
-void check_im2col(const Tensor& input, const Window& w) {
-  check_window(w);
+void check_im2col(const Tensor& input) {
   const int n = input.ndim();
   bool has_elements = n == 3 || n == 4;
   for (int d = n == 4 ? 1 : 0; d < n; ++d) has_elements &= input.sizes()[d] != 0;
@@ -219,7 +218,6 @@ void check_im2col_count(const Tensor& input, const Window& w, IntPair windows) {
 }
 
 void check_col2im(const Tensor& input, const Window& w, IntPair output, IntPair windows) {
-  check_window(w);
   const int n = input.ndim();
   const bool is_matrix = (n == 2 || n == 3) && input.size(-2) != 0 && input.size(-1) != 0;
   DT_CHECK(is_matrix, kRuntimeError,
@@ -247,7 +245,10 @@ void check_pixel_shuffle(const Tensor& input, int64_t factor) {
            input.ndim(), " dimension(s)");
   DT_CHECK(factor > 0, kRuntimeError, "pixel_shuffle expects a positive upscale_factor, but got ",
            factor);
-  DT_CHECK(factor <= INT32_MAX && input.size(-3) % (factor * factor) == 0, kRuntimeError,
+  constexpr int64_t kLargest = 3037000499;  // whose square an int64 holds
+  DT_CHECK(factor <= kLargest, kValueError,
+           "upscale factor is too large, (upscale_factor)^2 overflowed: upscale_factor=", factor);
+  DT_CHECK(input.size(-3) % (factor * factor) == 0, kRuntimeError,
            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square "
            "of upscale_factor, but input.size(-3)=",
            input.size(-3), " is not divisible by ", factor * factor);

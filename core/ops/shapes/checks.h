@@ -46,7 +46,7 @@ void check_place(const Tensor& place, const Tensor& src);
 
 // Of im2col and col2im; `windows` are how many fit into the image.
 void check_window(const Window& w);
-void check_im2col(const Tensor& input, const Window& w);
+void check_im2col(const Tensor& input);
 void check_im2col_count(const Tensor& input, const Window& w, IntPair windows);
 void check_col2im(const Tensor& input, const Window& w, IntPair output, IntPair windows);
 

@@ -17,6 +17,7 @@ Window window_of(IntList kernel_size, IntList dilation, IntList padding, IntList
   w.dilation = int_pair("dilation", dilation);
   w.padding = int_pair("padding", padding);
   w.stride = int_pair("stride", stride);
+  check_window(w);
   return w;
 }
 
@@ -84,7 +85,7 @@ Tensor add_windows(const Tensor& columns, IntPair image, const Window& w) {
 Tensor im2col(const Tensor& input, IntList kernel_size, IntList dilation, IntList padding,
               IntList stride) {
   const Window w = window_of(kernel_size, dilation, padding, stride);
-  check_im2col(input, w);
+  check_im2col(input);
   check_im2col_count(input, w, count_windows(w, {input.size(-2), input.size(-1)}));
   return input.ndim() == 4 ? take_windows(input, w)
                            : squeeze_(take_windows(unsqueeze(input, 0), w), {{0}});

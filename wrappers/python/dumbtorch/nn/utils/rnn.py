@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Iterable
+from functools import reduce
 
 from ... import _ops, _types
 from ..._tensor_type import TensorBase
+from ..._type_info import promote_types
 
 __all__ = [
     "PackedSequence",
@@ -196,7 +198,8 @@ def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="
             f"Expected padding_side to be one of left or right, but got {padding_side}."
         )
     longest = max(len(x) for x in sequences)
-    padded = [_padded(x, longest, padding_value, padding_side) for x in sequences]
+    dtype = reduce(promote_types, (x.dtype for x in sequences))
+    padded = [_padded(x.to(dtype), longest, padding_value, padding_side) for x in sequences]
     return _ops.stack(padded, 0 if batch_first else 1)
 
 
