@@ -425,3 +425,20 @@ def test_swalr(strategy, epochs, both):
 
     (mine, keys), (theirs, their_keys) = both(run)
     assert mine == pytest.approx(theirs, rel=1e-9) and keys == their_keys
+
+
+def test_a_momentum_that_was_saved_as_none():
+    torch = pytest.importorskip("torch")
+    steps = []
+    for t in (dt, torch):
+        p = t.nn.Parameter(t.tensor([1.0, -2.0]))
+        opt = t.optim.SGD([p], lr=0.1, momentum=0.9)
+        saved = opt.state_dict()
+        saved["state"] = {0: {"momentum_buffer": None}}
+        opt.load_state_dict(saved)
+        for _ in range(3):
+            opt.zero_grad()
+            (p * p).sum().backward()
+            opt.step()
+        steps.append(p.detach().tolist())
+    assert steps[0] == pytest.approx(steps[1], rel=1e-6)

@@ -367,10 +367,17 @@ class Optimizer:
             for a, b in zip(saved, self.param_groups, strict=True)
             for number, p in zip(a["params"], b["params"], strict=True)
         }
+        row = getattr(self, "_row", None)
+        # A buffer that PyTorch saved before there was one: a step makes it.
+        later = {name for name, *_ in row.states} if row else set()
         state: defaultdict = defaultdict(dict)
         for number, values in state_dict["state"].items():
             p = by_number[number]
-            state[p] = {name: self._adapted(name, value, p) for name, value in values.items()}
+            state[p] = {
+                name: self._adapted(name, value, p)
+                for name, value in values.items()
+                if value is not None or name not in later
+            }
         self.state = state
         for a, b in zip(saved, self.param_groups, strict=True):
             b.update((name, deepcopy(value)) for name, value in a.items() if name != "params")
