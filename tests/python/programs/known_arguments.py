@@ -75,15 +75,17 @@ def _(c: Case) -> bool:
     return c.aspect == "strides" and apart and "lstm_cell(" in c.statement
 
 
-# What comes out of attention of several heads: ours has those of a position beside each other.
+# What comes out of attention of several heads: ours has those of a position beside each other; what a GPU composes is
+# row-major.
 @documented("**Memory order**")
 def _(c: Case) -> bool:
     attends = c.aspect == "strides" and "scaled_dot_product_attention(" in c.statement
     if not attends or c.theirs.dim() != 4:
         return False
-    beside = c.theirs.detach().transpose(1, 2).contiguous().transpose(1, 2)
-    composed = c.device != "cpu" and c.theirs.dtype is torch.float64
-    return composed or c.difference.ours == str(strides(beside))
+    theirs = c.theirs.detach()
+    beside = theirs.transpose(1, 2).contiguous().transpose(1, 2)
+    composed = c.device != "cpu" and theirs.dtype is torch.float64
+    return c.difference.ours == str(strides(theirs.contiguous() if composed else beside))
 
 
 @documented("**More is taken**")

@@ -24,7 +24,8 @@ from .tensors import largest
 # It negates the target in the target's own dtype.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
-    unsigned = any(x.dtype is torch.uint8 for x in c.tensors.values())
+    calls = re.findall(r"(?:\bsoft_margin_loss|\bSoftMarginLoss)\(.*", c.history)
+    unsigned = any(x.dtype is torch.uint8 for x in c.named("\n".join(calls)))
     return unsigned and c.derives("SoftMarginLoss") and c.aspect == "values" and is_derivative(c)
 
 

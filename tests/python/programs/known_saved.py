@@ -283,10 +283,11 @@ def _(c: Case) -> bool:
 # With a graph attention is computed once more, from its inputs; a GPU composes that of float64.
 @documented(KEEPS)
 def _(c: Case) -> bool:
-    kept = {what for n, what in reported(c) if "ScaledDotProductFlashAttention" in n.name()}
+    kept = {(n.name(), what) for n, what in reported(c)}
+    alone = {"output"} if c.device == "cpu" else {"output", "attn_mask"}
+    attends = {("ScaledDotProductFlashAttentionForCpuBackward0", what) for what in alone}
     composed = "create_graph=True" in c.statement or c.device != "cpu"
-    less = len(kept) > 0 and kept <= ({"output"} if c.device == "cpu" else {"output", "attn_mask"})
-    return less and composed and c.only_theirs_raises(CHANGED)
+    return len(kept) > 0 and kept <= attends and composed and c.only_theirs_raises(CHANGED)
 
 
 # Indices of which PyTorch keeps a row-major copy.

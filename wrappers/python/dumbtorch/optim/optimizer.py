@@ -367,9 +367,8 @@ class Optimizer:
             for a, b in zip(saved, self.param_groups, strict=True)
             for number, p in zip(a["params"], b["params"], strict=True)
         }
-        row = getattr(self, "_row", None)
-        # A buffer that PyTorch saved before there was one: a step makes it.
-        later = {name for name, *_ in row.states} if row else set()
+        # PyTorch may have saved None for one that a step is to make.
+        later = {name for name, *_ in self._states}
         state: defaultdict = defaultdict(dict)
         for number, values in state_dict["state"].items():
             p = by_number[number]
@@ -383,6 +382,11 @@ class Optimizer:
             b.update((name, deepcopy(value)) for name, value in a.items() if name != "params")
         self._call_state_hooks("after load_state_dict")
 
+    @property
+    def _states(self) -> tuple:
+        """Those of the row; of none where a step is Python over tensors."""
+        return self._row.states if hasattr(self, "_row") else ()
+
     def _adapted(self, name: str, value, p):
         """A loaded value as the optimizer needs it: its own copy; what is like the parameter, of its
         dtype and memory order."""
@@ -391,8 +395,8 @@ class Optimizer:
         if not isinstance(value, TensorBase):
             return deepcopy(value)
         value = _ops.detach(value)
-        row = getattr(self, "_row", None)
-        numbers = [n for n, is_number, *_ in row.states if is_number] if row else ["step"]
+        states = self._states
+        numbers = [n for n, is_number, *_ in states if is_number] if states else ["step"]
         if name in numbers:
             return _ops.to(_ops.clone(value), p.device, float32)
         if value.shape != p.shape:
