@@ -222,16 +222,15 @@ int32_t kernels::attention_backward(const dt_stream* stream, const calls::Attent
       return run_backward<decltype(products), decltype(length)::value>(stream, call);
     });
   };
-  return cudnn_can(stream, call) ? cudnn_attention(stream, call, own) : own();
+  return cudnn_can(call) ? cudnn_attention(stream, call, own) : own();
 }
 
 int64_t kernels::attention_backward_workspace(const dt_stream* stream,
                                               const calls::AttentionBackward& call) {
-  // The own kernel's delta lies where the library's does.
-  const bool may_be_theirs =
-      has_kernel(call.query, call.key, call.value) && cudnn_can(stream, call);
-  return may_be_theirs ? cudnn_attention_workspace(stream, call)
-                       : numel(call.lse) * int64_t{sizeof(float)};
+  const int64_t own = numel(call.lse) * int64_t{sizeof(float)};
+  if (!has_kernel(call.query, call.key, call.value) || !cudnn_can(call)) return own;
+  const int64_t theirs = cudnn_attention_workspace(stream, call);
+  return own > theirs ? own : theirs;
 }
 
 }  // namespace dt::cuda

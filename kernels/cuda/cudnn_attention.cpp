@@ -18,6 +18,8 @@ namespace {
 // Before this version, infinity in the place of unseen scores gave NaN.
 constexpr size_t kVersion = 91000;
 constexpr int64_t kPacketBytes = 16, kBlock = 256;  // alignment of rows, of parts of the workspace
+// Engines that are worth it want little scratch memory; others keep all scores there.
+constexpr int64_t kMostBytes = int64_t{1} << 28;
 
 // ---- shapes
 
@@ -39,6 +41,54 @@ Shape transposed(Shape s) {
 int64_t elements_of(const Shape& s) {
   return s.sizes[0] * s.sizes[1] * s.sizes[2] * s.sizes[3];
 }
+
+// ---- gradients of some of a call's images
+
+// Whether sums may be added up in any order, from run to run.
+bool may_vary(const dt_stream* stream) {
+  return (stream->flags & DT_FLAG_MAY_VARY) != 0;
+}
+
+// In a fixed order the library adds up the gradient of the query from the gradients of all scores,
+// which it keeps in memory: so many images are done at once that these take less than the limit,
+// and always as many.
+int64_t images_at_once(const dt_stream* stream, const calls::AttentionBackward& call) {
+  constexpr int64_t kRows = 64;  // which it fills up to
+  const dt_view& q = call.query;
+  if (may_vary(stream)) return q.sizes[0];
+  const int64_t rows = divide_up(q.sizes[2], kRows) * kRows,
+                columns = divide_up(call.key.sizes[2], kRows) * kRows;
+  const int64_t most = kMostBytes / (q.sizes[1] * rows * columns * bytes_of(q.dtype));
+  int64_t images = std::clamp<int64_t>(most, 1, q.sizes[0]);
+  while (q.sizes[0] % images != 0) --images;
+  return images;
+}
+
+struct Gradients {
+  dt_view query, key, value, y, lse, g, gquery, gkey, gvalue;
+  bool is_causal, varies;
+  double scale;
+
+  Gradients(const dt_stream* stream, const calls::AttentionBackward& call, int64_t first)
+      : query(call.query),
+        key(call.key),
+        value(call.value),
+        y(call.y),
+        lse(call.lse),
+        g(call.g),
+        gquery(*call.gquery),
+        gkey(*call.gkey),
+        gvalue(*call.gvalue),
+        is_causal(call.is_causal),
+        varies(may_vary(stream)),
+        scale(call.scale) {
+    const int64_t images = images_at_once(stream, call);
+    for (dt_view* v : {&query, &key, &value, &y, &lse, &g, &gquery, &gkey, &gvalue}) {
+      v->data = static_cast<char*>(v->data) + first * v->strides[0] * bytes_of(v->dtype);
+      v->sizes[0] = images;
+    }
+  }
+};
 
 // Those of what lies between: scores [B,H,M,N], and a number for each of their rows.
 template <class Call>
@@ -123,7 +173,7 @@ void multiply_heads(GraphBuilder& g, const Descriptor& a, const Descriptor& b, i
 
 // With p = exp(scale * query @ key^T - lse) and s = scale * p * (gy @ value^T - delta):
 // gvalue = p^T @ gy, gkey = s^T @ query, gquery = s @ key
-Descriptor graph_of(const calls::AttentionBackward& call, dnn::Handle handle) {
+Descriptor graph_of(const Gradients& call, dnn::Handle handle) {
   GraphBuilder g(kFirstBetween);
   const dt_view &q = call.query, &k = call.key;
   const int type = library_type(q.dtype).cudnn;
@@ -146,18 +196,22 @@ Descriptor graph_of(const calls::AttentionBackward& call, dnn::Handle handle) {
   const Descriptor& score = g.map(dnn::kMul, product, scale, g.between(scores));
   const Descriptor& log = g.map(dnn::kSub, score, g.given(kLse, rows), g.between(scores));
   const Descriptor& p = g.map(dnn::kExp, seen_of(g, call, log), g.between(scores));
-  multiply_heads(g, g.reshape(p, g.between(columns, type)), gy, q.sizes[1], *call.gvalue, kGValue);
+  multiply_heads(g, g.reshape(p, g.between(columns, type)), gy, q.sizes[1], call.gvalue, kGValue);
 
   const Descriptor& slope = g.multiply(gy, value, g.between(scores));
   const Descriptor& above = g.map(dnn::kSub, slope, delta, g.between(scores));
   const Descriptor& weighed = g.map(dnn::kMul, above, p, g.between(scores));
   const Descriptor& s = g.map(dnn::kMul, weighed, scale, g.between(scores));
-  multiply_heads(g, g.reshape(s, g.between(columns, type)), query, q.sizes[1], *call.gkey, kGKey);
+  multiply_heads(g, g.reshape(s, g.between(columns, type)), query, q.sizes[1], call.gkey, kGKey);
 
   const Descriptor& keys = g.reshape(key, g.between(shape_of(k)));
-  const Shape like_q = dense(q.sizes[0], q.sizes[1], q.sizes[2], q.sizes[3]);
-  const Descriptor& sums = g.multiply(s, keys, g.given(kGSums, like_q));
-  g.map(dnn::kIdentity, sums, g.given(kGQuery, shape_of(*call.gquery), type));
+  const Descriptor& gquery = g.given(kGQuery, shape_of(call.gquery), type);
+  if (call.varies) {
+    const Shape like_q = dense(q.sizes[0], q.sizes[1], q.sizes[2], q.sizes[3]);
+    g.map(dnn::kIdentity, g.multiply(s, keys, g.given(kGSums, like_q)), gquery);
+  } else {
+    g.multiply(s, keys, gquery);
+  }
   return g.graph(handle);
 }
 
@@ -187,24 +241,34 @@ PlanKey key_of(const dt_stream* stream, const calls::Attention& call) {
   return key;
 }
 
-PlanKey key_of(const dt_stream* stream, const calls::AttentionBackward& call) {
+PlanKey key_of(const dt_stream* stream, const Gradients& call) {
   PlanKey key;
-  key.add({1, stream->device, call.query.dtype, call.is_causal});
-  for (const dt_view* v : {&call.query, &call.key, &call.value, &call.y, &call.g}) add(&key, *v);
-  for (const dt_view* v : {call.gquery, call.gkey, call.gvalue}) add(&key, *v);
+  key.add({1, stream->device, call.query.dtype, call.is_causal, call.varies});
+  for (const dt_view* v : {&call.query, &call.key, &call.value, &call.y, &call.g, &call.gquery,
+                           &call.gkey, &call.gvalue})
+    add(&key, *v);
   return key;
 }
 
 constexpr bool may_vary(const calls::Attention&) {
   return false;
 }
-constexpr bool may_vary(const calls::AttentionBackward&) {
-  return true;
+bool may_vary(const Gradients& call) {
+  return call.varies;
+}
+
+// What a plan is made for.
+const calls::Attention& part_of(const dt_stream*, const calls::Attention& call) {
+  return call;
+}
+Gradients part_of(const dt_stream* stream, const calls::AttentionBackward& call) {
+  return Gradients(stream, call, 0);
 }
 
 // The plan of a call, made at the first request. cudnn_mutex is held.
 template <class Call>
-AttentionPlan& plan_for(const dt_stream* stream, const Call& call) {
+AttentionPlan& plan_for(const dt_stream* stream, const Call& whole) {
+  const auto& call = part_of(stream, whole);
   static auto& plans = *new std::unordered_map<PlanKey, AttentionPlan, PlanKeyHash>;
   const auto [place, is_new] = plans.try_emplace(key_of(stream, call));
   AttentionPlan& plan = place->second;
@@ -214,8 +278,7 @@ AttentionPlan& plan_for(const dt_stream* stream, const Call& call) {
   if (set_device(stream->device) != cudaSuccess) return plan;
   const dnn::Handle handle = cudnn_handle(stream->device);
   if (handle == nullptr) return plan;
-  // Engines that are worth it want little memory; others keep all scores there.
-  const EngineDemands demands = {call.query.dtype, true, may_vary(call), 4, int64_t{1} << 28};
+  const EngineDemands demands = {call.query.dtype, true, may_vary(call), 4, kMostBytes};
   plan.engines = engines_for(graph_of(call, handle), handle, demands);
   if (plan.engines.empty()) trace("cuda: attention by the own kernel: cuDNN has no engine");
   plan.chosen = plan.engines.empty();
@@ -257,36 +320,51 @@ int64_t float_bytes(int64_t count) {
   return divide_up(count * int64_t{sizeof(float)}, kBlock) * kBlock;
 }
 
-// Scratch memory: delta, the float gradient of the query, the engine's own.
-int64_t delta_bytes(const calls::AttentionBackward& call) {
+// Scratch memory: delta, the float gradient of the query if it is added up in any order, the
+// engine's own.
+int64_t delta_bytes(const Gradients& call) {
   return float_bytes(elements_of(rows_of(call)));
 }
-int64_t sums_bytes(const calls::AttentionBackward& call) {
-  return float_bytes(elements_of(shape_of(call.query)));
+int64_t sums_bytes(const Gradients& call) {
+  return call.varies ? float_bytes(elements_of(shape_of(call.query))) : 0;
+}
+
+int32_t run_part(const dt_stream* stream, const Gradients& call, const Engine& engine,
+                 void* workspace) {
+  const float scale = static_cast<float>(call.scale), unseen = -INFINITY, one = 1;
+  char* const delta = static_cast<char*>(workspace);
+  char* const sums = delta + delta_bytes(call);
+  char* const scratch = sums + sums_bytes(call);
+  Places places;
+  places.add(kQuery, call.query.data).add(kKey, call.key.data).add(kValue, call.value.data);
+  places.add(kY, call.y.data).add(kLse, call.lse.data).add(kGY, call.g.data);
+  places.add(kGQuery, call.gquery.data).add(kGKey, call.gkey.data);
+  places.add(kGValue, call.gvalue.data).add(kDelta, delta);
+  places.add(kScale, &scale).add(kOne, &one);
+  if (call.is_causal) places.add(kUnseen, &unseen);
+  if (call.varies) {
+    places.add(kGSums, sums);
+    const cudaError_t error =
+        cudaMemsetAsync(sums, 0, static_cast<size_t>(sums_bytes(call)), native_stream(stream));
+    if (error != cudaSuccess) return check(error, "cudaMemsetAsync", stream->fault);
+  }
+  return places.run(stream, engine, scratch);
 }
 
 int32_t run_engine(const dt_stream* stream, const calls::AttentionBackward& call,
                    const Engine& engine) {
-  const float scale = static_cast<float>(call.scale), unseen = -INFINITY, one = 1;
-  char* const delta = static_cast<char*>(call.workspace);
-  char* const sums = delta + delta_bytes(call);
-  char* const scratch = sums + sums_bytes(call);
-  const cudaError_t error =
-      cudaMemsetAsync(sums, 0, static_cast<size_t>(sums_bytes(call)), native_stream(stream));
-  if (error != cudaSuccess) return check(error, "cudaMemsetAsync", stream->fault);
-  Places places;
-  places.add(kQuery, call.query.data).add(kKey, call.key.data).add(kValue, call.value.data);
-  places.add(kY, call.y.data).add(kLse, call.lse.data).add(kGY, call.g.data);
-  places.add(kGQuery, call.gquery->data).add(kGKey, call.gkey->data);
-  places.add(kGValue, call.gvalue->data).add(kDelta, delta).add(kGSums, sums);
-  places.add(kScale, &scale).add(kOne, &one);
-  if (call.is_causal) places.add(kUnseen, &unseen);
-  return places.run(stream, engine, scratch);
+  const int64_t images = images_at_once(stream, call);
+  for (int64_t first = 0; first < call.query.sizes[0]; first += images) {
+    const Gradients part(stream, call, first);
+    if (const int32_t code = run_part(stream, part, engine, call.workspace)) return code;
+  }
+  return DT_KERNEL_OK;
 }
 
 template <class Call>
 void trace_times(const Call& call, const std::vector<float>& milliseconds) {
-  std::string work = may_vary(call) ? "cuda: attention backward [" : "cuda: attention [";
+  std::string work =
+      std::is_same_v<Call, calls::Attention> ? "cuda: attention [" : "cuda: attention backward [";
   for (int d = 0; d < 4; ++d) work += std::to_string(call.query.sizes[d]) + ", ";
   work += std::to_string(call.key.sizes[2]) + (call.is_causal ? "] causal: " : "]: ");
   for (size_t i = 0; i < milliseconds.size(); ++i) {
@@ -349,10 +427,9 @@ bool cudnn_can(const calls::Attention& call) {
   return can(call, {&call.query, &call.key, &call.value, &call.y});
 }
 
-bool cudnn_can(const dt_stream* stream, const calls::AttentionBackward& call) {
+bool cudnn_can(const calls::AttentionBackward& call) {
   // A single query or key has nothing to gain, and the library does not take both at once.
-  return (stream->flags & DT_FLAG_MAY_VARY) != 0 && call.query.sizes[2] > 1 &&
-         call.key.sizes[2] > 1 &&
+  return call.query.sizes[2] > 1 && call.key.sizes[2] > 1 &&
          can(call, {&call.query, &call.key, &call.value, &call.y, &call.g, call.gquery, call.gkey,
                     call.gvalue});
 }
@@ -364,7 +441,8 @@ int64_t cudnn_attention_workspace(const dt_stream* stream, const calls::Attentio
 
 int64_t cudnn_attention_workspace(const dt_stream* stream, const calls::AttentionBackward& call) {
   const std::lock_guard<std::mutex> lock(cudnn_mutex());
-  return delta_bytes(call) + sums_bytes(call) + plan_for(stream, call).workspace();
+  const Gradients part(stream, call, 0);
+  return delta_bytes(part) + sums_bytes(part) + plan_for(stream, call).workspace();
 }
 
 int32_t cudnn_attention(const dt_stream* stream, const calls::Attention& call,

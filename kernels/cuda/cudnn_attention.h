@@ -8,10 +8,9 @@
 namespace dt::cuda {
 
 // Whether the library is there and the call is one that it may know: no mask but the causal one,
-// and rows of whole packets. It adds up the gradient of the query in no fixed order, so gradients
-// are only for streams whose results may vary (DT_FLAG_MAY_VARY).
+// and rows of whole packets.
 bool cudnn_can(const calls::Attention& call);
-bool cudnn_can(const dt_stream* stream, const calls::AttentionBackward& call);
+bool cudnn_can(const calls::AttentionBackward& call);
 
 // Bytes of scratch memory for what follows.
 int64_t cudnn_attention_workspace(const dt_stream* stream, const calls::Attention& call);
