@@ -3,6 +3,7 @@
 // its rows in registers; the values are fetched while it makes scores, the next keys while it adds
 // values.
 #include "kernels/cuda/attention.cuh"
+#include "kernels/cuda/attention_single.h"
 #include "kernels/cuda/cudnn_attention.h"
 
 namespace dt::cuda {
@@ -137,6 +138,7 @@ int32_t run_forward(const dt_stream* stream, const calls::Attention& call) {
 
 int32_t kernels::attention(const dt_stream* stream, const calls::Attention& call) {
   if (!has_kernel(call.query, call.key, call.value)) return DT_KERNEL_UNSUPPORTED;
+  if (is_single_query(call)) return attention_single(stream, call);
   const auto own = [&] {
     return with_products(stream, call.query, call.value, [&](auto products, auto length) {
       return run_forward<decltype(products), decltype(length)::value>(stream, call);
@@ -146,8 +148,9 @@ int32_t kernels::attention(const dt_stream* stream, const calls::Attention& call
 }
 
 int64_t kernels::attention_workspace(const dt_stream* stream, const calls::Attention& call) {
-  const bool may_be_theirs = has_kernel(call.query, call.key, call.value) && cudnn_can(call);
-  return may_be_theirs ? cudnn_attention_workspace(stream, call) : 0;
+  if (!has_kernel(call.query, call.key, call.value)) return 0;
+  if (is_single_query(call)) return attention_single_workspace(stream, call);
+  return cudnn_can(call) ? cudnn_attention_workspace(stream, call) : 0;
 }
 
 }  // namespace dt::cuda

@@ -70,6 +70,13 @@ struct Scoring {
     }
     return score * kLog2E;
   }
+  // Whether a key is not seen whatever its product is.
+  __device__ __forceinline__ bool hides(int b, int h, int query, int key) const {
+    if (key >= keys || (is_causal && key > query)) return true;
+    return mask != nullptr && mask_dtype == dtype_of<bool> &&
+           !static_cast<const bool*>(mask)[b * mask_stride[0] + h * mask_stride[1] +
+                                           query * mask_stride[2] + key * mask_stride[3]];
+  }
   // Whether all queries from `query` on see the keys [key, end), and nothing is added.
   __device__ __forceinline__ bool is_plain(int query, int key, int end) const {
     return mask == nullptr && end <= keys && (!is_causal || end <= query + 1);
