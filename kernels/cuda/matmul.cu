@@ -7,6 +7,7 @@
 #include "kernels/cuda/product_math.cuh"
 #include "kernels/cuda/product_tile.cuh"
 #include "kernels/cuda/reduce_block.cuh"
+#include "kernels/cuda/vector_product.h"
 
 namespace dt::cuda {
 namespace {
@@ -493,16 +494,18 @@ int64_t library_workspace(const dt_stream* stream, const MatrixProduct& p) {
 
 // ---- the choice
 
-enum class Way { kNothing, kSmall, kThin, kDeep, kLibrary, kTiled };
+enum class Way { kNothing, kVector, kSmall, kThin, kDeep, kLibrary, kTiled };
 
-// Few operations take as long as the launches: one plain kernel beats a library that may need two
+// A vector times a matrix is bound by reading the matrix, whatever its size. Few operations take as
+// long as the launches: one plain kernel beats a library that may need two
 // and stages tiles larger than the matrices. Thin products are bound by reading one operand, which
 // needs no tiles. Of few outputs with long rows cuBLASLt keeps a few multiprocessors busy, above
 // all if there is a bias. Everything else is what it is made for.
-Way way_of(const MatrixProduct& p) {
+Way way_of(const dt_stream* stream, const MatrixProduct& p) {
   constexpr double kSmallWork = 1 << 20, kSmallMatrix = 32 * 32 * 32;
   constexpr int64_t kSmallDepth = kSmallSlices * 64;
   if (p.batch == 0 || p.m == 0 || p.n == 0) return Way::kNothing;
+  if (is_vector_product(stream, p)) return Way::kVector;
   const double matrix_work = static_cast<double>(p.m) * p.n * p.k, work = matrix_work * p.batch;
   if ((work <= kSmallWork && p.k <= kSmallDepth) || matrix_work <= kSmallMatrix) return Way::kSmall;
   if (!is_floating(p.dtype)) return Way::kTiled;
@@ -513,9 +516,11 @@ Way way_of(const MatrixProduct& p) {
 
 template <class T>
 int32_t multiply(const dt_stream* stream, const MatrixProduct& p, void* workspace) {
-  switch (way_of(p)) {
+  switch (way_of(stream, p)) {
     case Way::kNothing:
       return DT_KERNEL_OK;
+    case Way::kVector:
+      return multiply_vector(stream, p);
     case Way::kSmall:
       return run_small<FloatMath<T>>(stream, p);
     case Way::kThin:
@@ -532,21 +537,24 @@ int32_t multiply(const dt_stream* stream, const MatrixProduct& p, void* workspac
   return result == DT_KERNEL_UNSUPPORTED ? run_tiled<T>(stream, p, nullptr, false) : result;
 }
 
-// Of narrow floats the library does a whole product or none: core widens the others.
+// Of narrow floats the library does a whole product or none: core widens the others, unless they
+// are vector products.
 bool is_narrow_whole(const MatrixProduct& p) {
   const MatrixProduct part = library_part(p);
   return cublaslt_can(p) && part.c.data == p.c.data && part.activation == p.activation;
 }
 
 int32_t multiply_narrow(const dt_stream* stream, const MatrixProduct& p, void* workspace) {
-  if (way_of(p) == Way::kNothing) return DT_KERNEL_OK;
+  const Way way = way_of(stream, p);
+  if (way == Way::kNothing) return DT_KERNEL_OK;
+  if (way == Way::kVector) return multiply_vector(stream, p);
   return is_narrow_whole(p) ? cublaslt_multiply(stream, p, workspace, Rival())
                             : DT_KERNEL_UNSUPPORTED;
 }
 
 template <class Math>
 int32_t multiply_integer(const dt_stream* stream, const MatrixProduct& p) {
-  const Way way = way_of(p);
+  const Way way = way_of(stream, p);
   if (way == Way::kNothing) return DT_KERNEL_OK;
   if (way == Way::kSmall) return run_small<Math>(stream, p);
   return run_tiled_as<Math, SmallTile>(stream, p, nullptr, false);
@@ -554,7 +562,7 @@ int32_t multiply_integer(const dt_stream* stream, const MatrixProduct& p) {
 
 template <class T>
 int64_t workspace_of(const dt_stream* stream, const MatrixProduct& p) {
-  switch (way_of(p)) {
+  switch (way_of(stream, p)) {
     case Way::kThin:
       return tile_workspace<T>(thin_grid(stream->device, thin_form(p), true));
     case Way::kLibrary:
@@ -585,7 +593,10 @@ int32_t kernels::matmul(const dt_stream* stream, const calls::Matmul& call) {
 
 int64_t kernels::matmul_workspace(const dt_stream* stream, const calls::Matmul& call) {
   const MatrixProduct p = product(call);
-  if (is_narrow_float(p.dtype)) return is_narrow_whole(p) ? cublaslt_workspace(stream, p) : 0;
+  if (is_narrow_float(p.dtype)) {
+    const bool is_library = way_of(stream, p) > Way::kVector && is_narrow_whole(p);
+    return is_library ? cublaslt_workspace(stream, p) : 0;
+  }
   int64_t bytes = 0;
   visit_floating(
       p.dtype, [&](auto type) { bytes = workspace_of<typename decltype(type)::type>(stream, p); });
