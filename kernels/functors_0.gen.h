@@ -789,6 +789,33 @@ struct lerp_element_backward {
   }
 };
 
+// running_average: keep * input + share * value
+struct running_average {
+  static constexpr int n_in = 2, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y(const T* p, T input, T value) {
+    const T keep = p[0];
+    const T share = p[1];
+    return keep * input + share * value;
+  }
+};
+
+// Gradients of running_average by input, value.
+struct running_average_backward {
+  static constexpr int n_in = 1, n_out = 2;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y0(const T* p, T grad) {
+    const T keep = p[0];
+    return grad * keep;
+  }
+  template <class T> static DT_FN T y1(const T* p, T grad) {
+    const T share = p[1];
+    return grad * share;
+  }
+};
+
 // multiply_add: input + value * tensor1 * tensor2
 struct multiply_add {
   static constexpr int n_in = 3, n_out = 1;
@@ -976,6 +1003,8 @@ struct gamma_part_backward {
   X(gcd, INT) \
   X(lerp_element, FLOAT) \
   X(lerp_element_backward, FLOAT) \
+  X(running_average, FLOAT) \
+  X(running_average_backward, FLOAT) \
   X(multiply_add, NUM) \
   X(multiply_add_backward, FLOAT) \
   X(erfcx, FLOAT) \

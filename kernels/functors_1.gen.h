@@ -852,6 +852,37 @@ struct fmin_backward {
   }
 };
 
+// running_variance: keep * input + share * (0 if variance < 0 else variance)
+struct running_variance {
+  static constexpr int n_in = 2, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y(const T* p, T input, T rstd) {
+    const T keep = p[0];
+    const T share = p[1];
+    const T eps = p[2];
+    const T variance = T(1) / (rstd * rstd) - eps;
+    return keep * input + share * math::where(math::lt(variance, T(0)), T(0), variance);
+  }
+};
+
+// Gradients of running_variance by input, rstd.
+struct running_variance_backward {
+  static constexpr int n_in = 2, n_out = 2;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y0(const T* p, T grad, T) {
+    const T keep = p[0];
+    return grad * keep;
+  }
+  template <class T> static DT_FN T y1(const T* p, T grad, T rstd) {
+    const T share = p[1];
+    const T eps = p[2];
+    const T variance = T(1) / (rstd * rstd) - eps;
+    return math::where(math::lt(variance, T(0)), T(0), grad * (share * T(-2) / (rstd * rstd * rstd)));
+  }
+};
+
 // erfc: erfc(input)
 struct erfc {
   static constexpr int n_in = 1, n_out = 1;
@@ -964,6 +995,8 @@ struct bessel {
   X(unit_step_backward, FLOAT) \
   X(fmin, NUM) \
   X(fmin_backward, FLOAT) \
+  X(running_variance, FLOAT) \
+  X(running_variance_backward, FLOAT) \
   X(erfc, FLOAT) \
   X(erfc_backward, FLOAT) \
   X(bessel, FLOAT)

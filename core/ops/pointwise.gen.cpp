@@ -1897,6 +1897,54 @@ const Tensor& lerp_element_(const Tensor& input, const Tensor& end, const Operan
   return input;
 }
 
+static void running_average_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const double keep = g.attribute[0];
+  const double share = g.attribute[1];
+  if (g.wants[0]) g.out[0] = grad * keep;
+  if (g.wants[1]) g.out[1] = grad * share;
+}
+static constexpr PointwiseRow kRunningAverage{
+    "running_average", "RunningAverageBackward0", DT_OP_running_average,
+    DT_OP_running_average_backward, OpClass::kFloat, 2, 0, false, 3, 0, false, {0, 0}, {0, 0},
+    running_average_gradient, false, false, false, false, nullptr, nullptr};
+Tensor running_average(const Tensor& input, const Tensor& value, double keep, double share) {
+  return pointwise(kRunningAverage, {input, value}, {keep, share});
+}
+
+const Tensor& running_average_(
+    const Tensor& input, const Tensor& value, double keep, double share) {
+  pointwise_(kRunningAverage, {input, value}, {keep, share});
+  return input;
+}
+
+static void running_variance_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& rstd = g.input[1];
+  const double keep = g.attribute[0];
+  const double share = g.attribute[1];
+  const double eps = g.attribute[2];
+  if (g.wants[0]) g.out[0] = grad * keep;
+  if (g.wants[1]) {
+    const Tensor variance = T(1) / (rstd * rstd) - eps;
+    g.out[1] = where(lt(variance, T(0)), T(0), grad * (share * T(-2) / (rstd * rstd * rstd)));
+  }
+}
+static constexpr PointwiseRow kRunningVariance{
+    "running_variance", "RunningVarianceBackward0", DT_OP_running_variance,
+    DT_OP_running_variance_backward, OpClass::kFloat, 2, 0, false, 3, 2, false, {0, 0}, {0, 2},
+    running_variance_gradient, false, false, false, false, nullptr, nullptr};
+Tensor running_variance(
+    const Tensor& input, const Tensor& rstd, double keep, double share, double eps) {
+  return pointwise(kRunningVariance, {input, rstd}, {keep, share, eps});
+}
+
+const Tensor& running_variance_(
+    const Tensor& input, const Tensor& rstd, double keep, double share, double eps) {
+  pointwise_(kRunningVariance, {input, rstd}, {keep, share, eps});
+  return input;
+}
+
 static void multiply_add_gradient(PointwiseGradient& g) {
   const Tensor& grad = g.grad;
   const Tensor& tensor1 = g.input[1];

@@ -258,6 +258,21 @@ Tensor lerp(const Tensor& input, const Tensor& end, const Operand& weight);
 // In-place version of `lerp`.
 const Tensor& lerp_(const Tensor& input, const Tensor& end, const Operand& weight);
 
+// What a running average becomes: a share of it is that of a new value.
+Tensor running_average(const Tensor& input, const Tensor& value, double keep, double share);
+
+// In-place version of `running_average`.
+const Tensor& running_average_(const Tensor& input, const Tensor& value, double keep, double share);
+
+// The same of a variance, from rstd = 1 / sqrt(variance + eps), which after rounding may say a
+// little less than 0.
+Tensor running_variance(
+    const Tensor& input, const Tensor& rstd, double keep, double share, double eps);
+
+// In-place version of `running_variance`.
+const Tensor& running_variance_(
+    const Tensor& input, const Tensor& rstd, double keep, double share, double eps);
+
 // addcmul. Core has made the factor one of the operands' dtype.
 Tensor multiply_add(
     const Tensor& input, const Tensor& tensor1, const Tensor& tensor2, const Scalar& value = 1);

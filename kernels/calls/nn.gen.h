@@ -63,8 +63,8 @@ struct LinearBackward : Call {
 };
 
 // x [N,C,L] in any strides, normalised per channel: with batch statistics (biased variance) when
-// training, else with the running ones. mean, rstd [C] are what was used. Without y they are all
-// that is computed. Running statistics are not written.
+// training, else with the running ones. mean, rstd [C], of the dtype that x is calculated in, are
+// what was used. Without y they are all that is computed. Running statistics are not written.
 struct BatchNorm : Call {
   const dt_view* y;
   const dt_view& mean;

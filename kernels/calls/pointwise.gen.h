@@ -217,6 +217,10 @@ int32_t replace_nonfinite(const dt_stream* stream, const calls::Pointwise& call)
 int32_t replace_nonfinite_backward(const dt_stream* stream, const calls::Pointwise& call);
 int32_t lerp_element(const dt_stream* stream, const calls::Pointwise& call);
 int32_t lerp_element_backward(const dt_stream* stream, const calls::Pointwise& call);
+int32_t running_average(const dt_stream* stream, const calls::Pointwise& call);
+int32_t running_average_backward(const dt_stream* stream, const calls::Pointwise& call);
+int32_t running_variance(const dt_stream* stream, const calls::Pointwise& call);
+int32_t running_variance_backward(const dt_stream* stream, const calls::Pointwise& call);
 int32_t multiply_add(const dt_stream* stream, const calls::Pointwise& call);
 int32_t multiply_add_backward(const dt_stream* stream, const calls::Pointwise& call);
 int32_t divide_add(const dt_stream* stream, const calls::Pointwise& call);
@@ -456,6 +460,10 @@ int32_t replace_nonfinite(const dt_stream* stream, const calls::Pointwise& call)
 int32_t replace_nonfinite_backward(const dt_stream* stream, const calls::Pointwise& call);
 int32_t lerp_element(const dt_stream* stream, const calls::Pointwise& call);
 int32_t lerp_element_backward(const dt_stream* stream, const calls::Pointwise& call);
+int32_t running_average(const dt_stream* stream, const calls::Pointwise& call);
+int32_t running_average_backward(const dt_stream* stream, const calls::Pointwise& call);
+int32_t running_variance(const dt_stream* stream, const calls::Pointwise& call);
+int32_t running_variance_backward(const dt_stream* stream, const calls::Pointwise& call);
 int32_t multiply_add(const dt_stream* stream, const calls::Pointwise& call);
 int32_t multiply_add_backward(const dt_stream* stream, const calls::Pointwise& call);
 int32_t divide_add(const dt_stream* stream, const calls::Pointwise& call);

@@ -330,6 +330,10 @@ void add_kernels(dt_registry* registry) {
   add(registry, "replace_nonfinite_backward", run<Pointwise, kernels::replace_nonfinite_backward>);
   add(registry, "lerp_element", run<Pointwise, kernels::lerp_element>);
   add(registry, "lerp_element_backward", run<Pointwise, kernels::lerp_element_backward>);
+  add(registry, "running_average", run<Pointwise, kernels::running_average>);
+  add(registry, "running_average_backward", run<Pointwise, kernels::running_average_backward>);
+  add(registry, "running_variance", run<Pointwise, kernels::running_variance>);
+  add(registry, "running_variance_backward", run<Pointwise, kernels::running_variance_backward>);
   add(registry, "multiply_add", run<Pointwise, kernels::multiply_add>);
   add(registry, "multiply_add_backward", run<Pointwise, kernels::multiply_add_backward>);
   add(registry, "divide_add", run<Pointwise, kernels::divide_add>);

@@ -2,7 +2,7 @@
 //
 // Two passes over the memory: sums per channel, in chunks that a small kernel merges in order, then
 // the result of every element. The second pass walks backwards, to meet what the L2 cache still
-// holds.
+// holds. Elements of narrow floats are read and written as they are; statistics are wide.
 #include "kernels/calls/nn.gen.h"
 #include "kernels/cuda/channels.cuh"
 #include "kernels/cuda/moments.cuh"
@@ -12,43 +12,75 @@
 namespace dt::cuda {
 namespace {
 
+// A number of each channel, of the elements' type or of the one that they are calculated in.
+template <class T>
+struct ChannelNumbers {
+  using V = Widened<T>;
+  void* data;
+  bool is_wide;
+
+  explicit ChannelNumbers(const dt_view* v)
+      : data(v ? v->data : nullptr), is_wide(v && v->dtype == dtype_of<V>) {}
+
+  __device__ __forceinline__ explicit operator bool() const { return data != nullptr; }
+  __device__ __forceinline__ V at(int64_t c, V absent) const {
+    if (!data) return absent;
+    return is_wide ? static_cast<const V*>(data)[c] : V(static_cast<const T*>(data)[c]);
+  }
+  __device__ __forceinline__ void set(int64_t c, V value) const {
+    if (is_wide) {
+      static_cast<V*>(data)[c] = value;
+    } else {
+      static_cast<T*>(data)[c] = T(value);
+    }
+  }
+};
+
 // ---- statistics
 
 // Sums of a thread's elements relative to the first of them, so that a large mean costs no digits.
-template <class T>
+template <class V>
 struct ShiftedSums {
-  T count, base, sum, squares;
+  V count, base, sum, squares;
 
-  __device__ __forceinline__ void add(T x) { add_all<1>({{x}}); }
+  __device__ __forceinline__ void add(V x) { add_all<1, V>({{x}}); }
 
-  template <int kWidth>
+  template <int kWidth, class T>
   __device__ __forceinline__ void add_all(const Packet<T, kWidth>& x) {
-    base = count == T(0) ? x.value[0] : base;
-    count += T(kWidth);
+    base = count == V(0) ? V(x.value[0]) : base;
+    count += V(kWidth);
 #pragma unroll
     for (int v = 0; v < kWidth; ++v) {
-      const T deviation = x.value[v] - base;
+      const V deviation = V(x.value[v]) - base;
       sum += deviation;
       squares += deviation * deviation;
     }
   }
 
-  __device__ __forceinline__ Moments<double> moments() const {
-    if (count == T(0)) return Moments<double>::none();
-    const double n = static_cast<double>(count), shift = static_cast<double>(sum) / n;
-    const double off = static_cast<double>(squares) - shift * static_cast<double>(sum);
-    return {n, static_cast<double>(base) + shift, not_negative(off)};
+  // The sums about another number. In double nothing is lost by moving them.
+  __device__ __forceinline__ Pair<double> about(double center) const {
+    if (count == V(0)) return {0, 0};
+    const double n = static_cast<double>(count), total = static_cast<double>(sum);
+    const double shift = static_cast<double>(base) - center;
+    return {total + n * shift, static_cast<double>(squares) + shift * (2 * total + n * shift)};
   }
 };
 
-// partial[chunk][channel] of the moments.
+// What a channel's sums are relative to: its first element. That is one of those that make up the
+// variance, so the sum of squares is at most n + 1 times as large about it as about the mean.
+template <class T>
+__device__ __forceinline__ double center_of(const Image<const T>& x, int64_t channel) {
+  return static_cast<double>(static_cast<Widened<T>>(*x.at(0, channel, 0)));
+}
+
+// partial[chunk][channel] of the sums of elements and of their squares, about the center.
 template <class T, bool kColumns, int kWidth>
 __global__ void __launch_bounds__(kChannelThreads)
-    chunk_moments(Moments<double>* partial, Image<const T> x, ChannelShape s) {
+    chunk_moments(Pair<double>* partial, Image<const T> x, ChannelShape s) {
   begin_kernel();
   const ChannelWalk<T, kColumns, kWidth> walk(s, blockIdx.x);
   constexpr int kSums = kColumns ? kWidth : 1;
-  ShiftedSums<T> sums[kSums] = {};
+  ShiftedSums<Widened<T>> sums[kSums] = {};
   walk.for_each(
       s, [&](const auto& spot) { return spot.load(x); },
       [&](const auto& spot, const Packet<T, kWidth>& elements) {
@@ -57,55 +89,64 @@ __global__ void __launch_bounds__(kChannelThreads)
         } else {
 #pragma unroll
           for (int v = 0; v < kWidth; ++v) {
-            if (spot.contains(v)) sums[kColumns ? v : 0].add(elements.value[v]);
+            if (spot.contains(v)) sums[kColumns ? v : 0].add(Widened<T>(elements.value[v]));
           }
         }
       },
       x);
+  Pair<double> mine[kSums];
 #pragma unroll
-  for (int v = 0; v < kSums; ++v) {
-    const Moments<double> all = merge_lines<kColumns>(s, sums[v].moments(), Moments<double>::merge);
-    if (walk.exists && threadIdx.x < (kColumns ? s.lanes : 1))
-      partial[walk.chunk * s.channels + walk.channel + v] = all;
-  }
+  for (int v = 0; v < kSums; ++v) mine[v] = sums[v].about(center_of(x, walk.channel + v));
+  walk.store_chunk(s, partial, mine);
+}
+
+// The sums over all chunks of a channel, by a warp.
+__device__ __forceinline__ Pair<double> channel_total(const Pair<double>* partial,
+                                                      const ChannelShape& s, int64_t channel) {
+  Pair<double> total = {0, 0};
+#pragma unroll 8
+  for (int64_t chunk = threadIdx.x % kWarp; chunk < s.chunks; chunk += kWarp)
+    total = Pair<double>::merge(total, partial[chunk * s.channels + channel]);
+  return lanes_reduce<kWarp>(total, Pair<double>::merge);
 }
 
 // A warp for each channel.
 template <class T>
-__global__ void batch_statistics(T* mean, T* rstd, const Moments<double>* partial, ChannelShape s,
-                                 double eps) {
+__global__ void batch_statistics(Widened<T>* mean, Widened<T>* rstd, const Pair<double>* partial,
+                                 Image<const T> x, ChannelShape s, double eps) {
   begin_kernel();
   const int64_t channel = (int64_t{blockIdx.x} * blockDim.x + threadIdx.x) / kWarp;
   if (channel >= s.channels) return;
-  Moments<double> total = Moments<double>::none();
-  for (int64_t chunk = threadIdx.x % kWarp; chunk < s.chunks; chunk += kWarp)
-    total = Moments<double>::merge(total, partial[chunk * s.channels + channel]);
-  total = lanes_reduce<kWarp>(total, Moments<double>::merge);
+  const Pair<double> total = channel_total(partial, s, channel);
   if (threadIdx.x % kWarp != 0) return;
-  mean[channel] = static_cast<T>(total.mean);
-  rstd[channel] = static_cast<T>(1.0 / math::sqrt(total.squares / total.count + eps));
+  const double count = s.elements(), shift = total.first / count;
+  const double variance = not_negative(total.second - shift * total.first) / count;
+  mean[channel] = static_cast<Widened<T>>(center_of(x, channel) + shift);
+  rstd[channel] = static_cast<Widened<T>>(1.0 / math::sqrt(variance + eps));
 }
 
 template <class T>
-__global__ void running_statistics(T* mean, T* rstd, const T* running_mean, const T* running_var,
+__global__ void running_statistics(Widened<T>* mean, Widened<T>* rstd,
+                                   ChannelNumbers<T> running_mean, ChannelNumbers<T> running_var,
                                    int64_t channels, double eps) {
   begin_kernel();
   const int64_t c = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (c >= channels) return;
-  mean[c] = running_mean[c];
-  rstd[c] = static_cast<T>(1.0 / math::sqrt(static_cast<double>(running_var[c]) + eps));
+  mean[c] = running_mean.at(c, 0);
+  const double variance = static_cast<double>(running_var.at(c, 0));
+  rstd[c] = static_cast<Widened<T>>(1.0 / math::sqrt(variance + eps));
 }
 
 // ---- forward: y = (x - mean) * scale + bias
 
 template <class T>
 struct Parameters {
-  const T *mean, *rstd, *weight, *bias;  // weight and bias may be null
+  using V = Widened<T>;
+  const V *mean, *rstd;
+  ChannelNumbers<T> weight, bias;
 
-  __device__ __forceinline__ T scale(int64_t c) const {
-    return weight ? weight[c] * rstd[c] : rstd[c];
-  }
-  __device__ __forceinline__ T shift(int64_t c) const { return bias ? bias[c] : T(0); }
+  __device__ __forceinline__ V scale(int64_t c) const { return weight.at(c, 1) * rstd[c]; }
+  __device__ __forceinline__ V shift(int64_t c) const { return bias.at(c, 0); }
 };
 
 template <class T, bool kColumns, int kWidth>
@@ -114,7 +155,7 @@ __global__ void __launch_bounds__(kChannelThreads)
   begin_kernel();
   const ChannelWalk<T, kColumns, kWidth> walk(s, gridDim.x - 1 - blockIdx.x);
   constexpr int kChannels = kColumns ? kWidth : 1;
-  T mean[kChannels], scale[kChannels], shift[kChannels];
+  Widened<T> mean[kChannels], scale[kChannels], shift[kChannels];
 #pragma unroll
   for (int v = 0; v < kChannels; ++v) {
     mean[v] = p.mean[walk.channel + v];
@@ -128,7 +169,7 @@ __global__ void __launch_bounds__(kChannelThreads)
 #pragma unroll
         for (int v = 0; v < kWidth; ++v) {
           const int k = kColumns ? v : 0;
-          result.value[v] = (elements.value[v] - mean[k]) * scale[k] + shift[k];
+          result.value[v] = T((Widened<T>(elements.value[v]) - mean[k]) * scale[k] + shift[k]);
         }
         spot.store(y, result);
       },
@@ -145,13 +186,14 @@ struct Both {
 
 template <class T, bool kColumns, int kWidth>
 __global__ void __launch_bounds__(kChannelThreads)
-    chunk_sums(Pair<double>* partial, Image<const T> g, Image<const T> x, const T* mean,
+    chunk_sums(Pair<double>* partial, Image<const T> g, Image<const T> x, const Widened<T>* mean,
                ChannelShape s) {
+  using V = Widened<T>;
   begin_kernel();
   const ChannelWalk<T, kColumns, kWidth> walk(s, blockIdx.x);
   constexpr int kSums = kColumns ? kWidth : 1;
-  Pair<T> sums[kSums] = {};
-  T center[kSums];
+  Pair<V> sums[kSums] = {};
+  V center[kSums];
 #pragma unroll
   for (int v = 0; v < kSums; ++v) center[v] = mean[walk.channel + v];
   walk.for_each(
@@ -163,66 +205,62 @@ __global__ void __launch_bounds__(kChannelThreads)
 #pragma unroll
         for (int v = 0; v < kWidth; ++v) {  // outside of a line the gradient reads as 0
           const int k = kColumns ? v : 0;
-          sums[k].first += at.g.value[v];
-          sums[k].second += at.g.value[v] * (at.x.value[v] - center[k]);
+          sums[k].first += V(at.g.value[v]);
+          sums[k].second += V(at.g.value[v]) * (V(at.x.value[v]) - center[k]);
         }
       },
       g, x);
+  Pair<double> mine[kSums];
 #pragma unroll
-  for (int v = 0; v < kSums; ++v) {
-    const Pair<double> mine = {static_cast<double>(sums[v].first),
-                               static_cast<double>(sums[v].second)};
-    const Pair<double> all = merge_lines<kColumns>(s, mine, Pair<double>::merge);
-    if (walk.exists && threadIdx.x < (kColumns ? s.lanes : 1))
-      partial[walk.chunk * s.channels + walk.channel + v] = all;
-  }
+  for (int v = 0; v < kSums; ++v)
+    mine[v] = {static_cast<double>(sums[v].first), static_cast<double>(sums[v].second)};
+  walk.store_chunk(s, partial, mine);
 }
 
-// The sums of all chunks, and the gradients of weight and bias (each may be null). A warp for each
-// channel.
+// slope and level of each channel, and the gradients of weight and bias (each may be null). A warp
+// for each channel.
 template <class T>
-__global__ void parameter_gradients(T* gweight, T* gbias, Pair<double>* totals,
-                                    const Pair<double>* partial, const T* rstd, ChannelShape s) {
+__global__ void parameter_gradients(ChannelNumbers<T> gweight, ChannelNumbers<T> gbias,
+                                    Pair<Widened<T>>* lines, const Pair<double>* partial,
+                                    const Widened<T>* rstd, ChannelShape s) {
+  using V = Widened<T>;
   begin_kernel();
   const int64_t channel = (int64_t{blockIdx.x} * blockDim.x + threadIdx.x) / kWarp;
   if (channel >= s.channels) return;
-  Pair<double> total = {0, 0};
-  for (int64_t chunk = threadIdx.x % kWarp; chunk < s.chunks; chunk += kWarp)
-    total = Pair<double>::merge(total, partial[chunk * s.channels + channel]);
-  total = lanes_reduce<kWarp>(total, Pair<double>::merge);
+  const Pair<double> total = channel_total(partial, s, channel);
   if (threadIdx.x % kWarp != 0) return;
-  totals[channel] = total;
-  if (gweight) gweight[channel] = static_cast<T>(total.second * static_cast<double>(rstd[channel]));
-  if (gbias) gbias[channel] = static_cast<T>(total.first);
+  const double r = static_cast<double>(rstd[channel]), count = s.elements();
+  lines[channel] = {static_cast<V>(total.second * r * r / count),
+                    static_cast<V>(total.first / count)};
+  if (gweight) gweight.set(channel, static_cast<V>(total.second * r));
+  if (gbias) gbias.set(channel, static_cast<V>(total.first));
 }
 
-// The per-channel numbers of the input gradient. `totals` is null if the statistics are constants.
+// The per-channel numbers of the input gradient. `lines` is null if the statistics are constants.
 template <class T>
 struct Coefficients {
-  T mean, scale, slope, level;
+  using V = Widened<T>;
+  V mean, scale, slope, level;
 
   Coefficients() = default;
-  __device__ Coefficients(const Parameters<T>& p, const Pair<double>* totals, int64_t c,
-                          double count)
-      : mean(p.mean[c]), scale(p.scale(c)), slope(0), level(0) {
-    if (!totals) return;
-    const double r = static_cast<double>(p.rstd[c]);
-    slope = static_cast<T>(totals[c].second * r * r / count);
-    level = static_cast<T>(totals[c].first / count);
-  }
+  __device__ Coefficients(const Parameters<T>& p, const Pair<V>* lines, int64_t c)
+      : mean(p.mean[c]),
+        scale(p.scale(c)),
+        slope(lines ? lines[c].first : V(0)),
+        level(lines ? lines[c].second : V(0)) {}
 };
 
 template <class T, bool kColumns, int kWidth>
 __global__ void __launch_bounds__(kChannelThreads)
     input_gradient(Image<T> gx, Image<const T> g, Image<const T> x, Parameters<T> p,
-                   const Pair<double>* totals, ChannelShape s) {
+                   const Pair<Widened<T>>* lines, ChannelShape s) {
+  using V = Widened<T>;
   begin_kernel();
   const ChannelWalk<T, kColumns, kWidth> walk(s, gridDim.x - 1 - blockIdx.x);
   constexpr int kChannels = kColumns ? kWidth : 1;
-  const double count = static_cast<double>(s.batch) * static_cast<double>(s.length);
   Coefficients<T> of[kChannels];
 #pragma unroll
-  for (int v = 0; v < kChannels; ++v) of[v] = Coefficients<T>(p, totals, walk.channel + v, count);
+  for (int v = 0; v < kChannels; ++v) of[v] = Coefficients<T>(p, lines, walk.channel + v);
   walk.for_each(
       s,
       [&](const auto& spot) {
@@ -232,8 +270,8 @@ __global__ void __launch_bounds__(kChannelThreads)
 #pragma unroll
         for (int v = 0; v < kWidth; ++v) {
           const Coefficients<T>& k = of[kColumns ? v : 0];
-          const T less = totals ? (at.x.value[v] - k.mean) * k.slope + k.level : T(0);
-          at.g.value[v] = (at.g.value[v] - less) * k.scale;
+          const V less = lines ? (V(at.x.value[v]) - k.mean) * k.slope + k.level : V(0);
+          at.g.value[v] = T((V(at.g.value[v]) - less) * k.scale);
         }
         spot.store(gx, at.g);
       },
@@ -253,10 +291,15 @@ template <class T, class F>
 int32_t visit_walk(const dt_stream* stream, const dt_view* const* views, int count, const F& f) {
   constexpr int kWidth = kPacketWidth<T>;
   const dt_view& x = *views[count - 1];
-  if (!is_columns(x)) return f(make_channel_shape(stream, x, 1), Constant<0>(), Constant<kWidth>());
-  bool packets = true;
-  for (int i = 0; i < count; ++i) packets &= has_channel_packets<T>(*views[i]);
-  const ChannelShape s = make_channel_shape(stream, x, packets ? kWidth : 1);
+  if (!is_columns(x))
+    return f(make_channel_shape(stream, x, 1, kWidth), Constant<0>(), Constant<kWidth>());
+  bool packets = true, one_line = true;
+  for (int i = 0; i < count; ++i) {
+    packets &= has_channel_packets<T>(*views[i]);
+    one_line &= is_one_line(*views[i]);
+  }
+  ChannelShape s = make_channel_shape(stream, x, packets ? kWidth : 1, kWidth);
+  if (one_line) s.length *= s.batch, s.batch = 1;
   if (packets) return f(s, Constant<1>(), Constant<kWidth>());
   return f(s, Constant<1>(), Constant<1>());
 }
@@ -266,37 +309,39 @@ unsigned warps_for(int64_t channels) {
 }
 
 template <class T>
-int32_t statistics(const dt_stream* stream, const calls::BatchNorm& call, T* mean, T* rstd) {
+int32_t statistics(const dt_stream* stream, const calls::BatchNorm& call, Widened<T>* mean,
+                   Widened<T>* rstd) {
   const dt_view& x = call.x;
   const double eps = call.eps;
   if (!call.training) {
     const int64_t channels = x.sizes[1];
     return launch(stream, running_statistics<T>,
                   static_cast<unsigned>(divide_up(channels, kChannelThreads)), kChannelThreads, 0,
-                  mean, rstd, optional_data<const T>(call.running_mean),
-                  optional_data<const T>(call.running_var), channels, eps);
+                  mean, rstd, ChannelNumbers<T>(call.running_mean),
+                  ChannelNumbers<T>(call.running_var), channels, eps);
   }
   const dt_view* views[] = {&x};
   return visit_walk<T>(stream, views, 1, [&](const ChannelShape& s, auto columns, auto width) {
-    auto* partial = static_cast<Moments<double>*>(call.workspace);
+    auto* partial = static_cast<Pair<double>*>(call.workspace);
     const int32_t code =
         launch(stream, chunk_moments<T, decltype(columns)::value != 0, decltype(width)::value>,
                s.blocks(), kChannelThreads, 0, partial, Image<const T>(x), s);
     if (code != DT_KERNEL_OK) return code;
     return launch(stream, batch_statistics<T>, warps_for(s.channels), kChannelThreads, 0, mean,
-                  rstd, static_cast<const Moments<double>*>(partial), s, eps);
+                  rstd, static_cast<const Pair<double>*>(partial), Image<const T>(x), s, eps);
   });
 }
 
 template <class T>
 int32_t forward(const dt_stream* stream, const calls::BatchNorm& call) {
+  using V = Widened<T>;
   const dt_view& x = call.x;
-  T *mean = static_cast<T*>(call.mean.data), *rstd = static_cast<T*>(call.rstd.data);
+  V *mean = static_cast<V*>(call.mean.data), *rstd = static_cast<V*>(call.rstd.data);
   if (const int32_t code = statistics<T>(stream, call, mean, rstd)) return code;
   if (!call.y) return DT_KERNEL_OK;
   const dt_view& y = *call.y;
-  const Parameters<T> p = {mean, rstd, optional_data<const T>(call.weight),
-                           optional_data<const T>(call.bias)};
+  const Parameters<T> p = {mean, rstd, ChannelNumbers<T>(call.weight),
+                           ChannelNumbers<T>(call.bias)};
   const dt_view* views[] = {&y, &x};
   return visit_walk<T>(stream, views, 2, [&](const ChannelShape& s, auto columns, auto width) {
     if (s.count() == 0) return int32_t{DT_KERNEL_OK};
@@ -305,24 +350,24 @@ int32_t forward(const dt_stream* stream, const calls::BatchNorm& call) {
   });
 }
 
-// The sums of every channel, which lie behind the chunks' in the workspace.
+// slope and level of every channel, which lie behind the chunks' sums in the workspace.
 template <class T>
 int32_t channel_sums(const dt_stream* stream, const calls::BatchNormBackward& call,
-                     const Pair<double>** totals) {
+                     const Pair<Widened<T>>** lines) {
   const dt_view &g = call.g, &x = call.x;
-  const T *mean = static_cast<const T*>(call.mean.data),
-          *rstd = static_cast<const T*>(call.rstd.data);
+  const auto *mean = static_cast<const Widened<T>*>(call.mean.data),
+             *rstd = static_cast<const Widened<T>*>(call.rstd.data);
   const dt_view* views[] = {&g, &x};
   return visit_walk<T>(stream, views, 2, [&](const ChannelShape& s, auto columns, auto width) {
     auto* partial = static_cast<Pair<double>*>(call.workspace);
-    Pair<double>* total = partial + s.chunks * s.channels;
-    *totals = total;
+    auto* of_channels = reinterpret_cast<Pair<Widened<T>>*>(partial + s.chunks * s.channels);
+    *lines = of_channels;
     const int32_t code = launch(
         stream, chunk_sums<T, decltype(columns)::value != 0, decltype(width)::value>, s.blocks(),
         kChannelThreads, 0, partial, Image<const T>(g), Image<const T>(x), mean, s);
     if (code != DT_KERNEL_OK) return code;
     return launch(stream, parameter_gradients<T>, warps_for(s.channels), kChannelThreads, 0,
-                  optional_data<T>(call.gweight), optional_data<T>(call.gbias), total,
+                  ChannelNumbers<T>(call.gweight), ChannelNumbers<T>(call.gbias), of_channels,
                   static_cast<const Pair<double>*>(partial), rstd, s);
   });
 }
@@ -330,29 +375,29 @@ int32_t channel_sums(const dt_stream* stream, const calls::BatchNormBackward& ca
 template <class T>
 int32_t backward(const dt_stream* stream, const calls::BatchNormBackward& call) {
   const bool training = call.training;
-  const Pair<double>* totals = nullptr;
+  const Pair<Widened<T>>* lines = nullptr;
   if (training || call.gweight || call.gbias) {
-    if (const int32_t code = channel_sums<T>(stream, call, &totals)) return code;
+    if (const int32_t code = channel_sums<T>(stream, call, &lines)) return code;
   }
   if (!call.gx) return DT_KERNEL_OK;
   const dt_view &gx = *call.gx, &g = call.g, &x = call.x;
-  const Parameters<T> p = {static_cast<const T*>(call.mean.data),
-                           static_cast<const T*>(call.rstd.data),
-                           optional_data<const T>(call.weight), nullptr};
+  const Parameters<T> p = {static_cast<const Widened<T>*>(call.mean.data),
+                           static_cast<const Widened<T>*>(call.rstd.data),
+                           ChannelNumbers<T>(call.weight), ChannelNumbers<T>(nullptr)};
   const dt_view* views[] = {&gx, &g, &x};
   return visit_walk<T>(stream, views, 3, [&](const ChannelShape& s, auto columns, auto width) {
     if (s.count() == 0) return int32_t{DT_KERNEL_OK};
     return launch(stream, input_gradient<T, decltype(columns)::value != 0, decltype(width)::value>,
                   s.blocks(), kChannelThreads, 0, Image<T>(gx), Image<const T>(g),
-                  Image<const T>(x), p, training ? totals : nullptr, s);
+                  Image<const T>(x), p, training ? lines : nullptr, s);
   });
 }
 
 // Chunks are fewer if a thread takes several channels, so this is the most that may be needed.
 int64_t most_chunks(const dt_stream* stream, const dt_view& x) {
   int64_t most = 0;
-  for (int width : {1, 2, 4}) {
-    const int64_t chunks = make_channel_shape(stream, x, width).chunks;
+  for (int width : {1, 2, 4, 8}) {
+    const int64_t chunks = make_channel_shape(stream, x, width, width).chunks;
     most = chunks > most ? chunks : most;
   }
   return most;
@@ -361,19 +406,19 @@ int64_t most_chunks(const dt_stream* stream, const dt_view& x) {
 }  // namespace
 
 int32_t kernels::batch_norm(const dt_stream* stream, const calls::BatchNorm& call) {
-  return visit_floating(call.x.dtype, [&](auto type) {
+  return visit_stored_floating(call.x.dtype, [&](auto type) {
     return forward<typename decltype(type)::type>(stream, call);
   });
 }
 
 int64_t kernels::batch_norm_workspace(const dt_stream* stream, const calls::BatchNorm& call) {
   const dt_view& x = call.x;
-  return most_chunks(stream, x) * x.sizes[1] * static_cast<int64_t>(sizeof(Moments<double>));
+  return most_chunks(stream, x) * x.sizes[1] * static_cast<int64_t>(sizeof(Pair<double>));
 }
 
 int32_t kernels::batch_norm_backward(const dt_stream* stream,
                                      const calls::BatchNormBackward& call) {
-  return visit_floating(call.x.dtype, [&](auto type) {
+  return visit_stored_floating(call.x.dtype, [&](auto type) {
     return backward<typename decltype(type)::type>(stream, call);
   });
 }

@@ -6,6 +6,7 @@
 // chunk of a channel's elements; the shape and the device fix the chunks.
 #pragma once
 
+#include "kernels/cuda/moments.cuh"
 #include "kernels/cuda/rows.cuh"
 
 namespace dt::cuda {
@@ -37,12 +38,20 @@ struct ChannelShape {
   int64_t chunks, per_chunk;  // planes: of pieces; columns: of positions
 
   int64_t count() const { return batch * length; }  // elements of a channel
+  __device__ double elements() const {
+    return static_cast<double>(batch) * static_cast<double>(length);
+  }
   unsigned blocks() const { return static_cast<unsigned>(tiles * chunks); }
 };
 
 inline bool is_columns(const dt_view& x) {
   const auto reach = [&](int d) { return x.strides[d] < 0 ? -x.strides[d] : x.strides[d]; };
   return x.sizes[2] == 1 || (x.sizes[1] > 1 && reach(1) < reach(2));
+}
+
+// Whether the positions of an image go on where those of the one before end.
+inline bool is_one_line(const dt_view& x) {
+  return x.sizes[2] > 1 && x.strides[0] == x.sizes[2] * x.strides[2];
 }
 
 // Whether packets of channels may be moved: then every position is a row of aligned packets.
@@ -63,8 +72,10 @@ inline int lanes_for(int64_t accesses, bool columns, int64_t lines) {
   return lanes;
 }
 
-// `width` is how many neighbouring channels a thread may move at once.
-inline ChannelShape make_channel_shape(const dt_stream* stream, const dt_view& x, int width) {
+// `width` is how many neighbouring channels a thread may move at once, `packet` how many neighbours
+// on a line.
+inline ChannelShape make_channel_shape(const dt_stream* stream, const dt_view& x, int width,
+                                       int packet) {
   constexpr int64_t kPiece = 16384, kLeast = 4096;  // elements of a piece at most, of a block
   ChannelShape s;
   s.batch = x.sizes[0], s.channels = x.sizes[1], s.length = x.sizes[2];
@@ -72,13 +83,14 @@ inline ChannelShape make_channel_shape(const dt_stream* stream, const dt_view& x
   s.width = s.columns ? width : 1;
   s.per_line = s.columns ? 1 : divide_up(s.length, kPiece);
   s.piece = s.per_line > 1 ? divide_up(divide_up(s.length, s.per_line), 4) * 4 : s.length;
-  const int64_t accesses = s.columns ? divide_up(s.channels, s.width) : divide_up(s.piece, 4);
+  const int64_t accesses =
+      s.columns ? divide_up(s.channels, s.width) : divide_up(s.piece, packet < 4 ? 4 : packet);
   s.lanes = lanes_for(accesses, s.columns, kChannelThreads);
   s.tiles = s.columns ? divide_up(accesses, s.lanes) : s.channels;
   const int64_t items = s.columns ? s.batch * s.length : s.batch * s.per_line;
   const int64_t item = s.columns ? s.lanes * s.width : s.piece;
   const int64_t wanted =
-      divide_up(int64_t{16} * multiprocessors(stream->device), s.tiles > 0 ? s.tiles : 1);
+      divide_up(int64_t{8} * multiprocessors(stream->device), s.tiles > 0 ? s.tiles : 1);
   const int64_t least = divide_up(kLeast, item > 0 ? item : 1), shared = divide_up(items, wanted);
   s.per_chunk = least > shared ? least : shared;
   s.chunks = items > 0 ? divide_up(items, s.per_chunk) : 1;
@@ -113,7 +125,7 @@ struct Spot {
       Elements result;
 #pragma unroll
       for (int v = 0; v < kWidth; ++v)
-        result.value[v] = contains(v) ? p[(row.first(packet) + v) * x.l_step] : T(0);
+        result.value[v] = contains(v) ? p[(row.first(packet) + v) * x.l_step] : T(0.0f);
       return result;
     }
   }
@@ -136,7 +148,8 @@ struct Spot {
 // A thread's share of a block's chunk.
 template <class T, bool kColumns, int kWidth>
 struct ChannelWalk {
-  int64_t channel;  // the first of kWidth (columns), or the only one
+  int64_t channel;        // the first of kWidth (columns), or the only one
+  int64_t block_channel;  // the first of the block's
   int64_t chunk;
   int lane, line;
   bool exists;
@@ -147,10 +160,11 @@ struct ChannelWalk {
       : lane(static_cast<int>(threadIdx.x) & (s.lanes - 1)),
         line(static_cast<int>(threadIdx.x) / s.lanes) {
     if constexpr (kColumns) {
-      channel = (block % s.tiles * s.lanes + lane) * kWidth;
+      block_channel = block % s.tiles * s.lanes * kWidth;
+      channel = block_channel + lane * kWidth;
       chunk = block / s.tiles;
     } else {
-      channel = block / s.chunks;
+      block_channel = channel = block / s.chunks;
       chunk = block % s.chunks;
     }
     exists = channel < s.channels;
@@ -177,6 +191,29 @@ struct ChannelWalk {
         const RowLayout<T, int> layout(size, images.at(n, channel, l)...);
         walk_line(s, is_dense ? layout : RowLayout<T, int>(size, false), n, l, load, use);
       }
+    }
+  }
+
+  // partial[chunk][channel] = the sums of the block's threads. All of them must take part.
+  template <int kSums>
+  __device__ __forceinline__ void store_chunk(const ChannelShape& s, Pair<double>* partial,
+                                              Pair<double> (&mine)[kSums]) const {
+    constexpr int kWarps = kChannelThreads / kWarp;
+    __shared__ Pair<double> of_warps[kWarps][kColumns ? kWarp * kSums : 1];
+    const int side = kColumns ? s.lanes : 1;  // threads of a warp whose channels differ
+    const int warp = static_cast<int>(threadIdx.x) / kWarp, at = threadIdx.x % kWarp;
+#pragma unroll
+    for (int v = 0; v < kSums; ++v) {
+      for (int step = side; step < kWarp; step *= 2)
+        mine[v] = Pair<double>::merge(mine[v], exchange(mine[v], step));
+      if (at < side) of_warps[warp][at * kSums + v] = mine[v];
+    }
+    __syncthreads();
+    for (int i = threadIdx.x; i < side * kSums; i += kChannelThreads) {
+      Pair<double> all = of_warps[0][i];
+#pragma unroll
+      for (int w = 1; w < kWarps; ++w) all = Pair<double>::merge(all, of_warps[w][i]);
+      if (block_channel + i < s.channels) partial[chunk * s.channels + block_channel + i] = all;
     }
   }
 
@@ -236,22 +273,5 @@ struct ChannelWalk {
     }
   }
 };
-
-// Merges the values of a block's threads that have the same channel, in a tree; thread `lane` gets
-// the result (planes: thread 0).
-template <bool kColumns, class Value, class Merge>
-__device__ Value merge_lines(const ChannelShape& s, const Value& mine, const Merge& merge) {
-  __shared__ Value partial[kChannelThreads];
-  const int t = threadIdx.x, last = kColumns ? s.lanes : 1;
-  partial[t] = mine;
-  __syncthreads();
-  for (int step = kChannelThreads / 2; step >= last; step /= 2) {
-    if (t < step) partial[t] = merge(partial[t], partial[t + step]);
-    __syncthreads();
-  }
-  const Value result = partial[t];
-  __syncthreads();  // `partial` may be written again
-  return result;
-}
 
 }  // namespace dt::cuda

@@ -5,6 +5,7 @@
 #include "core/ops/nn.gen.h"
 #include "core/ops/nn/checks.h"
 #include "core/ops/nn/normalisation.h"
+#include "core/ops/pointwise_math.gen.h"
 #include "core/ops/reduce.gen.h"
 #include "core/ops/checks.h"
 #include "core/runtime/backend.h"
@@ -52,8 +53,9 @@ Tensor batch_norm_composition(const std::vector<Tensor>& in, const BatchNorm& bn
   const Tensor& x = in[0];
   const Dims shape = channel_shape(x);
   if (!bn.training) {
-    return scale_and_shift((x - reshape(bn.mean, shape)) * reshape(bn.rstd, shape), in[1], in[2],
-                           shape);
+    const Tensor mean = to_dtype(reshape(bn.mean, shape), x.dtype()),
+                 rstd = to_dtype(reshape(bn.rstd, shape), x.dtype());
+    return scale_and_shift((x - mean) * rstd, in[1], in[2], shape);
   }
   Dims dims{0};
   for (int d = 2; d < x.ndim(); ++d) dims.push_back(d);
@@ -98,10 +100,8 @@ void update_running(const Tensor& running_mean, const Tensor& running_var, const
                     int64_t per_channel, double momentum) {
   const GradMode no_grad(false);
   const double unbias = double(per_channel) / (per_channel - 1);
-  // Rounding may leave a little less than nothing of a variance of 0.
-  const Tensor variance = clamp_min(reciprocal(square(bn.rstd)) - bn.eps, 0);
-  add_(mul_(running_mean, 1 - momentum), bn.mean, momentum);
-  add_(mul_(running_var, 1 - momentum), variance, momentum * unbias);
+  running_average_(running_mean, bn.mean, 1 - momentum, momentum);
+  running_variance_(running_var, bn.rstd, 1 - momentum, momentum * unbias, bn.eps);
 }
 
 }  // namespace
@@ -118,8 +118,9 @@ Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor&
       is_channels_last(x) ? channels_last_strides(x.sizes()) : contiguous_strides(x.sizes()),
       x.dtype(), x.device());
   const Dims channels{x.size(1)};
-  const BatchNorm bn{training, eps, make_empty(channels, x.dtype(), x.device()),
-                     make_empty(channels, x.dtype(), x.device())};
+  const DType compute = info(x.dtype()).compute;
+  const BatchNorm bn{training, eps, make_empty(channels, compute, x.device()),
+                     make_empty(channels, compute, x.device())};
   const Tensor old_mean = optional_contiguous(running_mean),
                old_var = optional_contiguous(running_var);
   BatchNormCall call;

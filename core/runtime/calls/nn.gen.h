@@ -48,8 +48,8 @@ struct LinearBackwardCall : Operands<3, 4> {
 };
 
 // x [N,C,L] in any strides, normalised per channel: with batch statistics (biased variance) when
-// training, else with the running ones. mean, rstd [C] are what was used. Without y they are all
-// that is computed. Running statistics are not written.
+// training, else with the running ones. mean, rstd [C], of the dtype that x is calculated in, are
+// what was used. Without y they are all that is computed. Running statistics are not written.
 struct BatchNormCall : Operands<3, 5> {
   View& y = outputs[0];  // may be absent
   View& mean = outputs[1];

@@ -1,0 +1,98 @@
+"""Products of a vector and batch_norm on a GPU, in the dtypes and layouts that training and writing meet, against
+NumPy and PyTorch in float64."""
+
+import dumbtorch as dt
+import numpy as np
+import pytest
+
+F = dt.nn.functional
+pytestmark = pytest.mark.skipif(
+    not dt.cuda.is_available(), reason=f"CUDA: {dt.cuda.why_unavailable()}"
+)
+ROUNDING = {"float32": 2.0**-22, "bfloat16": 2.0**-8, "float16": 2.0**-11}
+
+
+def numbers(*sizes, seed=0):
+    return np.random.default_rng(seed).standard_normal(sizes).astype(np.float32)
+
+
+def wide(x):
+    return x.detach().double().cpu().numpy()
+
+
+@pytest.mark.parametrize("dtype", ROUNDING)
+@pytest.mark.parametrize("outputs, depth", [
+    (768, 768), (2304, 768), (768, 3072), (50257, 768), (64, 40), (33, 24), (1000, 1001), (40, 100_000),
+    (4000, 9000),
+])  # fmt: skip
+@pytest.mark.parametrize("is_transposed", [False, True])
+def test_products_of_a_vector(outputs, depth, is_transposed, dtype):
+    """Of weights [outputs, depth] as Linear keeps them, and of their transposes."""
+    sizes = (depth, outputs) if is_transposed else (outputs, depth)
+    given = (numbers(*sizes), numbers(1, depth, seed=1), numbers(outputs, seed=2))
+    w, x, b = (dt.tensor(a, device="cuda").to(getattr(dt, dtype)) for a in given)
+    matrix = w.t() if is_transposed else w
+    exact = wide(matrix) @ wide(x)[0]
+    scale = np.abs(wide(matrix)) @ np.abs(wide(x)[0])
+    for ours, truth in (
+        (F.linear(x, matrix, b)[0], exact + wide(b)),
+        (F.linear(x[0], matrix), exact),
+        (matrix @ x[0], exact),
+        (F.linear_activation(x, matrix, b, "relu")[0], np.maximum(exact + wide(b), 0)),
+    ):
+        error = np.abs(wide(ours) - truth)
+        assert (error <= ROUNDING[dtype] * (np.abs(truth) + 1) + 2.0**-20 * scale).all()
+
+
+IMAGES = (
+    (8, 64, 14, 14),
+    (2, 8, 300, 301),
+    (5, 24, 7, 7),
+    (3, 5, 9, 11),  # channels that are no whole packets
+    (1000, 32),
+    (4, 600, 1, 1),
+    (3, 2, 70_000),
+)
+
+
+@pytest.mark.parametrize("parameters", ["float32", "same"])
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("channels_last", [True, False])
+@pytest.mark.parametrize("dtype", ROUNDING)
+@pytest.mark.parametrize("sizes", IMAGES, ids=str)
+def test_batch_norm(torch, sizes, dtype, channels_last, training, parameters):
+    if len(sizes) != 4 and channels_last:
+        pytest.skip("four dimensions have that layout")
+    kind = dtype if parameters == "same" else "float32"
+    c = sizes[1]
+    # A mean that is large beside the spread, and a first element far from the others.
+    x = numbers(*sizes) + (100 if dtype == "float32" else 4)
+    x.reshape(sizes[0], c, -1)[0, :, 0] += 50
+    arrays = [x, 1 + 0.1 * numbers(c, seed=1), numbers(c, seed=2), numbers(c, seed=3)]
+    arrays.append(1 + np.abs(numbers(c, seed=4)))
+    g = numbers(*sizes, seed=5)
+    kinds = [dtype] + [kind] * 4
+
+    def run(t, device, exact):
+        given = [t.tensor(a).to(getattr(t, k)) for a, k in zip([*arrays, g], [*kinds, dtype])]
+        if exact:
+            given = [a.double() for a in given]
+        given = [a.to(device) for a in given]
+        if channels_last:
+            for i in (0, 5):
+                given[i] = given[i].contiguous(memory_format=t.channels_last)
+        x, w, b, mean, var, g_ = given
+        for leaf in (x, w, b):
+            leaf.requires_grad_()
+        y = t.nn.functional.batch_norm(x, mean, var, w, b, training)
+        grads = t.autograd.grad(y, (x, w, b), g_)
+        return [y, *grads, mean, var]
+
+    ours, again, truth = run(dt, "cuda", False), run(dt, "cuda", False), run(torch, "cpu", True)
+    for name, mine, repeated, right in zip(("y", "x", "w", "b", "mean", "var"), ours, again, truth):
+        assert dt.equal(mine, repeated), name
+        right = right.detach().numpy()
+        rounding = ROUNDING[str(mine.dtype).removeprefix("torch.")]
+        # Gradients of weights are sums of many terms; what is near 0 has the error of what it is the difference of.
+        tolerance = 2 * rounding * np.abs(right) + 2e-5 * np.abs(right).max() + 1e-6
+        assert (np.abs(wide(mine) - right) <= tolerance).all(), name
