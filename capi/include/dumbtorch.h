@@ -6352,7 +6352,8 @@ DT_MUST_CHECK DT_API dt_status dt_module_forward_outputs(
 
 /** Writes with a language model: `count` more tokens, drawn one by one as sample_logits does, with a
  * cache of keys and values for each block. Where there are more than the context holds, the last
- * are looked at.
+ * are looked at. On a CUDA device, with the default generator, the step of a token is recorded and
+ * launched again as a whole.
  * @param self The module.
  * @param tokens What it goes on from, int64 [batch, time].
  * @param count How many tokens are drawn.

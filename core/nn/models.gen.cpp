@@ -610,10 +610,9 @@ class GPT2 final : public CachedModule {
   Tensor forward_cached(TensorList inputs, Caches caches) override {
     check_inputs(inputs, 1, 1);
     const Tensor& tokens = inputs[0];
-    const auto before = past(caches);
-    const auto time = before + size(tokens, 1);
+    const auto time = past(caches) + size(tokens, 1);
     DT_CHECK(time <= context, kValueError, time, " tokens are more than the context of ", context);
-    const auto x = child("drop").forward({child("wte").forward({tokens}) + child("wpe").forward({arange(before, time, 1, {}, device(tokens))})});
+    const auto x = child("drop").forward({child("wte").forward({tokens}) + child("wpe").forward({places(caches, size(tokens, 1), device(tokens))})});
     return dt::autocast::linear(child("ln_f").forward({chain(child("h"), x, caches)}), tensor("wte.weight"));
   }
 

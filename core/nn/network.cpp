@@ -39,14 +39,21 @@ int64_t past(Caches caches) {
   return caches.empty() ? 0 : caches[0]->length();
 }
 
+Tensor places(Caches caches, int64_t count, Device device) {
+  if (!caches.empty() && caches[0]->place().defined()) return caches[0]->place();
+  const int64_t before = past(caches);
+  return arange(before, before + count, 1, {}, device);
+}
+
 Tensor attend(const Tensor& query, const Tensor& key, const Tensor& value, double dropout,
               Caches caches) {
   const int64_t before = past(caches), time = query.size(-2);
   if (caches.empty())
     return autocast::scaled_dot_product_attention(query, key, value, {}, dropout, true);
   const auto [keys, values] = caches[0]->update(key, value);
-  Tensor mask;  // of several tokens after others, each sees what was there before it
-  if (before > 0 && time > 1)
+  Tensor mask = caches[0]->seen();
+  // Of several tokens after others, each sees what was there before it.
+  if (!mask.defined() && before > 0 && time > 1)
     mask = tril(ones({time, before + time}, kMaskDType, query.device()), before);
   return autocast::scaled_dot_product_attention(query, keys, values, mask, dropout, before == 0);
 }

@@ -51,6 +51,8 @@ Ref<Module> module_list(int64_t count, const MakeModule& make);
 
 // How many tokens were there before.
 int64_t past(Caches caches);
+// The places of `count` tokens behind them: [count], or where the caches follow one, that.
+Tensor places(Caches caches, int64_t count, Device device);
 // Attention of each token to itself and to those before it, in heads: [batch, heads, time,
 // features].
 Tensor attend(const Tensor& query, const Tensor& key, const Tensor& value, double dropout,

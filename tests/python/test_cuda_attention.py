@@ -22,6 +22,9 @@ SHAPES = (
     (2, 4, 4, 1, 200, 64, 64),
     (2, 4, 4, 200, 1, 64, 64),
     (2, 4, 4, 1, 1, 64, 64),
+    (2, 8, 2, 1, 3000, 64, 64),
+    (1, 1, 1, 1, 70001, 128, 128),  # keys of one head for many blocks
+    (40, 8, 8, 1, 33, 24, 48),
     (3, 2, 2, 3, 5, 8, 8),
 )
 
@@ -86,6 +89,31 @@ def test_attention(shape, is_causal, dtype, repeats):
         assert error <= tolerance, (name, error, tolerance)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("keys", [1, 31, 500, 5000])
+def test_a_single_query_with_a_mask(keys, dtype):
+    """Hidden keys and values may be anything, as in a cache that is not full."""
+    q, k, v, _ = operands((2, 6, 3, 1, keys, 64, 64), getattr(dt, dtype))
+    random = np.random.default_rng(keys)
+    seen = random.random((2, 1, 1, keys)) < 0.5
+    seen[0, ..., 0], seen[1] = True, seen[1] & (keys % 2 == 0)  # of an odd count: all are hidden
+    mask = dt.tensor(seen, device="cuda")
+    added = dt.tensor(random.standard_normal((6, 1, keys)), device="cuda").to(q.dtype)
+    wide = [x.double().cpu().numpy() for x in (q, k, v, added)]
+    scores = wide[0] @ np.repeat(wide[1], 2, 1).swapaxes(2, 3) / 8
+    values = np.repeat(wide[2], 2, 1)
+    for given, shown in ((mask, np.where(seen, scores, -np.inf)), (added, scores + wide[3])):
+        weights = np.exp(shown - np.maximum(shown.max(-1, keepdims=True), -1e30))
+        truth = weights @ values / np.maximum(weights.sum(-1, keepdims=True), 1e-30)
+        if given is mask:
+            hidden = dt.logical_not(mask).transpose(2, 3)
+            k, v = (x.masked_fill(hidden, float("nan")) for x in (k, v))
+        y = F.scaled_dot_product_attention(q, k, v, given, enable_gqa=True)
+        tolerance = (2.0**-8 if dtype == "bfloat16" else 1e-5) * max(np.abs(truth).max(), 0.1)
+        assert np.abs(y.double().cpu().numpy() - truth).max() <= tolerance
+        q, k, v, _ = operands((2, 6, 3, 1, keys, 64, 64), getattr(dt, dtype))
+
+
 @pytest.mark.parametrize("is_causal", [False, True])
 def test_it_repeats(is_causal):
     x = operands((2, 4, 4, 2048, 2048, 64, 64), dt.bfloat16)
@@ -131,3 +159,26 @@ def test_captured(repeats):
         for ours, truth in zip(results, expected):
             tolerance = 4 * 2.0**-8 * np.abs(truth).max()
             assert np.abs(ours.double().cpu().numpy() - truth).max() <= tolerance
+
+
+@pytest.mark.parametrize("options", [{"temperature": 0}, {}, {"top_k": 5}, {"top_p": 0.7}], ids=str)
+def test_text_is_that_of_single_steps(options):
+    """What is written by recorded steps, through the end of the context, is what whole passes give."""
+    from dumbtorch import models
+
+    dt.manual_seed(3)
+    model = models.gpt2(vocabulary=100, context=64, width=64, layers=2, heads=4).to("cuda").eval()
+    start = dt.randint(0, 100, (3, 5), device="cuda")
+    dt.manual_seed(4)
+    text = start
+    with dt.no_grad():
+        for _ in range(70):
+            scores = model(text[:, -64:])[:, -1]
+            text = dt.cat([text, F.sample_logits(scores, **options)[:, None]], 1)
+    dt.manual_seed(4)
+    assert model.generate(start, 70, **options).equal(text)
+    core = dt._ops.models.gpt2(vocabulary=100, context=64, width=64, layers=2, heads=4, device="cuda")
+    core.train(False)
+    core.load_state_dict(list(model.state_dict()), list(model.state_dict().values()))
+    dt.manual_seed(4)
+    assert core.generate(start, 70, **options).equal(text)

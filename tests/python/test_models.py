@@ -9,6 +9,7 @@ import inspect
 import dumbtorch as dt
 import pytest
 from dumbtorch import _ops, models
+from dumbtorch.models.support import FollowingCache
 from model_rows import LARGE, MODELS
 
 torch = pytest.importorskip("torch")
@@ -301,6 +302,28 @@ def test_a_model_with_another_block_writes_with_a_cache_for_that_too(make):
     for _ in range(10):
         text = dt.cat([text, model(text)[:, -1:].argmax(-1)], 1)
     assert model.generate(start, 10, temperature=0.0).equal(text)
+
+
+def test_caches_follow_a_place():
+    """As steps on a GPU do that are recorded: what the place says counts, and what lies behind it does not."""
+    dt.manual_seed(0)
+    model = with_weights_of_all_kinds(of_python("gpt2", GPT2_SIZES))
+    capacity = GPT2_SIZES["context"]
+    text = dt.randint(0, GPT2_SIZES["vocabulary"], (2, capacity))
+    caches = [FollowingCache(capacity) for _ in range(GPT2_SIZES["layers"])]
+    place = dt.tensor([3])
+    with dt.no_grad():
+        assert model(text[:, :3], caches).allclose(model(text[:, :3]), atol=1e-5)
+        for i in range(3, capacity):
+            place.fill_(i)
+            seen = (dt.arange(capacity) <= place)[None]
+            for cache in caches:
+                cache.follow(place, seen)
+            step = model(text[:, i : i + 1], caches)
+            assert step.allclose(model(text[:, : i + 1])[:, -1:], atol=1e-5)
+        for cache in caches:
+            cache.settle(3)
+        assert model(text[:, 3:5], caches).allclose(model(text[:, :5])[:, 3:], atol=1e-5)
 
 
 def test_each_block_takes_one_cache():

@@ -9957,7 +9957,9 @@ static inline dt_tensor_list *T_module_forward_outputs(dt_module *self, T_Tensor
  *     i64? = absent, .top_p: f64? = absent, .generator: generator? = absent)
  * Writes with a language model: `count` more tokens, drawn one by one as sample_logits does,
  * with a cache of keys and values for each block. Where there are more than the context holds,
- * the last are looked at. int64 [batch, time + count]: `tokens`, and those that were drawn. */
+ * the last are looked at. On a CUDA device, with the default generator, the step of a token is
+ * recorded and launched again as a whole. int64 [batch, time + count]: `tokens`, and those that
+ * were drawn. */
 typedef struct {
   double temperature;
   T_Int top_k;

@@ -1528,7 +1528,9 @@ class Module : public detail::Shared<dt_module, dt_module_release> {
   std::vector<Tensor> forward_outputs(const TensorRefs& inputs) const;
   // Writes with a language model: `count` more tokens, drawn one by one as sample_logits does, with
   // a cache of keys and values for each block. Where there are more than the context holds, the
-  // last are looked at. int64 [batch, time + count]: `tokens`, and those that were drawn.
+  // last are looked at. On a CUDA device, with the default generator, the step of a token is
+  // recorded and launched again as a whole. int64 [batch, time + count]: `tokens`, and those that
+  // were drawn.
   Tensor generate(
     const Tensor& tokens, int64_t count, double temperature = 1.0,
     std::optional<int64_t> top_k = std::nullopt, std::optional<double> top_p = std::nullopt,

@@ -13727,8 +13727,9 @@ end function
 end function
 ! module_generate: Writes with a language model: `count` more tokens, drawn one by one as
 ! sample_logits does, with a cache of keys and values for each block. Where there are more than
-! the context holds, the last are looked at. int64 [batch, time + count]: `tokens`, and those that
-! were drawn.
+! the context holds, the last are looked at. On a CUDA device, with the default generator, the
+! step of a token is recorded and launched again as a whole. int64 [batch, time + count]:
+! `tokens`, and those that were drawn.
   function dt_module_generate(self, tokens, count, temperature, top_k, top_p, generator, stat, &
       errmsg) result(out)
   class(dt_module), intent(in) :: self

@@ -7015,7 +7015,9 @@ type ModuleGenerateOptions struct {
 
 // Generate: Writes with a language model: `count` more tokens, drawn one by one as sample_logits
 // does, with a cache of keys and values for each block. Where there are more than the context
-// holds, the last are looked at. int64 [batch, time + count]: `tokens`, and those that were drawn.
+// holds, the last are looked at. On a CUDA device, with the default generator, the step of a token
+// is recorded and launched again as a whole. int64 [batch, time + count]: `tokens`, and those that
+// were drawn.
 func (x *Module) Generate(tokens *Tensor, count int, options ...ModuleGenerateOptions) (out *Tensor, err error) {
 	o := last(options)
 	err = run(448, []any{x, tokens, count, o.Temperature, o.TopK, o.TopP, o.Generator}, &out)

@@ -5,6 +5,7 @@
 #include "core/autograd/record.h"
 #include "core/base/error.h"
 #include "core/ops/creation.gen.h"
+#include "core/ops/indexing.gen.h"
 #include "core/ops/views.gen.h"
 #include "core/runtime/transfer.h"
 
@@ -48,6 +49,11 @@ std::tuple<Tensor, Tensor> KvCache::update(const Tensor& key, const Tensor& valu
   DT_CHECK(key.size(-2) == value.size(-2), kRuntimeError, "key has ", key.size(-2),
            " tokens, value ", value.size(-2));
   const GradMode no_grad(false);
+  if (place_.defined()) {
+    index_copy_(keys_, -2, place_, key);
+    index_copy_(values_, -2, place_, value);
+    return {keys_, values_};
+  }
   const int64_t more = key.size(-2), length = length_ + more;
   if (!keys_.defined() || length > capacity_) {
     // Doubled, so that a text of n tokens copies fewer than n.
@@ -66,6 +72,22 @@ std::tuple<Tensor, Tensor> KvCache::update(const Tensor& key, const Tensor& valu
 void KvCache::truncate(int64_t length) {
   DT_CHECK(length >= 0 && length <= length_, kIndexError, "expected a length from 0 to ", length_,
            ", got ", length);
+  length_ = length;
+}
+
+void KvCache::follow(const Tensor& place, const Tensor& seen) {
+  if (!place_.defined()) {
+    // What has not come yet counts for nothing, which is not true of what memory may hold.
+    const GradMode no_grad(false);
+    for (const Tensor& held : {keys_, values_})
+      zero_(narrow(held, -2, length_, capacity_ - length_));
+  }
+  place_ = place;
+  seen_ = seen;
+}
+
+void KvCache::settle(int64_t length) {
+  place_ = seen_ = Tensor();
   length_ = length;
 }
 

@@ -18,9 +18,21 @@ class KvCache : public RefCounted {
   int64_t length() const { return length_; }
   void truncate(int64_t length);
 
+  // For work that is recorded once and run for many tokens: from here on they come one by one, each
+  // takes the place that `place` [1] holds while the work runs, and update gives the whole memory,
+  // of which `seen` [1, capacity] is true up to that place. There must be some memory.
+  void follow(const Tensor& place, const Tensor& seen);
+  // No longer: it holds `length` tokens.
+  void settle(int64_t length);
+  int64_t capacity() const { return capacity_; }
+  // Undefined where nothing is followed.
+  const Tensor& place() const { return place_; }
+  const Tensor& seen() const { return seen_; }
+
  private:
   int64_t capacity_ = 0, length_ = 0;
   Tensor keys_, values_;  // [..., capacity, features]; undefined before the first update
+  Tensor place_, seen_;
 };
 
 }  // namespace dt

@@ -18416,7 +18416,8 @@ class Module(Handle):
     def generate(self, tokens, count, temperature=1.0, top_k=None, top_p=None, *, generator=None):
         """Writes with a language model: `count` more tokens, drawn one by one as sample_logits
         does, with a cache of keys and values for each block. Where there are more than the
-        context holds, the last are looked at.
+        context holds, the last are looked at. On a CUDA device, with the default generator, the
+        step of a token is recorded and launched again as a whole.
 
         Args:
             tokens: What it goes on from, int64 [batch, time].

@@ -5,7 +5,7 @@ import math
 from collections import OrderedDict
 
 from .. import _ops, empty, nn, no_grad
-from .support import Generates, attend, chain, own_names, past
+from .support import Generates, attend, chain, own_names, past, places
 
 
 
@@ -574,11 +574,10 @@ class GPT2(Generates, nn.Module):
                     _ops.normal_(module.weight, 0, 0.02)
 
     def forward(self, tokens, caches=None):
-        before = past(caches)
-        time = before + _ops.tensor_size(tokens, 1)
+        time = past(caches) + _ops.tensor_size(tokens, 1)
         if not (time <= self.context):
             raise ValueError(f"{time} tokens are more than the context of {self.context}")
-        x = self.drop(self.wte(tokens) + self.wpe(_ops.arange(before, time, 1, dtype=None, device=_ops.tensor_device(tokens))))
+        x = self.drop(self.wte(tokens) + self.wpe(places(caches, _ops.tensor_size(tokens, 1), _ops.tensor_device(tokens))))
         return _ops.linear(self.ln_f(chain(self.h, x, caches)), self.wte.weight)
 
     def _writes_with(self):

@@ -5,7 +5,50 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping
 
-from .. import bool, cat, nn, no_grad, ones
+from .. import arange, bool, capture, cat, cuda, empty, full, int64, nn, no_grad, ones, zeros
+
+# Recording costs as much as some tokens, and pays from so many on.
+WORTH_RECORDING = 16
+
+
+class FollowingCache:
+    """What nn.KVCache is, in memory for `capacity` tokens. For work that is recorded once and run for many tokens it
+    may follow a place on the device: then tokens come one by one, each takes the place that `place` [1] holds while
+    the work runs, and update gives the whole memory, of which `seen` [1, capacity] is true up to that place.
+    """
+
+    def __init__(self, capacity: int):
+        self.capacity, self.length = capacity, 0
+        self.memory = self.place = self.seen = None
+
+    def __len__(self) -> int:
+        return self.length
+
+    def update(self, key, value):
+        if self.memory is None:
+            self.memory = [
+                zeros(*x.shape[:-2], self.capacity, x.shape[-1], dtype=x.dtype, device=x.device)
+                for x in (key, value)
+            ]
+        if self.place is not None:
+            for memory, x in zip(self.memory, (key, value), strict=True):
+                memory.index_copy_(-2, self.place, x)
+            return self.memory
+        before, self.length = self.length, self.length + key.shape[-2]
+        for memory, x in zip(self.memory, (key, value), strict=True):
+            memory[..., before : self.length, :] = x
+        return [memory[..., : self.length, :] for memory in self.memory]
+
+    def truncate(self, length: int) -> None:
+        self.length = length
+
+    def follow(self, place, seen) -> None:
+        self.place, self.seen = place, seen
+
+    def settle(self, length: int) -> None:
+        """Follows nothing any more: it holds `length` tokens."""
+        self.place = self.seen = None
+        self.length = length
 
 
 def past(caches) -> int:
@@ -13,13 +56,21 @@ def past(caches) -> int:
     return len(caches[0]) if caches else 0
 
 
+def places(caches, count: int, device):
+    """The places of `count` tokens behind them: [count], or where the caches follow one, that."""
+    place = getattr(caches[0], "place", None) if caches else None
+    before = past(caches)
+    return arange(before, before + count, device=device) if place is None else place
+
+
 def attend(query, key, value, dropout: float, caches):
     """Attention of each token to itself and to those before it, in heads: [batch, heads, time, features]."""
     before, time = past(caches), query.shape[-2]
     if caches:
         key, value = caches[0].update(key, value)
-    mask = None  # of several tokens after others, each sees what was there before it
-    if before and time > 1:
+    mask = getattr(caches[0], "seen", None) if caches else None
+    # Of several tokens after others, each sees what was there before it.
+    if mask is None and before and time > 1:
         mask = ones(time, before + time, dtype=bool, device=query.device).tril(before)
     return nn.functional.scaled_dot_product_attention(
         query, key, value, mask, dropout, is_causal=before == 0
@@ -72,15 +123,50 @@ class Generates:
         if count < 0:
             raise ValueError(f"count must not be negative, but got {count}")
         context, blocks = self._writes_with()
-        caches = [nn.KVCache(context) for _ in blocks]
-        for _ in range(count):
-            if tokens.shape[1] > context:  # each token has another place than before
-                for cache in caches:
-                    cache.truncate(0)
-            new = tokens[:, -context:][:, past(caches) :]
+        recordable = tokens.is_cuda and generator is None and not cuda.is_current_stream_capturing()
+        caches = [FollowingCache(context) if recordable else nn.KVCache(context) for _ in blocks]
+
+        def following(new):
             scores = self(new, caches)[:, -1]
-            following = nn.functional.sample_logits(
+            drawn = nn.functional.sample_logits(
                 scores, temperature, top_k, top_p, generator=generator
             )
-            tokens = cat([tokens, following.unsqueeze(1)], 1)
+            return drawn.unsqueeze(1)
+
+        wanted = tokens.shape[1] + count
+        while (time := tokens.shape[1]) < wanted:
+            new, known = min(wanted - time, context - past(caches)), past(caches)
+            if recordable and known == time - 1 and known and new >= WORTH_RECORDING:
+                tokens = cat(
+                    [tokens, _write_recorded(following, caches, tokens[:, known:], new)], 1
+                )
+                continue
+            if time > context:  # each token has another place than before
+                for cache in caches:
+                    cache.truncate(0)
+            tokens = cat([tokens, following(tokens[:, -context:][:, past(caches) :])], 1)
         return tokens
+
+
+def _write_recorded(following, caches, last, count: int):
+    """`count` tokens behind the last [batch, 1]: the same step again and again, with its place in memory on the device,
+    the first one for real, the others as one launch each."""
+    known, capacity, device = past(caches), caches[0].capacity, last.device
+    token, columns = last.clone(), arange(capacity, device=device)
+    place = full((1,), known, dtype=int64, device=device)
+    written = empty(last.shape[0], capacity, dtype=last.dtype, device=device)
+
+    def step():
+        seen = (columns <= place).unsqueeze(0)
+        for cache in caches:
+            cache.follow(place, seen)
+        token.copy_(following(token))
+        written.index_copy_(1, place, token)
+        place.add_(1)
+
+    graph = capture(step, device=device).graph
+    for _ in range(count - 1):
+        graph.replay()
+    for cache in caches:
+        cache.settle(known + count)
+    return written[:, known : known + count]
