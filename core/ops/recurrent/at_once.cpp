@@ -127,11 +127,6 @@ Tensor copied(const Tensor& x) {
   return clone(x, MemoryFormat::kContiguous);
 }
 
-// Without a history.
-Tensor copied_if(bool wanted, const Tensor& x) {
-  return wanted ? copied(x.detach()) : Tensor();
-}
-
 // `kept` says which of what it holds is asked for.
 RecurrentRun forward_at_once(const Pass& p, const Tensors& in, const Kept& kept) {
   const Tensor& x = in[kRows];
@@ -283,10 +278,11 @@ const char* node_name(Recurrence kind) {
 void record_pass(const Pass& p, const Tensors& in, const RecurrentRun& run, const Kept& kept) {
   SavedPass saved;
   for (const Tensor& x : in) saved.inputs.push_back(Saved::input(x));
-  for (const Input i : {kInputBias, kHiddenBias, kFirstH}) saved.places[i] = Saved::place(in[i]);
-  for (const Input i : {kInputBias, kHiddenBias})
-    saved.copies[i] = copied_if(in[i].defined(), in[i]);
-  saved.copies[kFirstH] = copied_if(!needs_graph(in[kHiddenWeight]), in[kFirstH]);
+  for (const Input i : {kInputBias, kHiddenBias, kFirstH}) {
+    if (!in[i].defined()) continue;
+    saved.places[i] = Saved::place(in[i]);
+    saved.copies[i] = copied(in[i].detach());
+  }
   saved.of_rows = order_of(in[kRows]);
   saved.of_weight = order_of(in[kInputWeight]);
   saved.gates = Saved::input(kept.gates);
