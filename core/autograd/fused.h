@@ -4,35 +4,25 @@
 // by-products of the forward (mean, rstd) that carry no history.
 #pragma once
 
-#include "core/autograd/engine.h"
 #include "core/autograd/record.h"
 
 namespace dt {
 
-// Differentiates composition(inputs) by re-running it on aliases of the inputs.
+// What a composition is run on to be differentiated: aliases of the inputs.
+std::vector<Tensor> aliases_of(const std::vector<Saved>& inputs, Node* owner);
+// The gradients by the aliases of what was composed from them, one output for each of the node's;
+// undefined where none is wanted.
+std::vector<Tensor> gradients_by(const std::vector<Tensor>& aliases, TensorList outputs,
+                                 const BackwardCall& call);
+// The same as results of the call, with a place in the graph.
+void differentiate(BackwardCall& call, const std::vector<Tensor>& aliases, const Tensor& output);
+
+// Differentiates composition(inputs) by re-running it.
 template <class Composition>
 void backward_by_composition(BackwardCall& call, const std::vector<Saved>& inputs,
                              const Composition& composition) {
-  std::vector<Tensor> aliases, wanted;
-  for (const Saved& s : inputs) {
-    const Tensor x = s.get(call.node);
-    aliases.push_back(x.defined() ? alias(x) : x);
-  }
-  const auto wants = [&](size_t i) {  // not those of leaves that left the graph
-    return call.wants(static_cast<int>(i)) && aliases[i].requires_grad();
-  };
-  for (size_t i = 0; i < aliases.size(); ++i) {
-    if (wants(i)) wanted.push_back(aliases[i]);
-  }
-  const Tensor y = composition(aliases);
-  if (!y.requires_grad()) return;  // it depends on no element of the inputs: the gradients are zero
-  const std::vector<Tensor> grads =
-      run_grad({y}, wanted, {call.grad()}, {true, call.create_graph}, true);
-  size_t next = 0;
-  for (size_t i = 0; i < aliases.size(); ++i) {
-    if (!wants(i)) continue;
-    call.results[i] = call.in_graph(grads[next++]);
-  }
+  const std::vector<Tensor> aliases = aliases_of(inputs, call.node);
+  differentiate(call, aliases, composition(aliases));
 }
 
 // Records `y`, which a fast kernel has computed.

@@ -84,7 +84,11 @@ static Tensor flat(const Tensor& gradient, int n, EdgeOf edge_of) {
 }
 
 Tensor alias(const Tensor& x) {
-  return record("AliasBackward0", x.detach(), {x},
+  return alias_with(x, x);
+}
+
+Tensor alias_with(const Tensor& x, const Tensor& elements) {
+  return record("AliasBackward0", elements.detach(), {x},
                 [](BackwardCall& b) { b.results[0] = b.grad(); });
 }
 

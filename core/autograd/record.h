@@ -61,5 +61,7 @@ Tensor record(const char* name, const Tensor& y, TensorList inputs, Backward bac
 
 // The same elements as a node of their own in the graph: gradients can be taken with respect to it.
 Tensor alias(const Tensor& x);
+// Other elements in the place of x in the graph: those that x had before it was written.
+Tensor alias_with(const Tensor& x, const Tensor& elements);
 
 }  // namespace dt

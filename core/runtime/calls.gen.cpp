@@ -15,6 +15,7 @@
 #include "core/runtime/calls/optimizers.gen.h"
 #include "core/runtime/calls/pool.gen.h"
 #include "core/runtime/calls/random.gen.h"
+#include "core/runtime/calls/recurrent.gen.h"
 #include "core/runtime/calls/reduce.gen.h"
 #include "core/runtime/calls/sorting.gen.h"
 #include "core/runtime/calls/vision.gen.h"
@@ -86,40 +87,42 @@ const Op<BernoulliCall> bernoulli{kPointwiseOps + 59};
 const Op<ChooseCall> choose{kPointwiseOps + 60};
 const Op<PoissonCall> poisson{kPointwiseOps + 61};
 const Op<BinomialCall> binomial{kPointwiseOps + 62};
-const Op<ReductionCall> sum{kPointwiseOps + 63};
-const Op<ReductionCall> mean{kPointwiseOps + 64};
-const Op<ReductionCall> prod{kPointwiseOps + 65};
-const Op<ReductionAlongCall> max_dim{kPointwiseOps + 66};
-const Op<ReductionAlongCall> min_dim{kPointwiseOps + 67};
-const Op<ReductionCall> amax{kPointwiseOps + 68};
-const Op<ReductionCall> amin{kPointwiseOps + 69};
-const Op<VarCall> var{kPointwiseOps + 70};
-const Op<NormCall> norm{kPointwiseOps + 71};
-const Op<ReductionCall> any{kPointwiseOps + 72};
-const Op<ReductionCall> all{kPointwiseOps + 73};
-const Op<ScanCall> cumsum{kPointwiseOps + 74};
-const Op<ScanCall> cumprod{kPointwiseOps + 75};
-const Op<ScanCall> logcumsumexp{kPointwiseOps + 76};
-const Op<SortCall> sort{kPointwiseOps + 77};
-const Op<OrderStatisticCall> order_statistic{kPointwiseOps + 78};
-const Op<ExtremumScanCall> cummax{kPointwiseOps + 79};
-const Op<ExtremumScanCall> cummin{kPointwiseOps + 80};
-const Op<SearchsortedCall> searchsorted{kPointwiseOps + 81};
-const Op<GridSampleCall> grid_sample{kPointwiseOps + 82};
-const Op<GridSampleBackwardCall> grid_sample_backward{kPointwiseOps + 83};
-const Op<ResampleTapsCall> resample_taps{kPointwiseOps + 84};
-const Op<TransposeTapsCall> transpose_taps{kPointwiseOps + 85};
-const Op<ResampleCall> resample{kPointwiseOps + 86};
-const Op<OptimizerCall> sgd{kPointwiseOps + 87};
-const Op<OptimizerCall> adam{kPointwiseOps + 88};
-const Op<OptimizerCall> rmsprop{kPointwiseOps + 89};
-const Op<OptimizerCall> adagrad{kPointwiseOps + 90};
-const Op<OptimizerCall> adadelta{kPointwiseOps + 91};
-const Op<OptimizerCall> adamax{kPointwiseOps + 92};
-const Op<OptimizerCall> nadam{kPointwiseOps + 93};
-const Op<OptimizerCall> radam{kPointwiseOps + 94};
-const Op<OptimizerCall> asgd{kPointwiseOps + 95};
-const Op<OptimizerCall> rprop{kPointwiseOps + 96};
+const Op<RecurrentCall> recurrent{kPointwiseOps + 63};
+const Op<RecurrentBackwardCall> recurrent_backward{kPointwiseOps + 64};
+const Op<ReductionCall> sum{kPointwiseOps + 65};
+const Op<ReductionCall> mean{kPointwiseOps + 66};
+const Op<ReductionCall> prod{kPointwiseOps + 67};
+const Op<ReductionAlongCall> max_dim{kPointwiseOps + 68};
+const Op<ReductionAlongCall> min_dim{kPointwiseOps + 69};
+const Op<ReductionCall> amax{kPointwiseOps + 70};
+const Op<ReductionCall> amin{kPointwiseOps + 71};
+const Op<VarCall> var{kPointwiseOps + 72};
+const Op<NormCall> norm{kPointwiseOps + 73};
+const Op<ReductionCall> any{kPointwiseOps + 74};
+const Op<ReductionCall> all{kPointwiseOps + 75};
+const Op<ScanCall> cumsum{kPointwiseOps + 76};
+const Op<ScanCall> cumprod{kPointwiseOps + 77};
+const Op<ScanCall> logcumsumexp{kPointwiseOps + 78};
+const Op<SortCall> sort{kPointwiseOps + 79};
+const Op<OrderStatisticCall> order_statistic{kPointwiseOps + 80};
+const Op<ExtremumScanCall> cummax{kPointwiseOps + 81};
+const Op<ExtremumScanCall> cummin{kPointwiseOps + 82};
+const Op<SearchsortedCall> searchsorted{kPointwiseOps + 83};
+const Op<GridSampleCall> grid_sample{kPointwiseOps + 84};
+const Op<GridSampleBackwardCall> grid_sample_backward{kPointwiseOps + 85};
+const Op<ResampleTapsCall> resample_taps{kPointwiseOps + 86};
+const Op<TransposeTapsCall> transpose_taps{kPointwiseOps + 87};
+const Op<ResampleCall> resample{kPointwiseOps + 88};
+const Op<OptimizerCall> sgd{kPointwiseOps + 89};
+const Op<OptimizerCall> adam{kPointwiseOps + 90};
+const Op<OptimizerCall> rmsprop{kPointwiseOps + 91};
+const Op<OptimizerCall> adagrad{kPointwiseOps + 92};
+const Op<OptimizerCall> adadelta{kPointwiseOps + 93};
+const Op<OptimizerCall> adamax{kPointwiseOps + 94};
+const Op<OptimizerCall> nadam{kPointwiseOps + 95};
+const Op<OptimizerCall> radam{kPointwiseOps + 96};
+const Op<OptimizerCall> asgd{kPointwiseOps + 97};
+const Op<OptimizerCall> rprop{kPointwiseOps + 98};
 
 }  // namespace op
 
@@ -208,6 +211,8 @@ bool updates_outputs(int op) {
   if (op == op::scatter_amax.number) return true;
   if (op == op::scatter_amin.number) return true;
   if (op == op::scale_by.number) return true;
+  if (op == op::recurrent.number) return true;
+  if (op == op::recurrent_backward.number) return true;
   if (op == op::sgd.number) return true;
   if (op == op::adam.number) return true;
   if (op == op::rmsprop.number) return true;

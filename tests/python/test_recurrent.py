@@ -2,6 +2,8 @@
 
 import copy
 import itertools
+import math
+from contextlib import nullcontext
 
 import dumbtorch as dt
 import pytest
@@ -161,15 +163,82 @@ def test_refusals(torch):
         ), name
 
 
-def test_changed_in_place(torch):
-    """What the backward reads must not have been written since."""
-    for t in (dt, torch):
-        layer, h = t.nn.GRU(3, 4), t.zeros(1, 2, 4)
-        y, _ = layer(t.ones(3, 2, 3), h)
+KINDS = ["RNN", "LSTM", "GRU"]
+
+
+def twins(torch, kind, *args, dtype="float64", **options):
+    """PyTorch's layer, and ours with the same weights."""
+    theirs = getattr(torch.nn, kind)(*args, dtype=getattr(torch, dtype), **options)
+    ours = getattr(dt.nn, kind)(*args, dtype=getattr(dt, dtype), **options)
+    ours.load_state_dict({k: dt.from_numpy(v.numpy()) for k, v in theirs.state_dict().items()})
+    return (dt, ours), (torch, theirs)
+
+
+def in_steps(t):
+    """PyTorch's fast LSTM keeps its results, and has no second derivative."""
+    return t.backends.mkldnn.flags(enabled=False) if t.__name__ == "torch" else nullcontext()
+
+
+def first_states(t, kind, *sizes, dtype="float64"):
+    dtype = getattr(t, dtype)
+    h = t.linspace(-1, 1, math.prod(sizes), dtype=dtype).view(sizes).requires_grad_()
+    c = h.detach().cos().requires_grad_()
+    return (h, c) if kind == "LSTM" else (h,)
+
+
+def run(t, kind, layer, x, states):
+    """The results: hidden states, the last of them and the last cells."""
+    with in_steps(t):
+        y, last = layer(x, states if kind == "LSTM" else states[0])
+    return [y, *(last if kind == "LSTM" else [last])]
+
+
+WRITTEN = ["input", "h", "c", "weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0", "output", "last"]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("written", WRITTEN)
+@pytest.mark.parametrize("frozen", ["", "weight_ih_l0", "weight_hh_l0", "input", "weight"])
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("steps", [1, 3])
+def test_changed_in_place(kind, written, frozen, create_graph, steps, torch):
+    """What the backward reads must not have been written since, and only that."""
+    outcomes = []
+    for t, layer in twins(torch, kind, 3, 4):
+        x = t.ones(steps, 2, 3, dtype=t.float64, requires_grad=frozen != "input")
+        states = [s.detach() for s in first_states(t, kind, 1, 2, 4)]
+        for name, p in layer.named_parameters():
+            p.requires_grad_(not frozen or not name.startswith(frozen))
+        results = run(t, kind, layer, x, states)
+        total = sum((r * r.detach().cos()).sum() for r in results)
+        named = {"input": x, "h": states[0], "c": states[-1]}
+        named |= {"output": results[0], "last": results[1]}
         with t.no_grad():
-            layer.weight_hh_l0.mul_(2)
-        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
-            y.sum().backward()
+            (named | dict(layer.named_parameters()))[written].mul_(2)
+        try:
+            total.backward(create_graph=create_graph)
+        except RuntimeError as error:
+            outcomes.append("modified by an inplace operation" in str(error) or str(error))
+        else:
+            outcomes.append(False)
+    # What a graph of the backward is made of: docs/differences.md.
+    asks_more = {
+        "input": frozen in ("weight", "weight_ih_l0"),
+        "weight_ih_l0": frozen == "input",
+    }
+    is_more = create_graph and steps > 1 and asks_more.get(written)
+    assert outcomes == ([True, False] if is_more else outcomes[1:] * 2)
+
+
+def test_gradient_by_cells(both, same):
+    """lstm_cell makes the hidden state of the cells that it returns."""
+
+    def run(t):
+        x, h, w = t.ones(2, 3), t.ones(2, 4), t.ones(16, 7).cumsum(0).cos().requires_grad_()
+        h_next, c_next = t.lstm_cell(x, (h, h), w[:, :3], w[:, 3:])
+        return t.autograd.grad(h_next.sum(), [c_next, w])
+
+    same(*both(run), rtol=1e-4, atol=1e-5)
 
 
 def test_what_layers_remember(torch):
@@ -204,7 +273,7 @@ def test_backward_twice(both, same):
 @pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_many_steps_of_wide_layers(kind, dtype, torch):
-    """From 64 columns on a CPU multiplies by panels of the weight; a sequence's end leaves too few rows for that."""
+    """Of sequences that end one after the other."""
     theirs = getattr(torch.nn, kind)(10, 64, 2, bidirectional=True, dtype=getattr(torch, dtype))
     ours = getattr(dt.nn, kind)(10, 64, 2, bidirectional=True, dtype=getattr(dt, dtype))
     ours.load_state_dict({k: dt.from_numpy(v.numpy()) for k, v in theirs.state_dict().items()})
@@ -219,3 +288,108 @@ def test_many_steps_of_wide_layers(kind, dtype, torch):
     rtol, atol = (1e-4, 1e-4) if dtype == "float32" else (1e-10, 1e-11)
     for a, b in zip(*found, strict=True):
         torch.testing.assert_close(torch.from_numpy(a.numpy()), b, rtol=rtol, atol=atol)
+
+
+def compared(ours, theirs, torch):
+    for a, b in zip(ours, theirs, strict=True):
+        a = a if a is None else torch.from_numpy(a.detach().numpy())
+        torch.testing.assert_close(a, b if b is None else b.detach(), rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("used", [[0], [1], [-1], [0, 1, -1]])
+def test_gradients_of_each_result(kind, create_graph, used, torch):
+    """Of the hidden states, of the last of them, of the last cells: the others have none."""
+    found = []
+    for t, layer in twins(torch, kind, 3, 20):
+        x = t.linspace(-1, 1, 5 * 4 * 3, dtype=t.float64).view(5, 4, 3).requires_grad_()
+        states = first_states(t, kind, 1, 4, 20)
+        results = run(t, kind, layer, x, states)
+        leaves = [x, *states, *layer.parameters()]
+        total = sum((results[i] * results[i].detach().cos()).sum() for i in used)
+        found.append(t.autograd.grad(total, leaves, create_graph=create_graph, allow_unused=True))
+    compared(*found, torch)
+    ours, theirs = ([g is not None and g.requires_grad for g in grads] for grads in found)
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("bias", [False, True])
+def test_second_order(kind, bias, torch):
+    """Gradients of gradients, of sequences of several lengths in both directions."""
+    found = []
+    options = {"bidirectional": True, "bias": bias}
+    for t, layer in twins(torch, kind, 3, 17, 2, **options):
+        x = t.linspace(-1, 1, 6 * 5 * 3, dtype=t.float64).view(6, 5, 3).requires_grad_()
+        states = first_states(t, kind, 4, 5, 17)
+        packed = t.nn.utils.rnn.pack_padded_sequence(x, [6, 6, 4, 2, 1])
+        with in_steps(t):
+            y, _ = layer(packed, states if kind == "LSTM" else states[0])
+        leaves = [x, *states, *layer.parameters()]
+        first = t.autograd.grad(y.data.square().sum(), leaves, create_graph=True)
+        second = t.autograd.grad(sum(g.square().sum() for g in first), leaves)
+        found.append([y.data, *first, *second])
+    compared(*found, torch)
+
+
+# Each thread has sequences of its own, but all threads share a step of few sequences and a large weight.
+SHARES = [
+    ("LSTM", 40, [4] * 30),
+    ("GRU", 40, [4] * 15),
+    ("LSTM", 320, [5, 4, 3, 3, 2, 1]),
+    ("GRU", 420, [6, 4, 2, 1, 1]),
+    ("RNN", 1000, [3, 2, 2]),
+]
+
+
+@pytest.mark.parametrize("kind, hidden, lengths", SHARES)
+def test_any_number_of_threads(kind, hidden, lengths, torch):
+    """The same bits, and PyTorch's results."""
+    (_, ours), (_, theirs) = twins(torch, kind, 9, hidden, dtype="float32")
+    values = torch.randn(lengths[0], len(lengths), 9, generator=torch.Generator().manual_seed(0))
+    before, found = dt.get_num_threads(), []
+    try:
+        for t, layer, threads in ((dt, ours, 1), (dt, ours, 2), (dt, ours, 7), (torch, theirs, 1)):
+            t.set_num_threads(threads)
+            x = t.tensor(values.tolist(), requires_grad=True)
+            y, _ = layer(t.nn.utils.rnn.pack_padded_sequence(x, lengths))
+            grads = t.autograd.grad(y.data.square().sum(), [x, *layer.parameters()])
+            found.append([torch.from_numpy(v.detach().numpy()) for v in (y.data, *grads)])
+    finally:
+        dt.set_num_threads(before)
+    for one, two, seven, wanted in zip(*found, strict=True):
+        assert torch.equal(one, two) and torch.equal(one, seven)
+        torch.testing.assert_close(one, wanted, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_hooks_see_what_is_kept(kind):
+    """What a hook packed is unpacked, and the gradients are the same."""
+    layer, x = getattr(dt.nn, kind)(3, 4, 2), dt.ones(5, 2, 3)
+    plain = dt.autograd.grad(layer(x)[0].sum(), list(layer.parameters()))
+    packed, unpacked = [], []
+
+    def pack(tensor):
+        packed.append(tensor.clone())
+        return len(packed) - 1
+
+    def unpack(index):
+        unpacked.append(index)
+        return packed[index]
+
+    with dt.autograd.graph.saved_tensors_hooks(pack, unpack):
+        y = layer(x)[0].sum()
+    hooked = dt.autograd.grad(y, list(layer.parameters()))
+    assert set(unpacked) <= set(range(len(packed))) and unpacked
+    for a, b in zip(plain, hooked, strict=True):
+        assert dt.equal(a, b)
+
+
+def test_graph_is_freed(torch):
+    """A second backward needs what the first one let go of."""
+    for t, layer in twins(torch, "GRU", 3, 4):
+        y = layer(t.ones(3, 2, 3, dtype=t.float64))[0].sum()
+        y.backward()
+        with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+            y.backward()

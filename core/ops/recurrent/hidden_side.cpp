@@ -12,15 +12,6 @@ namespace {
 
 using States = std::vector<Saved>;
 
-// Panels are worth their making from this number of steps on.
-constexpr int64_t kManySteps = 4;
-
-// a @ b + addend. Panels are made when they serve for the first time.
-Tensor product_by_panels(Panels& panels, const Tensor& a, Factor b, const Tensor& addend) {
-  if (!panels.defined()) panels = Panels(b);
-  return panels.multiply(a, addend);
-}
-
 Tensor joined(const States& states, Node* owner) {
   std::vector<Tensor> rows;
   for (const Saved& s : states) rows.push_back(s.get(owner));
@@ -42,7 +33,7 @@ Tensor watched(const Tensor& addend, const Tensor& weight, std::shared_ptr<const
 }  // namespace
 
 HiddenSide::HiddenSide(const Tensor& addend, const Tensor& weight, IntList batch_sizes)
-    : weight_(weight), steps_(batch_sizes.size()), backward_panels_(std::make_shared<Panels>()) {
+    : weight_(weight) {
   if (needs_graph(weight)) {
     states_ = std::make_shared<States>(batch_sizes.size());
     addends_ = pieces(watched(addend, weight, states_), batch_sizes, 0);
@@ -51,36 +42,22 @@ HiddenSide::HiddenSide(const Tensor& addend, const Tensor& weight, IntList batch
   }
 }
 
-Tensor HiddenSide::product(const Tensor& h, const Tensor& addend) {
-  const Factor b{weight_, true};
-  if (steps_ >= kManySteps && Panels::serve(h, h.size(0), b))
-    return product_by_panels(panels_, h, b, addend);
-  const Addend added{addend};
-  return multiply({h, false}, b, &added);
-}
-
 Tensor HiddenSide::step(int64_t t, const Tensor& h) {
   check_factors({h, false}, {weight_, true});
-  const Tensor y = product(h, addends_[t]);
+  const Addend addend{addends_[t]};
+  const Tensor y = multiply({h, false}, {weight_, true}, &addend);
   if (states_) (*states_)[t] = Saved::input(h.detach());
   if (!needs_graph({addends_[t], h, weight_})) return y;
-  return record(
-      "HiddenStepBackward0", y, {addends_[t], h, weight_},
-      [h = save_if(needs_graph(weight_), h), weight = save_if(needs_graph(h), weight_),
-       panels = backward_panels_, is_one_of_many = steps_ >= kManySteps](BackwardCall& call) {
-        const Tensor& g = call.grad();
-        if (call.wants(0)) call.results[0] = g;
-        if (call.wants(1)) {
-          const Tensor w = weight.get(call.node);
-          const Factor b{w, false};
-          const bool plain = !is_one_of_many || call.create_graph;
-          call.results[1] = plain || !Panels::serve(g, g.size(0), b)
-                                ? mm_product({g, false}, b)
-                                : product_by_panels(*panels, g, b, Tensor());
-        }
-        if (call.wants(2) && call.create_graph)
-          call.results[2] = mm_product({g, true}, {h.get(call.node), false});
-      });
+  return record("HiddenStepBackward0", y, {addends_[t], h, weight_},
+                [h = save_if(needs_graph(weight_), h),
+                 weight = save_if(needs_graph(h), weight_)](BackwardCall& call) {
+                  const Tensor& g = call.grad();
+                  if (call.wants(0)) call.results[0] = g;
+                  if (call.wants(1))
+                    call.results[1] = mm_product({g, false}, {weight.get(call.node), false});
+                  if (call.wants(2) && call.create_graph)
+                    call.results[2] = mm_product({g, true}, {h.get(call.node), false});
+                });
 }
 
 }  // namespace dt

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "core/autograd/saved.h"
-#include "core/ops/linalg/panels.h"
 #include "core/tensor/tensor.h"
 
 namespace dt {
@@ -25,13 +24,7 @@ class HiddenSide {
   Tensor step(int64_t t, const Tensor& h);
 
  private:
-  // h @ weight^T + addend.
-  Tensor product(const Tensor& h, const Tensor& addend);
-
   const Tensor weight_;
-  const int64_t steps_;
-  Panels panels_;                            // of weight^T, after the first step that they serve
-  std::shared_ptr<Panels> backward_panels_;  // of weight, for all steps' backward
   std::vector<Tensor> addends_;
   std::shared_ptr<std::vector<Saved>>
       states_;  // without their history; null: no gradient needs them

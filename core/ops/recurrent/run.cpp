@@ -5,6 +5,7 @@
 #include "core/ops/formula.h"
 #include "core/ops/nn.gen.h"
 #include "core/ops/pointwise_activation.gen.h"
+#include "core/ops/recurrent/at_once.h"
 #include "core/ops/recurrent/hidden_side.h"
 #include "core/ops/recurrent/pieces.h"
 #include "core/ops/views.gen.h"
@@ -94,8 +95,15 @@ Tensor sum_of(const Tensor& a, const Tensor& b) {
 
 RecurrentRun run_recurrent(Recurrence kind, const Tensor& rows, IntList batch_sizes,
                            const RecurrentState& first, const RecurrentWeights& w, bool reverse) {
+  const bool has_gates = gates_of(kind) > 1;
+  if (has_gates) check_output_dtype(rows.dtype());
+  const RecurrentRun run = run_at_once(kind, rows, batch_sizes, first, w, reverse);
+  return run.rows.defined() ? run : run_by_steps(kind, rows, batch_sizes, first, w, reverse);
+}
+
+RecurrentRun run_by_steps(Recurrence kind, const Tensor& rows, IntList batch_sizes,
+                          const RecurrentState& first, const RecurrentWeights& w, bool reverse) {
   const bool is_gru = kind == Recurrence::kGru;
-  if (is_gru || kind == Recurrence::kLstm) check_output_dtype(rows.dtype());
   const Tensor bias = is_gru ? w.input_bias : sum_of(w.input_bias, w.hidden_bias);
   const Tensor from_input = linear(rows, w.input, bias);
   const Tensor zero = is_gru && !w.hidden_bias.defined() ? new_zeros(from_input, {1}) : Tensor();

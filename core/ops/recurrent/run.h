@@ -35,5 +35,9 @@ struct RecurrentRun {
 RecurrentRun run_recurrent(Recurrence kind, const Tensor& rows, IntList batch_sizes,
                            const RecurrentState& first, const RecurrentWeights& weights,
                            bool reverse);
+// The same, composed of ops for each time step.
+RecurrentRun run_by_steps(Recurrence kind, const Tensor& rows, IntList batch_sizes,
+                          const RecurrentState& first, const RecurrentWeights& weights,
+                          bool reverse);
 
 }  // namespace dt
