@@ -88,6 +88,8 @@ int64_t recurrent_backward_workspace(const dt_stream* stream, const calls::Recur
 namespace dt::cuda::kernels {
 
 int32_t recurrent(const dt_stream* stream, const calls::Recurrent& call);
+int64_t recurrent_workspace(const dt_stream* stream, const calls::Recurrent& call);
 int32_t recurrent_backward(const dt_stream* stream, const calls::RecurrentBackward& call);
+int64_t recurrent_backward_workspace(const dt_stream* stream, const calls::RecurrentBackward& call);
 
 }  // namespace dt::cuda::kernels

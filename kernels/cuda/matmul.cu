@@ -515,7 +515,7 @@ Way way_of(const dt_stream* stream, const MatrixProduct& p) {
 }
 
 template <class T>
-int32_t multiply(const dt_stream* stream, const MatrixProduct& p, void* workspace) {
+int32_t multiply_as(const dt_stream* stream, const MatrixProduct& p, void* workspace) {
   switch (way_of(stream, p)) {
     case Way::kNothing:
       return DT_KERNEL_OK;
@@ -576,13 +576,12 @@ int64_t workspace_of(const dt_stream* stream, const MatrixProduct& p) {
 
 }  // namespace
 
-int32_t kernels::matmul(const dt_stream* stream, const calls::Matmul& call) {
-  const MatrixProduct p = product(call);
-  if (is_narrow_float(p.dtype)) return multiply_narrow(stream, p, call.workspace);
+int32_t multiply(const dt_stream* stream, const MatrixProduct& p, void* workspace) {
+  if (is_narrow_float(p.dtype)) return multiply_narrow(stream, p, workspace);
   return visit_value(p.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     if constexpr (kIsFloating<T>) {
-      return multiply<T>(stream, p, call.workspace);
+      return multiply_as<T>(stream, p, workspace);
     } else if constexpr (kIsBool<T>) {
       return multiply_integer<LogicalMath>(stream, p);
     } else {
@@ -591,8 +590,7 @@ int32_t kernels::matmul(const dt_stream* stream, const calls::Matmul& call) {
   });
 }
 
-int64_t kernels::matmul_workspace(const dt_stream* stream, const calls::Matmul& call) {
-  const MatrixProduct p = product(call);
+int64_t multiply_workspace(const dt_stream* stream, const MatrixProduct& p) {
   if (is_narrow_float(p.dtype)) {
     const bool is_library = way_of(stream, p) > Way::kVector && is_narrow_whole(p);
     return is_library ? cublaslt_workspace(stream, p) : 0;
@@ -601,6 +599,14 @@ int64_t kernels::matmul_workspace(const dt_stream* stream, const calls::Matmul& 
   visit_floating(
       p.dtype, [&](auto type) { bytes = workspace_of<typename decltype(type)::type>(stream, p); });
   return bytes;
+}
+
+int32_t kernels::matmul(const dt_stream* stream, const calls::Matmul& call) {
+  return multiply(stream, product(call), call.workspace);
+}
+
+int64_t kernels::matmul_workspace(const dt_stream* stream, const calls::Matmul& call) {
+  return multiply_workspace(stream, product(call));
 }
 
 }  // namespace dt::cuda

@@ -1,6 +1,7 @@
 // y = activation(alpha * a @ b + beta * c), as the ways to compute it see it.
 #pragma once
 
+#include "kernels/abi.h"
 #include "kernels/dtype.h"
 
 namespace dt::cuda {
@@ -19,5 +20,11 @@ struct MatrixProduct {
   Matrix c;        // data is null if there is nothing to add
   int activation;  // DT_ACTIVATE_
 };
+
+// Does the product in the way that suits it, for kernels that consist of several. float16 and
+// bfloat16: DT_KERNEL_UNSUPPORTED where the product is to be widened.
+int32_t multiply(const dt_stream* stream, const MatrixProduct& product, void* workspace);
+// Bytes of scratch memory for that.
+int64_t multiply_workspace(const dt_stream* stream, const MatrixProduct& product);
 
 }  // namespace dt::cuda

@@ -87,8 +87,8 @@ void add_kernels(dt_registry* registry) {
   add(registry, "choose", run<Choose, kernels::choose>);
   add(registry, "poisson", run<Poisson, kernels::poisson>);
   add(registry, "binomial", run<Binomial, kernels::binomial>);
-  add(registry, "recurrent", run<Recurrent, kernels::recurrent>);
-  add(registry, "recurrent_backward", run<RecurrentBackward, kernels::recurrent_backward>);
+  add(registry, "recurrent", run<Recurrent, kernels::recurrent>, workspace<Recurrent, kernels::recurrent_workspace>);
+  add(registry, "recurrent_backward", run<RecurrentBackward, kernels::recurrent_backward>, workspace<RecurrentBackward, kernels::recurrent_backward_workspace>);
   add(registry, "sum", run<Reduction, kernels::sum>, workspace<Reduction, kernels::sum_workspace>);
   add(registry, "mean", run<Reduction, kernels::mean>, workspace<Reduction, kernels::mean_workspace>);
   add(registry, "prod", run<Reduction, kernels::prod>, workspace<Reduction, kernels::prod_workspace>);

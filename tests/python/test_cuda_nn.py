@@ -96,3 +96,35 @@ def test_batch_norm(torch, sizes, dtype, channels_last, training, parameters):
         # Gradients of weights are sums of many terms; what is near 0 has the error of what it is the difference of.
         tolerance = 2 * rounding * np.abs(right) + 2e-5 * np.abs(right).max() + 1e-6
         assert (np.abs(wide(mine) - right) <= tolerance).all(), name
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("lengths", [[9, 9, 9, 9], [9, 7, 7, 1]], ids=str)
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+def test_recurrent_layers(torch, kind, lengths, bias, dtype):
+    """Both directions of two layers, of sequences that end early too."""
+    torch.manual_seed(0)
+    options = dict(num_layers=2, bidirectional=True, bias=bias)
+    theirs = getattr(torch.nn, kind)(13, 37, **options).double()
+    ours = getattr(dt.nn, kind)(13, 37, **options).to("cuda", getattr(dt, dtype))
+    with dt.no_grad():
+        for mine, other in zip(ours.parameters(), theirs.parameters()):
+            mine.copy_(dt.tensor(other.detach().numpy()))
+    x, g = numbers(9, 4, 13), numbers(sum(lengths), 74, seed=1)
+
+    def run(t, module, kind, device):
+        given = t.tensor(x).to(kind).to(device).requires_grad_()
+        packed = t.nn.utils.rnn.pack_padded_sequence(given, t.tensor(lengths))
+        y, last = module(packed)
+        states = last if isinstance(last, tuple) else (last,)
+        loss = (y.data * t.tensor(g).to(kind).to(device)).sum() + sum((s * s).sum() for s in states)
+        leaves = [given, *module.parameters()]
+        return [y.data, *states, *t.autograd.grad(loss, leaves)]
+
+    found = run(dt, ours, getattr(dt, dtype), "cuda")
+    truth = run(torch, theirs, torch.float64, "cpu")
+    for mine, right in zip(found, truth, strict=True):
+        right = right.detach().numpy()
+        tolerance = (1e-12 if dtype == "float64" else 1e-5) * max(np.abs(right).max(), 1)
+        assert np.abs(wide(mine) - right).max() <= tolerance

@@ -71,7 +71,7 @@ bool has_kernel(const Pass& p, const Tensors& in, const Tensor& projection) {
   constexpr int64_t kLeastElements = 8, kSmallWeight = 1 << 16;
   const Tensor& rows = in[kRows];
   const Tensor &b = in[kInputBias], &other = in[kHiddenBias];
-  if (rows.device() != kCpu || projection.defined() || rows.numel() == 0 || p.hidden == 0 ||
+  if (projection.defined() || rows.numel() == 0 || p.hidden == 0 ||
       (p.elements < kLeastElements && in[kHiddenWeight].numel() > kSmallWeight))
     return false;
   // PyTorch's lstm_cell makes the hidden state of the cells that it returns: it has a gradient by
@@ -123,6 +123,13 @@ Tensor input_side(const Pass& p, const Tensors& in) {
   return gates;
 }
 
+// An operand that the host reads, whatever device the others are on.
+View on_the_host(const Tensor& x) {
+  View view(x);
+  view.device = -1;
+  return view;
+}
+
 Tensor copied(const Tensor& x) {
   return clone(x, MemoryFormat::kContiguous);
 }
@@ -141,7 +148,7 @@ RecurrentRun forward_at_once(const Pass& p, const Tensors& in, const Kept& kept)
   call.before = kept.before;
   call.cells_before = kept.cells_before;
   call.weight = weight;
-  call.batch_sizes = sizes;
+  call.batch_sizes = on_the_host(sizes);
   call.activation = p.activation();
   call.reverse = p.reverse;
   return run_shortcut(op::recurrent, call) ? run : RecurrentRun();
@@ -180,7 +187,7 @@ GateGradients through_steps(const BackwardCall& b, const Pass& p, const Tensor& 
   call.gates = gates;
   call.before = kept.before;
   call.cells_before = kept.cells_before;
-  call.batch_sizes = sizes;
+  call.batch_sizes = on_the_host(sizes);
   call.activation = p.activation();
   call.reverse = p.reverse;
   run(op::recurrent_backward, call);
