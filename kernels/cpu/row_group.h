@@ -21,6 +21,8 @@ constexpr int64_t rows_together(int64_t n) {
 // row k from `first` on.
 template <class T, class Term>
 void sum_rows(T (&sums)[kMostRows<T>], int64_t rows, int64_t n, const Term& term) {
+  if (n <= kRowTile)
+    return reduce_group<Sum<T>>(sums, rows, [&](int64_t k) { return term(k, int64_t{0}, n); });
   double total[kMostRows<T>] = {};
   for (int64_t first = 0; first < n; first += kRowTile) {
     T tile[kMostRows<T>];
