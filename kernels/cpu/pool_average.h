@@ -80,28 +80,19 @@ struct AveragePoolForward {
     }
   }
 
-  template <int kWidth>
-  void add_windows(const T* corner, int64_t step, const Taps& taps, T* sums) const {
-    for (int64_t r = taps.row_begin; r < taps.row_end; ++r) {
-      for (int64_t s = taps.col_begin; s < taps.col_end; ++s) {
-        const T* from = corner + r * x.h_step + s * x.w_step;
-        for (int i = 0; i < kWidth; ++i) sums[i] += from[i * step];
-      }
-    }
-  }
-
   // The means of kVectors vectors of windows that begin side by side, or of the first `count`.
-  template <int kVectors>
+  template <int kVectors, bool kWhole>
   void dense_means(const T* corner, const Taps& taps, T divisor, T* to, int64_t count) const {
     Vector<T> sums[kVectors] = {};
     for (int64_t r = taps.row_begin; r < taps.row_end; ++r) {
       const T* from = corner + r * x.h_step + taps.col_begin * x.w_step;
       for (int64_t s = taps.col_begin; s < taps.col_end; ++s, from += x.w_step) {
         DT_UNROLL
-        for (int k = 0; k < kVectors; ++k) sums[k] += load_as<T>(from + k * kLanes<T>, count);
+        for (int k = 0; k < kVectors; ++k)
+          sums[k] += kWhole ? load(from + k * kLanes<T>) : load_first(from, count);
       }
     }
-    if (count < kLanes<T>) return store_few(to, sums[0] / divisor, count);
+    if (!kWhole) return store_few(to, sums[0] / divisor, count);
     DT_UNROLL
     for (int k = 0; k < kVectors; ++k) store(to + k * kLanes<T>, sums[k] / divisor);
   }
@@ -110,9 +101,28 @@ struct AveragePoolForward {
     constexpr int64_t kAll = kLanes<T>;
     int64_t i = 0;
     for (; i + 4 * kAll <= count; i += 4 * kAll)
-      dense_means<4>(corner + i, taps, divisor, to + i, kAll);
-    for (; i < count; i += kAll)
-      dense_means<1>(corner + i, taps, divisor, to + i, min(kAll, count - i));
+      dense_means<4, true>(corner + i, taps, divisor, to + i, kAll);
+    for (; i + kAll <= count; i += kAll)
+      dense_means<1, true>(corner + i, taps, divisor, to + i, kAll);
+    if (i < count) dense_means<1, false>(corner + i, taps, divisor, to + i, count - i);
+  }
+
+  // kStep: how far windows lie apart, if that is known to the compiler, or 0.
+  template <int kMost, int kStep>
+  void strided_line(const T* corner, int64_t step, const Taps& taps, T divisor, T* to,
+                    int64_t y_step, int64_t count) const {
+    if (kStep) step = kStep;
+    cover<kMost>(count, [&](int64_t first, auto width) {
+      constexpr int kWidth = decltype(width)::value;
+      T sums[kWidth] = {};
+      for (int64_t r = taps.row_begin; r < taps.row_end; ++r) {
+        for (int64_t s = taps.col_begin; s < taps.col_end; ++s) {
+          const T* from = corner + first * step + r * x.h_step + s * x.w_step;
+          for (int i = 0; i < kWidth; ++i) sums[i] += from[i * step];
+        }
+      }
+      for (int i = 0; i < kWidth; ++i) to[(first + i) * y_step] = sums[i] / divisor;
+    });
   }
 
   void line(int64_t n, int64_t c, int64_t channels, int64_t p, int64_t q, int64_t count) const {
@@ -124,17 +134,10 @@ struct AveragePoolForward {
     const int64_t y_step = along_channels ? y.c_step : y.w_step;
     const T* corner = x.at(n, c, pool.rows.start(p), pool.cols.start(q));
     T* to = y.at(n, c, p, q);
-    if (step == 1 && y_step == 1) return dense_line(corner, taps, divisor, to, channels * count);
-    cover<16>(channels * count, [&](int64_t first, auto width) {
-      constexpr int kWidth = decltype(width)::value;
-      T sums[kWidth] = {};
-      if (step == 2) {
-        add_windows<kWidth>(corner + first * 2, 2, taps, sums);
-      } else {
-        add_windows<kWidth>(corner + first * step, step, taps, sums);
-      }
-      for (int i = 0; i < kWidth; ++i) to[(first + i) * y_step] = sums[i] / divisor;
-    });
+    count *= channels;
+    if (step == 1 && y_step == 1) return dense_line(corner, taps, divisor, to, count);
+    if (step == 2) return strided_line<16, 2>(corner, 2, taps, divisor, to, y_step, count);
+    strided_line<4, 0>(corner, step, taps, divisor, to, y_step, count);
   }
 
   void piece(int64_t n, int64_t c, int64_t channels, int64_t first, int64_t last) const {
@@ -170,17 +173,16 @@ struct AveragePoolBackward {
   Images<const T> g;
   Images<T> gx;
 
-  // Puts value(i) into places [begin, end), which lie `step` apart; adds it where windows before,
-  // which end at `done`, have put theirs.
+  // Puts value(i) into y[i], i in [begin, end); adds it before `done`, where windows before have
+  // put theirs.
   template <class Value>
-  static void put(T* to, int64_t step, int64_t begin, int64_t end, int64_t done,
-                  const Value& value) {
-    for (; begin < min(done, end); ++begin) to[begin * step] += value(begin);
-    for (; begin < end; ++begin) to[begin * step] = value(begin);
+  static void put(T* y, int64_t begin, int64_t end, int64_t done, const Value& value) {
+    for (; begin < min(done, end); ++begin) y[begin] += value(begin);
+    for (; begin < end; ++begin) y[begin] = value(begin);
   }
 
-  // Columns [left, right) of the gradient of a plane that windows cover: a window row's shares are
-  // the same in all rows of it.
+  // Columns [left, right) of the gradient of a plane of dense rows that windows cover: a window
+  // row's shares are the same in all rows of it.
   void cover_columns(int64_t n, int64_t c, int64_t left, int64_t right) const {
     const int64_t width = right - left;
     const int64_t first = left * g.w / gx.w, last = ceil_div(right * g.w, gx.w);
@@ -196,19 +198,13 @@ struct AveragePoolBackward {
         const int64_t elements = height * (col.end() - col.begin());
         const T share = *g.at(n, c, p, q) / static_cast<T>(elements);
         const int64_t end = min(col.end() - left, width);
-        put(shares, 1, max<int64_t>(col.begin() - left, 0), end, shared,
+        put(shares, max<int64_t>(col.begin() - left, 0), end, shared,
             [=](int64_t) { return share; });
         shared = end;
       }
       for (int64_t h = row.begin(); h < row.end(); ++h) {
-        T* const to = gx.at(n, c, h, left);
-        const int64_t before = h < done ? width : 0;
-        const auto value = [&](int64_t i) { return shares[i]; };
-        if (gx.w_step == 1) {
-          put(to, 1, 0, width, before, value);
-        } else {
-          put(to, gx.w_step, 0, width, before, value);
-        }
+        put(gx.at(n, c, h, left), 0, width, h < done ? width : 0,
+            [&](int64_t i) { return shares[i]; });
       }
       done = row.end();
     }
@@ -237,7 +233,7 @@ struct AveragePoolBackward {
   }
 
   void piece(int64_t n, int64_t c, int64_t channels) const {
-    if (average.covers() && !channels_last(gx)) {
+    if (average.covers() && !channels_last(gx) && gx.w_step == 1) {
       for (int64_t left = 0; left < gx.w; left += kBand)
         cover_columns(n, c, left, min(gx.w, left + kBand));
       return;
