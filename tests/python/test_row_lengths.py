@@ -197,3 +197,18 @@ def test_bytes(name, torch):
     ):
         ours, right = (f(t.tensor(array)).numpy() for t in (dt, torch))
         assert np.array_equal(ours, right)
+
+
+@pytest.mark.parametrize("name", ["float32", "float64", "int64", "int16"])
+def test_sorted_rows(name):
+    """Few elements are merged, many counted; equal ones keep their order."""
+    for length in LENGTHS:
+        for range_ in (3, 1000, 30000):
+            array = np.random.default_rng(length).integers(-range_, range_, (3, length)).astype(name)
+            values, indices = dt.sort(dt.tensor(array), dim=1, stable=True)
+            right = np.argsort(array, axis=1, kind="stable")
+            assert (indices.numpy() == right).all(), (length, range_)
+            assert (values.numpy() == np.sort(array, axis=1)).all()
+            falling = dt.sort(dt.tensor(array), dim=1, stable=True, descending=True)[0]
+            assert (falling.numpy() == np.sort(array, axis=1)[:, ::-1]).all()
+            assert (dt.median(dt.tensor(array), 1)[0].numpy() == np.sort(array)[:, (length - 1) // 2]).all()  # fmt: skip
