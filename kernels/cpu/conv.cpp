@@ -79,7 +79,7 @@ bool is_empty(const Correlation<T>& k) {
 template <class T>
 int64_t correlation_bytes(const dt_stream* stream, const Correlation<T>& k) {
   if (is_pointwise(k)) return gemm_workspace(stream, pointwise_gemm(k));
-  return is_depthwise(k) ? depthwise_workspace(k) : correlation_workspace(stream, k);
+  return is_depthwise(k) ? DepthwisePhases<T>::workspace(k) : correlation_workspace(stream, k);
 }
 
 template <class T>
@@ -87,7 +87,9 @@ void run_correlation(const dt_stream* stream, const Correlation<T>& k, void* wor
   if (is_pointwise(k)) {
     run_gemm(stream, pointwise_gemm(k), workspace);
   } else if (is_depthwise(k)) {
-    depthwise(stream, k, Workspace(workspace));
+    DepthwisePhases<T> alone;
+    alone.phase[alone.count++] = k;
+    alone.run(stream, Workspace(workspace));
   } else {
     correlate(stream, k, Workspace(workspace));
   }
@@ -124,8 +126,15 @@ struct BackwardInput {
     return bytes;
   }
   static void run(const dt_stream* stream, const calls::Conv2dBackwardInput& call) {
-    for_each_phase(call,
-                   [&](const Correlation<T>& k) { run_correlation(stream, k, call.workspace); });
+    DepthwisePhases<T> together;
+    for_each_phase(call, [&](const Correlation<T>& k) {
+      if (is_pointwise(k) || !is_depthwise(k)) return run_correlation(stream, k, call.workspace);
+      together.phase[together.count++] = k;
+      if (together.count < together.kMost) return;
+      together.run(stream, Workspace(call.workspace));
+      together.count = 0;
+    });
+    together.run(stream, Workspace(call.workspace));
   }
 };
 

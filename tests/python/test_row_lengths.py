@@ -203,12 +203,13 @@ def test_bytes(name, torch):
 def test_sorted_rows(name):
     """Few elements are merged, many counted; equal ones keep their order."""
     for length in LENGTHS:
-        for range_ in (3, 1000, 30000):
-            array = np.random.default_rng(length).integers(-range_, range_, (3, length)).astype(name)
-            values, indices = dt.sort(dt.tensor(array), dim=1, stable=True)
-            right = np.argsort(array, axis=1, kind="stable")
-            assert (indices.numpy() == right).all(), (length, range_)
-            assert (values.numpy() == np.sort(array, axis=1)).all()
-            falling = dt.sort(dt.tensor(array), dim=1, stable=True, descending=True)[0]
-            assert (falling.numpy() == np.sort(array, axis=1)[:, ::-1]).all()
-            assert (dt.median(dt.tensor(array), 1)[0].numpy() == np.sort(array)[:, (length - 1) // 2]).all()  # fmt: skip
+        for most in (3, 1000, 30000):
+            array = np.random.default_rng(length).integers(-most, most, (3, length)).astype(name)
+            x, right = dt.tensor(array), np.sort(array, axis=1)
+            values, indices = dt.sort(x, dim=1, stable=True)
+            assert (values.numpy() == right).all()
+            order = np.argsort(array, axis=1, kind="stable")
+            assert (indices.numpy() == order).all(), (length, most)
+            falling = dt.sort(x, dim=1, stable=True, descending=True)[0]
+            assert (falling.numpy() == right[:, ::-1]).all()
+            assert (dt.median(x, 1)[0].numpy() == right[:, (length - 1) // 2]).all()
