@@ -53,6 +53,10 @@ inline void for_each_channel_block(int64_t channels, const Body& body) {
   int64_t c = 0;
   for (; c + kMany * kLanes<T> <= channels; c += kMany * kLanes<T>)
     body(c, VectorCount<kMany>(), kLanes<T>);
+  if (c + 2 * kLanes<T> <= channels) {
+    body(c, VectorCount<2>(), kLanes<T>);
+    c += 2 * kLanes<T>;
+  }
   for (; c < channels; c += kLanes<T>)
     body(c, VectorCount<1>(), min<int64_t>(kLanes<T>, channels - c));
 }
