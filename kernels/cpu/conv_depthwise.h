@@ -157,7 +157,8 @@ struct DepthwisePhases {
 
   static int64_t workspace(const Correlation<T>& k) { return kMost * depthwise_workspace(k); }
 
-  void run(const dt_stream* stream, Workspace workspace) const {
+  __attribute__((noinline)) void run(const dt_stream* stream, Workspace workspace) const {
+    if (!kHasDepthwise) return;
     const T* weights[kMost];
     int64_t rows = 0, cycles = 0;
     for (int p = 0; p < count; ++p) {
