@@ -53,7 +53,9 @@ struct MaxPool2dBackward : Call {
         dilation{call->ints[6], call->ints[7]} {}
 };
 
-// Mean of each window; divisor_override 0 means none.
+// Mean of each window; divisor_override 0 means none. A stride of 0: windows cover the dimension,
+// window i of m from i * n / m, rounded down, to (i + 1) * n / m, rounded up; kernel_size is the
+// largest, without padding.
 struct AvgPool2d : Call {
   const dt_view& y;
   const dt_view& x;

@@ -39,16 +39,19 @@ Correlation<T> describe_forward(const calls::Conv2d& call) {
   return k;
 }
 
-// The part of the input's gradient in one phase of the strides. See Axis.
+// The part of the input's gradient of some images in one phase of the strides. See Axis.
 template <class T>
-Correlation<T> describe_backward(const calls::Conv2dBackwardInput& call, int64_t row_phase,
-                                 int64_t col_phase) {
+__attribute__((noinline)) Correlation<T> describe_backward(const calls::Conv2dBackwardInput& call,
+                                                           int64_t first, int64_t images,
+                                                           int64_t row_phase, int64_t col_phase) {
   const dt_view &gx = call.gx, &g = call.g, &w = call.weight;
   const ConvShape shape = conv_shape(call, gx, g, w);
   Correlation<T> k = {};
   k.rows = backward_axis(shape.rows, row_phase), k.cols = backward_axis(shape.cols, col_phase);
   k.groups = shape.groups, k.in_channels = w.sizes[0] / shape.groups, k.out_channels = w.sizes[1];
-  k.x = images<const T>(g), k.y = images<T>(gx);
+  k.x = cpu::images<const T>(g), k.y = cpu::images<T>(gx);
+  k.x.data = k.x.at(first, 0, 0, 0), k.y.data = k.y.at(first, 0, 0, 0);
+  k.x.n = k.y.n = images;
   k.weights = {data<const T>(w), k.in_channels * w.strides[0],
                w.strides[1],     w.strides[0],
                w.strides[2],     w.strides[3]};
@@ -77,17 +80,21 @@ bool is_empty(const Correlation<T>& k) {
 
 // The ways to compute a correlation.
 template <class T>
-int64_t correlation_bytes(const dt_stream* stream, const Correlation<T>& k) {
+__attribute__((noinline)) int64_t correlation_bytes(const dt_stream* stream,
+                                                    const Correlation<T>& k) {
   if (is_pointwise(k)) return gemm_workspace(stream, pointwise_gemm(k));
-  return is_depthwise(k) ? depthwise_workspace(k) : correlation_workspace(stream, k);
+  return is_depthwise(k) ? DepthwisePhases<T>::workspace(k) : correlation_workspace(stream, k);
 }
 
 template <class T>
-void run_correlation(const dt_stream* stream, const Correlation<T>& k, void* workspace) {
+__attribute__((noinline)) void run_correlation(const dt_stream* stream, const Correlation<T>& k,
+                                               void* workspace) {
   if (is_pointwise(k)) {
     run_gemm(stream, pointwise_gemm(k), workspace);
   } else if (is_depthwise(k)) {
-    depthwise(stream, k, Workspace(workspace));
+    DepthwisePhases<T> alone;
+    alone.phase[alone.count++] = k;
+    alone.run(stream, Workspace(workspace));
   } else {
     correlate(stream, k, Workspace(workspace));
   }
@@ -105,27 +112,60 @@ struct Forward {
   }
 };
 
+constexpr int64_t kPhaseBytes = 2 * 1024 * 1024;  // what a thread's share of the caches may keep
+
 template <class T>
 struct BackwardInput {
+  // Phases write to the same lines. So they follow each other for as many images as the caches
+  // keep, unless the weights that are packed for each part are many.
+  __attribute__((noinline)) static int64_t images_together(const dt_stream* stream,
+                                                           const calls::Conv2dBackwardInput& call) {
+    const int64_t images = call.gx.sizes[0];
+    const int64_t elements = count(call.gx) / max<int64_t>(1, images);
+    if (call.stride[0] * call.stride[1] == 1 || 16 * count(call.weight) > elements) return images;
+    const int64_t bytes = max<int64_t>(1, elements * static_cast<int64_t>(sizeof(T)));
+    return min(images, max<int64_t>(1, kPhaseBytes * stream->threads / bytes));
+  }
+  // Calls body(first, images) for each part of the images.
+  template <class Body>
+  static void for_each_part(const dt_stream* stream, const calls::Conv2dBackwardInput& call,
+                            const Body& body) {
+    const int64_t images = call.gx.sizes[0], together = images_together(stream, call);
+    for (int64_t first = 0; first < images; first += together)
+      body(first, min(together, images - first));
+  }
   // Calls body(correlation) for each phase that has outputs.
   template <class Body>
-  static void for_each_phase(const calls::Conv2dBackwardInput& call, const Body& body) {
+  static void for_each_phase(const calls::Conv2dBackwardInput& call, int64_t first, int64_t images,
+                             const Body& body) {
     for (int64_t r = 0; r < call.stride[0]; ++r) {
       for (int64_t q = 0; q < call.stride[1]; ++q) {
-        const Correlation<T> k = describe_backward<T>(call, r, q);
+        const Correlation<T> k = describe_backward<T>(call, first, images, r, q);
         if (!is_empty(k)) body(k);
       }
     }
   }
   static int64_t workspace(const dt_stream* stream, const calls::Conv2dBackwardInput& call) {
     int64_t bytes = 0;
-    for_each_phase(
-        call, [&](const Correlation<T>& k) { bytes = max(bytes, correlation_bytes(stream, k)); });
+    for_each_part(stream, call, [&](int64_t first, int64_t images) {
+      for_each_phase(call, first, images, [&](const Correlation<T>& k) {
+        bytes = max(bytes, correlation_bytes(stream, k));
+      });
+    });
     return bytes;
   }
   static void run(const dt_stream* stream, const calls::Conv2dBackwardInput& call) {
-    for_each_phase(call,
-                   [&](const Correlation<T>& k) { run_correlation(stream, k, call.workspace); });
+    for_each_part(stream, call, [&](int64_t first, int64_t images) {
+      DepthwisePhases<T> together;
+      for_each_phase(call, first, images, [&](const Correlation<T>& k) {
+        if (is_pointwise(k) || !is_depthwise(k)) return run_correlation(stream, k, call.workspace);
+        together.phase[together.count++] = k;
+        if (together.count < together.kMost) return;
+        together.run(stream, Workspace(call.workspace));
+        together.count = 0;
+      });
+      together.run(stream, Workspace(call.workspace));
+    });
   }
 };
 

@@ -53,6 +53,10 @@ inline void for_each_channel_block(int64_t channels, const Body& body) {
   int64_t c = 0;
   for (; c + kMany * kLanes<T> <= channels; c += kMany * kLanes<T>)
     body(c, VectorCount<kMany>(), kLanes<T>);
+  if (c + 2 * kLanes<T> <= channels) {
+    body(c, VectorCount<2>(), kLanes<T>);
+    c += 2 * kLanes<T>;
+  }
   for (; c < channels; c += kLanes<T>)
     body(c, VectorCount<1>(), min<int64_t>(kLanes<T>, channels - c));
 }
@@ -71,16 +75,21 @@ inline void depthwise_pixel(const Correlation<T>& k, const T* x, const T* weight
   const T* bias = weights + k.rows.taps * k.cols.taps * k.groups;
   DT_UNROLL
   for (int v = 0; v < kVectors; ++v) sums[v] = load_channels<kPart>(bias + v * kLanes<T>, lanes);
+  x += k.rows.shift(rows.begin) * k.x.h_step + k.cols.shift(cols.begin) * k.x.w_step;
+  weights += (rows.begin * k.cols.taps + cols.begin) * k.groups;
+  const int64_t row_step = k.rows.shift_step * k.x.h_step,
+                col_step = k.cols.shift_step * k.x.w_step;
   for (int64_t r = rows.begin; r < rows.end; ++r) {
+    const T *from = x, *weight = weights;
     for (int64_t q = cols.begin; q < cols.end; ++q) {
-      const T* from = x + k.rows.shift(r) * k.x.h_step + k.cols.shift(q) * k.x.w_step;
-      const T* weight = weights + (r * k.cols.taps + q) * k.groups;
       DT_UNROLL
       for (int v = 0; v < kVectors; ++v) {
         sums[v] = multiply_add(load_channels<kPart>(from + v * kLanes<T>, lanes),
                                load_channels<kPart>(weight + v * kLanes<T>, lanes), sums[v]);
       }
+      from += col_step, weight += k.groups;
     }
+    x += row_step, weights += k.cols.taps * k.groups;
   }
   DT_UNROLL
   for (int v = 0; v < kVectors; ++v) {
@@ -95,8 +104,11 @@ inline void depthwise_pixel(const Correlation<T>& k, const T* x, const T* weight
 template <class T>
 void depthwise_row(const Correlation<T>& k, int64_t n, int64_t i, const T* weights) {
   const TapRange rows = taps_inside(k.rows, i);
+  const int64_t inner_begin = -k.cols.first_reach(),
+                inner_end = k.cols.in_size / k.cols.in_step - k.cols.last_reach();
   for (int64_t j = 0; j < k.cols.out_count; ++j) {
-    const TapRange cols = taps_inside(k.cols, j);
+    const bool is_inside = j >= inner_begin && j < inner_end;
+    const TapRange cols = is_inside ? TapRange{0, k.cols.taps} : taps_inside(k.cols, j);
     const T* x = k.x.at(n, 0, i * k.rows.in_step, j * k.cols.in_step);
     T* y = k.y.at(n, 0, k.rows.out_first + i * k.rows.out_step,
                   k.cols.out_first + j * k.cols.out_step);
@@ -113,10 +125,11 @@ int64_t depthwise_workspace(const Correlation<T>& k) {
   return workspace.bytes();
 }
 
+// Puts the taps of each channel side by side, and the bias behind them.
 template <class T>
-void depthwise(const dt_stream* stream, const Correlation<T>& k, Workspace workspace) {
+const T* pack_depthwise(const Correlation<T>& k, Workspace* workspace) {
   const int64_t taps = k.rows.taps * k.cols.taps;
-  T* weights = workspace.take<T>((taps + 1) * k.groups);
+  T* weights = workspace->take<T>((taps + 1) * k.groups);
   const KernelWeights<T>& w = k.weights;
   for (int64_t r = 0; r < k.rows.taps; ++r) {
     for (int64_t q = 0; q < k.cols.taps; ++q) {
@@ -131,13 +144,39 @@ void depthwise(const dt_stream* stream, const Correlation<T>& k, Workspace works
   } else {
     copy_row(bias, 1, k.bias, k.bias_step, k.groups);
   }
-  const int64_t rows = k.y.n * k.rows.out_count;
-  const bool parallel =
-      worth_threads(stream, rows * k.cols.out_count * k.groups * (taps + 4) / kLanes<T>);
-  for_each_item(stream, rows, parallel, [&](int64_t item, int64_t) {
-    depthwise_row(k, item / k.rows.out_count, item % k.rows.out_count, weights);
-  });
+  return weights;
 }
+
+// Correlations of the same images that share their passes over them: the phases of a gradient read
+// the same rows and write rows that lie side by side.
+template <class T>
+struct DepthwisePhases {
+  static constexpr int kMost = 4;
+  Correlation<T> phase[kMost];
+  int count = 0;
+
+  static int64_t workspace(const Correlation<T>& k) { return kMost * depthwise_workspace(k); }
+
+  __attribute__((noinline)) void run(const dt_stream* stream, Workspace workspace) const {
+    if (!kHasDepthwise) return;
+    const T* weights[kMost];
+    int64_t rows = 0, cycles = 0;
+    for (int p = 0; p < count; ++p) {
+      const Correlation<T>& k = phase[p];
+      weights[p] = pack_depthwise(k, &workspace);
+      rows = max(rows, k.rows.out_count);
+      cycles += k.y.n * k.rows.out_count * k.cols.out_count * k.groups *
+                (k.rows.taps * k.cols.taps + 4) / kLanes<T>;
+    }
+    for_each_item(stream, count == 0 ? 0 : phase[0].y.n * rows, worth_threads(stream, cycles),
+                  [&](int64_t item, int64_t) {
+                    const int64_t n = item / rows, i = item % rows;
+                    for (int p = 0; p < count; ++p) {
+                      if (i < phase[p].rows.out_count) depthwise_row(phase[p], n, i, weights[p]);
+                    }
+                  });
+  }
+};
 
 // ---- the gradient of the weights: rows of the output are divided into splits, a number that the
 // shapes decide, and each has sums of its own: [tap][channel], then those of the bias.

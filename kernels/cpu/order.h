@@ -59,7 +59,8 @@ inline bool is_shared(KeyOf<T> key) {
 
 struct NarrowItem {
   using Key = uint32_t;
-  using Place = uint32_t;  // numbers all items
+  using Place = uint32_t;                // numbers all items
+  static constexpr bool kDiffer = true;  // all are different
   uint64_t both;
 
   static NarrowItem of(uint64_t key, int64_t position) {
@@ -73,6 +74,7 @@ struct NarrowItem {
 struct WideItem {
   using Key = uint64_t;
   using Place = uint64_t;
+  static constexpr bool kDiffer = true;
   uint64_t of_key, at;
 
   static WideItem of(uint64_t key, int64_t position) {
@@ -90,6 +92,7 @@ template <class K, class P>
 struct BareItem {
   using Key = K;
   using Place = P;
+  static constexpr bool kDiffer = false;
   K of_key;
 
   static BareItem of(uint64_t key, int64_t) { return {static_cast<K>(key)}; }

@@ -8,24 +8,55 @@ namespace dt::cpu {
 namespace {
 
 // One dimension of the image: output i reads inputs i * stride - padding + tap * dilation, where
-// they exist.
+// they exist. With a stride of 0 the windows cover the dimension as equally as can be: window i is
+// [i * in / out, (i + 1) * in / out), rounded down and up; `kernel` is the size of the largest.
 struct PoolDim {
   int64_t in, out, kernel, stride, padding, dilation;
 
-  int64_t start(int64_t i) const { return i * stride - padding; }
+  bool is_cover() const { return stride == 0; }
+  int64_t start(int64_t i) const { return is_cover() ? i * in / out : i * stride - padding; }
   int64_t steps(int64_t distance) const {  // ceil(max(0, distance) / dilation)
     if (distance <= 0) return 0;
     return dilation == 1 ? distance : ceil_div(distance, dilation);
   }
   int64_t first_tap(int64_t i) const { return steps(-start(i)); }
-  int64_t last_tap(int64_t i) const { return min(kernel, steps(in - start(i))); }
-  // The outputs that all taps reach inside the image are [inner_begin, inner_end); the others lie
-  // on the border.
-  int64_t inner_begin() const { return min(out, ceil_div(padding, stride)); }
+  int64_t last_tap(int64_t i) const {
+    if (is_cover()) return ceil_div((i + 1) * in, out) - start(i);
+    return min(kernel, steps(in - start(i)));
+  }
+  // The outputs that read the image with all the same taps are [inner_begin, inner_end); the others
+  // lie on the border, or their windows are not equal.
+  int64_t inner_begin() const { return is_cover() ? 0 : min(out, ceil_div(padding, stride)); }
   int64_t inner_end() const {
+    if (is_cover()) return 0;
     const int64_t room = in + padding - (kernel - 1) * dilation;
     return room <= 0 ? inner_begin() : max(inner_begin(), min(out, ceil_div(room, stride)));
   }
+};
+
+// Walks the windows of a cover without a division for each.
+class CoverWalk {
+ public:
+  CoverWalk(const PoolDim& d, int64_t first)
+      : whole_(d.in / d.out),
+        rest_(d.in % d.out),
+        out_(d.out),
+        begin_(first * d.in / d.out),
+        over_(first * d.in % d.out) {}
+
+  int64_t begin() const { return begin_; }
+  int64_t end() const {
+    const int64_t over = over_ + rest_;
+    return begin_ + whole_ + (over > out_ ? 2 : over > 0 ? 1 : 0);
+  }
+  void next() {
+    begin_ += whole_, over_ += rest_;
+    if (over_ >= out_) begin_ += 1, over_ -= out_;
+  }
+
+ private:
+  int64_t whole_, rest_, out_;
+  int64_t begin_, over_;  // window i begins at begin + over / out, rounded down
 };
 
 struct PoolWindow {

@@ -23,10 +23,12 @@ inline void for_each_chunk(const dt_stream* stream, const Call& call, int64_t pe
   const int64_t chunks = ceil_div(n, per_chunk);
   const int64_t tasks = worth_threads(stream, n * cycles) ? ceil_div(chunks, kChunksPerTask) : 1;
   const auto run = [&](int64_t task) {
-    Words words;
+    Words words = {};
     for (int64_t c = chunks * task / tasks; c < chunks * (task + 1) / tasks; ++c) {
-      make_words(words, offset + static_cast<uint64_t>(c * kBlocks), seed);
-      body(words, c * per_chunk, min(per_chunk, n - c * per_chunk));
+      const int64_t elements = min(per_chunk, n - c * per_chunk);
+      make_words(words, offset + static_cast<uint64_t>(c * kBlocks), seed,
+                 ceil_div(elements * kBlocks, per_chunk));
+      body(words, c * per_chunk, elements);
     }
   };
   parallel_for(stream, tasks, run);
@@ -60,8 +62,9 @@ void draw(const dt_stream* stream, const calls::Uniform& call) {
 
 // ---- normal
 
-inline void normal_values(float* y, const Words& words, float mean, float std) {
-  for (int i = 0; i < kBlocks; ++i) {
+// Of the blocks from `first` on, which are as many as make_words makes at once.
+inline void normal_values(float* y, const Words& words, int64_t first, float mean, float std) {
+  for (int64_t i = first; i < first + kBlocksAtOnce; ++i) {
     const philox::Pair<float> a = philox::normal(words.word[0][i], words.word[1][i]);
     const philox::Pair<float> b = philox::normal(words.word[2][i], words.word[3][i]);
     y[4 * i] = mean + std * a.first;
@@ -71,8 +74,8 @@ inline void normal_values(float* y, const Words& words, float mean, float std) {
   }
 }
 
-inline void normal_values(double* y, const Words& words, double mean, double std) {
-  for (int i = 0; i < kBlocks; ++i) {
+inline void normal_values(double* y, const Words& words, int64_t first, double mean, double std) {
+  for (int64_t i = first; i < first + kBlocksAtOnce; ++i) {
     const philox::Pair<double> z = philox::normal(words.wide(0, i), words.wide(1, i));
     y[2 * i] = mean + std * z.first;
     y[2 * i + 1] = mean + std * z.second;
@@ -85,7 +88,8 @@ void draw(const dt_stream* stream, const calls::Normal& call) {
   T* y = data<T>(call.y);
   const auto body = [=](const Words& words, int64_t start, int64_t n) {
     T values[kPerChunk<Bits>];
-    normal_values(values, words, mean, std);
+    for (int64_t first = 0; first * kPerChunk<Bits> < n * kBlocks; first += kBlocksAtOnce)
+      normal_values(values, words, first, mean, std);
     put_run(y + start, values, n);
   };
   for_each_chunk(stream, call, kPerChunk<Bits>, 8, body);

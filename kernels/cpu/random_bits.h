@@ -14,7 +14,7 @@ struct Words {
   alignas(64) uint32_t word[4][kBlocks];
 
   // Words 2 half and 2 half + 1 of block i as one number of 64 bits.
-  DT_MATH uint64_t wide(int half, int i) const {
+  DT_MATH uint64_t wide(int half, int64_t i) const {
     return word[2 * half][i] | static_cast<uint64_t>(word[2 * half + 1][i]) << 32;
   }
 
@@ -58,12 +58,18 @@ inline Lanes64 multiply_low_halves(Lanes64 a, uint32_t m) {
 #endif
 }
 
-// A word of the state per 64-bit lane; what is above its 32 bits is never looked at.
-inline void make_words(Words& out, uint64_t first, uint64_t key) {
+// Blocks are made so many at a time: a number that the compiler knows, so that few of them need no
+// scalar rest.
+constexpr int64_t kBlocksAtOnce = 16;
+
+// The words of `blocks` blocks, and of some more; the others keep what they have. A word of the
+// state per 64-bit lane; what is above its 32 bits is never looked at.
+inline void make_words(Words& out, uint64_t first, uint64_t key, int64_t blocks = kBlocks) {
   constexpr int kLanes = kVectorBytes / 8;
   alignas(64) uint64_t state[4][kBlocks];
   for (int i = 0; i < kBlocks; ++i) state[0][i] = first + static_cast<uint64_t>(i);
-  for (int i = 0; i < kBlocks; i += kLanes) {
+  blocks = ceil_div(blocks, kBlocksAtOnce) * kBlocksAtOnce;
+  for (int64_t i = 0; i < blocks; i += kLanes) {
     Lanes64 c0 = load(&state[0][i]), c1 = c0 >> 32, c2 = {}, c3 = {};
     uint32_t k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
     for (int round = 0; round < philox::kRounds; ++round) {
@@ -82,7 +88,10 @@ inline void make_words(Words& out, uint64_t first, uint64_t key) {
     store(&state[3][i], c3);
   }
   for (int w = 0; w < 4; ++w) {
-    for (int i = 0; i < kBlocks; ++i) out.word[w][i] = static_cast<uint32_t>(state[w][i]);
+    for (int64_t begin = 0; begin < blocks; begin += kBlocksAtOnce) {
+      for (int64_t i = begin; i < begin + kBlocksAtOnce; ++i)
+        out.word[w][i] = static_cast<uint32_t>(state[w][i]);
+    }
   }
 }
 

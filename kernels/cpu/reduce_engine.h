@@ -15,10 +15,19 @@ namespace {
 // What every engine calls from several places is kept out of line: there are many engines.
 #define DT_NOINLINE __attribute__((noinline))
 
-// ---- operations: states of `width` outputs side by side, kParts values each, part after part
+// ---- operations
 //
-// add_spans makes the states of rows that are read one after the other, each a leaf; add_rows adds
-// whole rows to the states of the outputs across them.
+// What an operation knows of some elements of an output is a state of kParts values of type T. The
+// states of `width` outputs lie part after part: part p of output j is state[p * width + j]. Part 0
+// becomes the result. An operation has
+//
+//   clear(state, width): the states of no elements.
+//   add_spans(state, x, row_stride, rows, n): writes the states of `rows` outputs anew, output r's
+//     of the n contiguous elements from x + r * row_stride on.
+//   add_rows(state, width, x, row_stride, rows, seen): adds one element of each of `rows` rows to
+//     the state of each output, column j's to output j's; each state has `seen` elements before.
+//   merge(into, into_count, from, from_count, width): `into` becomes the states of the elements of
+//     both, of which those of `from` come later.
 
 // One value per output, combined by an associative operation.
 template <class Op>

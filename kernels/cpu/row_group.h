@@ -23,10 +23,10 @@ template <class T, class Term>
 void sum_rows(T (&sums)[kMostRows<T>], int64_t rows, int64_t n, const Term& term) {
   double total[kMostRows<T>] = {};
   for (int64_t first = 0; first < n; first += kRowTile) {
-    T tile[kMostRows<T>];
-    reduce_group<Sum<T>>(tile, rows,
+    reduce_group<Sum<T>>(sums, rows,
                          [&](int64_t k) { return term(k, first, min(kRowTile, n - first)); });
-    for (int64_t k = 0; k < rows; ++k) total[k] += static_cast<double>(tile[k]);
+    if (n <= kRowTile) return;
+    for (int64_t k = 0; k < rows; ++k) total[k] += static_cast<double>(sums[k]);
   }
   for (int64_t k = 0; k < rows; ++k) sums[k] = static_cast<T>(total[k]);
 }

@@ -108,9 +108,11 @@ void log_softmax_rows(T* y, const T* x, const RowGroup& at) {
   sum_rows<T>(sum, at.rows, at.n, [&](int64_t k, int64_t first, int64_t count) {
     return exp_to_vector(tile, x + k * at.step.y + first, top[k], count);
   });
+  for (int64_t k = at.rows; k < kMostRows<T>; ++k) sum[k] = 1;  // the logarithms are a vector
+  for (int64_t k = 0; k < kMostRows<T>; ++k) sum[k] = math::log(sum[k]);
   for (int64_t k = 0; k < at.rows; ++k) {
     const T* const row = x + k * at.step.y;
-    const T shift = top[k], log_sum = math::log(sum[k]);
+    const T shift = top[k], log_sum = sum[k];
     write_row(y + k * at.step.x, at.n, [=](int64_t i, int64_t count) {
       return load_as<T>(row + i, count) - shift - log_sum;
     });

@@ -10,7 +10,8 @@
 namespace dt::cpu {
 namespace {
 
-constexpr int64_t kFewOf = 16;  // up to one in so many elements are few
+constexpr int64_t kFewOf = 16;          // up to one in so many elements are few
+constexpr int64_t kInsertionSort = 40;  // up to so many, they are kept in order
 constexpr int64_t kTile = 64;
 
 // ---- whole rows

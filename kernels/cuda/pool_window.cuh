@@ -36,18 +36,25 @@ struct Divider<int32_t> {
 };
 
 // One dimension of the image: output i reads inputs i * stride - padding + tap * dilation, where
-// they exist.
+// they exist. With a stride of 0 the windows cover the dimension as equally as can be: window i is
+// [i * in / out, (i + 1) * in / out), rounded down and up; `kernel` is the size of the largest.
 struct Extent {
   int64_t in, out, kernel, stride, padding, dilation;
+
+  bool is_cover() const { return stride == 0; }
 
   bool halves() const {
     return kernel == 2 && stride == 2 && padding == 0 && dilation == 1 && 2 * out <= in;
   }
   // Of how many windows an input can be part.
-  int64_t overlap() const { return divide_up((kernel - 1) * dilation + 1, stride); }
+  int64_t overlap() const {
+    if (!is_cover()) return divide_up((kernel - 1) * dilation + 1, stride);
+    return in % max(out, int64_t{1}) == 0 ? 1 : divide_up(out, in) + 1;
+  }
   // Whether the coordinates that windows may have, also outside of the image, are that small.
   bool is_below(int64_t limit) const {
-    return in < limit && stride < limit && padding < limit && kernel < limit / dilation;
+    return in < limit && stride < limit && padding < limit && kernel < limit / dilation &&
+           (!is_cover() || in < limit / max(out, int64_t{1}));
   }
 };
 
@@ -60,7 +67,7 @@ struct Range {
 template <class Int>
 struct PoolDim {
   Int in, out, kernel, stride, padding, dilation, overlap;
-  Divider<Int> by_stride, by_dilation;
+  Divider<Int> by_stride, by_dilation, by_in;  // of a cover by_stride divides by `out`
 
   explicit PoolDim(const Extent& e)
       : in(static_cast<Int>(e.in)),
@@ -70,24 +77,28 @@ struct PoolDim {
         padding(static_cast<Int>(e.padding)),
         dilation(static_cast<Int>(e.dilation)),
         overlap(static_cast<Int>(e.overlap())),
-        by_stride(e.stride),
-        by_dilation(e.dilation) {}
+        by_stride(e.is_cover() ? max(e.out, int64_t{1}) : e.stride),
+        by_dilation(e.dilation),
+        by_in(max(e.in, int64_t{1})) {}
 
 #ifdef __CUDACC__
   // The inputs that output i reads.
   __device__ __forceinline__ Range<Int> taps(Int i) const {
+    if (stride == 0) return {by_stride(i * in), by_stride((i + 1) * in + out - 1), 1};
     const Int start = i * stride - padding;
     const Int skipped = start >= 0 ? 0 : by_dilation(dilation - 1 - start) * dilation;
     return {start + skipped, min(start + kernel * dilation, in), dilation};
   }
   // The outputs whose windows reach (with dilation: may reach) input i.
   __device__ __forceinline__ Range<Int> windows(Int i) const {
+    if (stride == 0) return {by_in(i * out), by_in((i + 1) * out + in - 1), 1};
     const Int last = by_stride(i + padding), first = last - overlap + 1;
     const bool reaches = first * stride + (kernel - 1) * dilation >= i + padding;
     return {max(reaches ? first : first + 1, Int(0)), min(last + 1, out), 1};
   }
   // How many elements of output i's window count in a mean. Elements beyond the padding never do.
   __device__ __forceinline__ Int count(Int i, bool count_padding) const {
+    if (stride == 0) return taps(i).end - taps(i).first;
     const Int begin = i * stride - padding, end = min(begin + kernel, in + padding);
     return count_padding ? end - begin : min(end, in) - max(begin, Int(0));
   }

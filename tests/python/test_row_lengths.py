@@ -197,3 +197,19 @@ def test_bytes(name, torch):
     ):
         ours, right = (f(t.tensor(array)).numpy() for t in (dt, torch))
         assert np.array_equal(ours, right)
+
+
+@pytest.mark.parametrize("name", ["float32", "float64", "int64", "int16"])
+def test_sorted_rows(name):
+    """Few elements are merged, many counted; equal ones keep their order."""
+    for length in LENGTHS:
+        for most in (3, 1000, 30000):
+            array = np.random.default_rng(length).integers(-most, most, (3, length)).astype(name)
+            x, right = dt.tensor(array), np.sort(array, axis=1)
+            values, indices = dt.sort(x, dim=1, stable=True)
+            assert (values.numpy() == right).all()
+            order = np.argsort(array, axis=1, kind="stable")
+            assert (indices.numpy() == order).all(), (length, most)
+            falling = dt.sort(x, dim=1, stable=True, descending=True)[0]
+            assert (falling.numpy() == right[:, ::-1]).all()
+            assert (dt.median(x, 1)[0].numpy() == right[:, (length - 1) // 2]).all()

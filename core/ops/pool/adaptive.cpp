@@ -1,16 +1,16 @@
-// Adaptive pooling: windows that cover a dimension as equally as can be. Where they are equal, they
-// are usual ones. Otherwise each window gets a copy of its elements, and all as many as the
-// largest, so that usual ones fit again; what a window has too many repeats its last element.
+// Adaptive pooling: windows that cover a dimension as equally as can be. Kernels know them for
+// means. For maxima they are usual windows where they are equal. Otherwise each window gets a copy
+// of its elements, and all as many as the largest, so that usual ones fit again; what a window has
+// too many repeats its last element.
 #include <numeric>
 
-#include "core/ops/conv/window.h"
 #include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/indexing.gen.h"
 #include "core/ops/pointwise.gen.h"
-#include "core/ops/pointwise_logic.gen.h"
 #include "core/ops/pool.gen.h"
 #include "core/ops/pool/checks.h"
+#include "core/ops/pool/images.h"
 #include "core/ops/reduce.gen.h"
 #include "core/ops/views.gen.h"
 
@@ -32,21 +32,15 @@ struct Cover {
   bool is_even() const { return windows > 0 && elements % windows == 0; }
 };
 
-// On the device, so that it can be captured: [windows, 1] beginnings and ends, and what each place
-// of a window [windows, largest] takes.
-struct Places {
-  Tensor begin, end, wanted, source;
-
-  Places(const Cover& c, Device device) {
-    const Tensor i =
-        unsqueeze(arange(0, static_cast<double>(c.windows), 1, kIndexDType, device), 1);
-    const Tensor k = arange(0, static_cast<double>(c.largest), 1, kIndexDType, device);
-    begin = floor_divide(mul(i, c.elements), c.windows);
-    end = floor_divide(add(mul(add(i, 1), c.elements), c.windows - 1), c.windows);
-    wanted = add(begin, k);
-    source = reshape(minimum(wanted, sub(end, 1)), {c.windows * c.largest});
-  }
-};
+// What each place of windows [windows, largest] takes; made on the device, so that it can be
+// captured.
+Tensor places(const Cover& c, Device device) {
+  const Tensor i = unsqueeze(arange(0, static_cast<double>(c.windows), 1, kIndexDType, device), 1);
+  const Tensor k = arange(0, static_cast<double>(c.largest), 1, kIndexDType, device);
+  const Tensor begin = floor_divide(mul(i, c.elements), c.windows);
+  const Tensor end = floor_divide(add(mul(add(i, 1), c.elements), c.windows - 1), c.windows);
+  return reshape(minimum(add(begin, k), sub(end, 1)), {c.windows * c.largest});
+}
 
 // Images lie in memory as the input does. PyTorch pools lines as images, and gives a view of them.
 Tensor as_pooled(const Tensor& y, const Tensor& input, int dims) {
@@ -55,22 +49,37 @@ Tensor as_pooled(const Tensor& y, const Tensor& input, int dims) {
   return last ? contiguous(y, MemoryFormat::kChannelsLast) : y;
 }
 
-// The mean over windows of one dimension that are not equal.
-Tensor mean_of_uneven(const Tensor& x, int dim, const Cover& cover) {
-  if (cover.windows == 0) return narrow(x, dim, 0, 0);
-  Dims sizes = x.sizes();
-  sizes[dim] = cover.windows;
-  sizes.insert(dim + 1, cover.largest);
-  const Places places(cover, x.device());
-  Dims each{cover.windows, cover.largest}, all{cover.windows};
-  for (int d = dim + 1; d < x.ndim(); ++d) {
-    each.push_back(1);
-    all.push_back(1);
+// Of windows that cover the rows and the columns of images.
+Pooling cover_of(const Tensor& images, const IntPair& windows) {
+  Pooling p{Window(1, 1)};
+  p.windows = windows;
+  for (int d = 0; d < 2; ++d) {
+    p.window.size[d] = Cover(images.size(2 + d), windows[d]).largest;
+    p.window.stride[d] = 0;
   }
-  const Tensor outside = reshape(ge(places.wanted, places.end), each);
-  const Tensor count = reshape(sub(places.end, places.begin), all);
-  const Tensor elements = reshape(index_select(x, dim, places.source), sizes);
-  return true_divide(sum(masked_fill(elements, outside, 0), {{dim + 1}}), count);
+  return p;
+}
+
+// Means of the means of frames, which all lie in as many of the windows along the depth. Those are
+// of images whose height is the depth.
+Tensor cover_volumes(const Tensor& x, const Dims& windows) {
+  const Dims& n = x.sizes();
+  // The means of narrow floats are not rounded between the steps.
+  const Tensor wide = to_dtype(x, info(x.dtype()).compute);
+  const Tensor frames = reshape(wide, {n[0], n[1] * n[2], n[3], n[4]});
+  const Tensor in_frame = avg_pool_images(frames, cover_of(frames, {windows[1], windows[2]}));
+  const Tensor columns = reshape(in_frame, {n[0], n[1], n[2], windows[1] * windows[2]});
+  Pooling depth = cover_of(columns, {windows[0], 1});
+  depth.window.size[1] = depth.window.stride[1] = 1;  // each column by itself
+  depth.links_gradient = false;                       // that of the frames does
+  const Tensor y = avg_pool_images(columns, depth);
+  return to_dtype(unsafe_view(y, {n[0], n[1], windows[0], windows[1], windows[2]}), x.dtype());
+}
+
+Tensor mean_of_all(const Tensor& x, int dims) {
+  Dims reduced;
+  for (int d = x.ndim() - dims; d < x.ndim(); ++d) reduced.push_back(d);
+  return mean(x, IntList(reduced), true);
 }
 
 Tensor adaptive_avg(const char* op, const char* kernel, const Tensor& input, int dims,
@@ -83,20 +92,19 @@ Tensor adaptive_avg(const char* op, const char* kernel, const Tensor& input, int
     for (int d = 0; d < dims; ++d) sizes[first + d] = windows[d];
     return zeros(sizes, input.dtype(), input.device());
   }
-  // Of one window PyTorch takes the mean, whose gradient has no part of the graph.
-  const Tensor x = is_mean_of_all(windows) ? input : constant_slope(input);
-  Tensor y = to_dtype(x, info(input.dtype()).compute);
-  Dims sizes, reduced;  // of y with each equal window as a dimension of its own
-  for (int d = 0; d < input.ndim(); ++d) {
-    const Cover cover(input.size(d), d < first ? input.size(d) : windows[d - first]);
-    if (d >= first && !cover.is_even()) y = mean_of_uneven(y, d, cover);
-    sizes.push_back(cover.windows);
-    if (d < first || !cover.is_even()) continue;
-    reduced.push_back(sizes.size());
-    sizes.push_back(cover.elements / cover.windows);
+  if (is_mean_of_all(windows)) return as_pooled(mean_of_all(input, dims), input, dims);
+  if (dims == 1) {  // an image of one row, and a view of its means, as PyTorch's is
+    const Tensor image = unsqueeze(input, -2);
+    return squeeze(adaptive_avg(op, kernel, image, 2, {1, windows[0]}), {{-2}});
   }
-  if (!reduced.empty()) y = mean(reshape(y, sizes), IntList(reduced));
-  return as_pooled(to_dtype(y, input.dtype()), input, dims);
+  const bool has_batch = input.ndim() == dims + 2;
+  const Tensor x = has_batch ? input : unsqueeze(input, 0);
+  const Tensor y = dims == 2 ? avg_pool_images(x, cover_of(x, {windows[0], windows[1]}))
+                             : cover_volumes(x, windows);
+  if (has_batch) return y;
+  Dims sizes = y.sizes();
+  sizes.erase(0);
+  return unsafe_view(y, sizes);
 }
 
 // Places in the planes of copies as places in the input's: `sources` are where each dimension's
@@ -143,7 +151,7 @@ std::tuple<Tensor, Tensor> adaptive_max(const char* op, const char* kernel, cons
     size.push_back(cover.is_even() ? cover.elements / cover.windows : cover.largest);
     if (cover.is_even() || cover.windows == 0) continue;
     is_copied = true;
-    sources[d] = Places(cover, x.device()).source;
+    sources[d] = places(cover, x.device());
     x = index_select(x.detach(), first + d, sources[d]);
   }
   const bool has_no_channels = input.ndim() == dims + 1 && input.size(0) == 0;

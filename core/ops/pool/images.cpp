@@ -93,7 +93,8 @@ Tensor avg_pool_images(const Tensor& x, const Pooling& p) {
   call.x = x;
   set_window(call, p);
   run(op::avg_pool2d, call);
-  return record("AvgPool2DBackward0", y, {x}, [sizes = x.sizes(), p](BackwardCall& b) {
+  const char* node = p.covers(1) ? "AdaptiveAvgPool2DBackward0" : "AvgPool2DBackward0";
+  return record(node, y, {x}, [sizes = x.sizes(), p](BackwardCall& b) {
     const Tensor gx = avg_pool_gradient(b.grad(), sizes, p);
     b.results[0] = p.links_gradient ? b.flat_in_inputs(gx) : gx;
   });
@@ -108,7 +109,9 @@ Tensor avg_pool_gradient(const Tensor& g, const Dims& input_sizes, const Pooling
   call.g = g;
   set_window(call, p);
   run(op::avg_pool2d_backward, call);
-  return record("AvgPool2DBackwardBackward0", gx, {g},
+  const char* node =
+      p.covers(1) ? "AdaptiveAvgPool2DBackwardBackward0" : "AvgPool2DBackwardBackward0";
+  return record(node, gx, {g},
                 [p](BackwardCall& b) { b.results[0] = avg_pool_images(b.grad(), p); });
 }
 

@@ -43,7 +43,9 @@ struct MaxPool2dBackwardCall : Operands<1, 2> {
   std::array<double, 0> floats() const { return {}; }
 };
 
-// Mean of each window; divisor_override 0 means none.
+// Mean of each window; divisor_override 0 means none. A stride of 0: windows cover the dimension,
+// window i of m from i * n / m, rounded down, to (i + 1) * n / m, rounded up; kernel_size is the
+// largest, without padding.
 struct AvgPool2dCall : Operands<1, 1> {
   View& y = outputs[0];
   View& x = inputs[0];
