@@ -290,6 +290,24 @@ def test_gradient_of_a_singular_determinant():
     np.testing.assert_allclose(g.numpy(), cofactors, atol=1e-12)
 
 
+@pytest.mark.parametrize("sizes", [(0, 3), (3, 0), (2, 0, 3), (2, 3, 0), (0, 2, 3), (0, 0)])
+def test_strides_of_nothing(sizes):
+    torch = pytest.importorskip("torch")
+
+    def found(t):
+        x = t.ones(*sizes)
+        yield from t.linalg.svd(x)
+        yield from t.linalg.svd(x, full_matrices=False)
+        yield from t.svd(x)
+        for mode in ("reduced", "complete", "r"):
+            yield from t.linalg.qr(x, mode)
+
+    for ours, theirs in zip(found(dt), found(torch), strict=True):
+        assert ours.stride() == theirs.stride()
+        assert ours.tolist() == theirs.tolist()
+        assert ours._version == theirs._version
+
+
 def test_older_forms():
     torch = pytest.importorskip("torch")
     a = np.random.default_rng(0).standard_normal((4, 3))
