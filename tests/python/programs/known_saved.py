@@ -25,11 +25,14 @@ KEEPS = "**What an op keeps**"
 # What PyTorch's nodes keep that ours do not: the mask of an index, of which the positions are kept, as those of int32
 # are; the index of a number; what only the shape is read of; the classes of nll_loss, whose slope is kept; results.
 KEPT_BY_PYTORCH_ALONE = {
+    "AdaptiveAvgPool2DBackward0": "self",
+    "AdaptiveAvgPool3DBackward0": "self",
     "AdaptiveMaxPool2DBackward0": "self|result1",
     "AdaptiveMaxPool3DBackward0": "self|result1",
     "AddbmmBackward0": "batch1",
     "AminmaxBackward0": "min|max",
     "AvgPool2DBackward0": "self",
+    "AvgPool3DBackward0": "self",
     "CdistBackward0": "x1|x2|result",
     "CholeskySolveBackward0": "self",
     "CopysignBackward0": "result",
