@@ -191,6 +191,8 @@ def by_pytorch_alone(node: Node, what: str, asked: set[Node] | None) -> bool:
             return node._saved_is_result and what == "self_or_result"
         case "LinalgVectorNormBackward0":
             return node._saved_ord == 0
+        case "NormBackward1":
+            return node._saved_p == 0
         case "CumprodBackward0" | "LogcumsumexpBackward0":  # that of a number is the number
             return not node._input_metadata[0].shape
         case "ScatterReduceBackward0" | "IndexReduceBackward0":
