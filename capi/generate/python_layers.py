@@ -185,7 +185,7 @@ def _lists(layer: Layer) -> list[str]:
             lines += _words(a.name, layer.python.words[a.name])
         if a.kind.base == "f64":
             lines += [
-                f"if isinstance({a.name}, tuple):",
+                f"if isinstance({a.name}, (tuple, list)):",
                 f"{INDENT}{a.name} = tuple(map(float, {a.name}))",
             ]
             lines += [f"elif {a.name} is not None:", f"{INDENT}{a.name} = float({a.name})"]

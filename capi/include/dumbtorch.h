@@ -4795,7 +4795,8 @@ DT_MUST_CHECK DT_API dt_status dt_cholesky_solve(
 /** The inverse of L @ L.mT.
  * @param input Cholesky factors [..., n, n].
  * @param upper Whether the factor is upper triangular. PyTorch's default: false.
- * @throws RuntimeError: the matrices are not square. */
+ * @throws RuntimeError: the matrices are not square.
+ * @throws LinAlgError: a factor has a zero on its diagonal. */
 DT_MUST_CHECK DT_API dt_status dt_cholesky_inverse(
     dt_tensor *input, int32_t upper, dt_tensor **out) DT_NOEXCEPT;
 

@@ -11,9 +11,9 @@ static const OptimizerRow::State sgd_states[] = {
     {"momentum_buffer", false, [](const Settings& s) -> bool { return s[1] != 0; }, [](const Settings&) -> double { return 0; }},
 };
 static void check_sgd(const Settings& s) {
-  DT_CHECK(s[0] >= 0, kValueError, "Invalid learning rate: ", s[0]);
-  DT_CHECK(s[1] >= 0, kValueError, "Invalid momentum value: ", s[1]);
-  DT_CHECK(s[3] >= 0, kValueError, "Invalid weight_decay value: ", s[3]);
+  DT_CHECK(s[0] >= 0 || s[0] != s[0], kValueError, "Invalid learning rate: ", s[0]);
+  DT_CHECK(s[1] >= 0 || s[1] != s[1], kValueError, "Invalid momentum value: ", s[1]);
+  DT_CHECK(s[3] >= 0 || s[3] != s[3], kValueError, "Invalid weight_decay value: ", s[3]);
   DT_CHECK(!bool(s[4]) || (s[1] > 0 && s[2] == 0), kValueError, "Nesterov momentum requires a momentum and zero dampening");
 }
 static const OptimizerRow sgd_row = {

@@ -134,8 +134,8 @@ def test_options_of_the_loader():
     assert [b["y"].tolist() for b in batches] == [[0], [1, 4]] and len(batches) == 2
     assert list(DataLoader(data, batch_size=3, collate_fn=len)) == [3, 3]
     for wrong in (
-        {"num_workers": -1}, {"batch_size": 0}, {"shuffle": True, "sampler": [0]},
-        {"batch_sampler": [[0]], "batch_size": 2},
+        {"num_workers": -1}, {"batch_size": 0}, {"batch_size": True}, {"drop_last": 1},
+        {"shuffle": True, "sampler": [0]}, {"batch_sampler": [[0]], "batch_size": 2},
     ):  # fmt: skip
         with pytest.raises(ValueError):
             list(DataLoader(data, **wrong))

@@ -42,6 +42,26 @@ def test_many_bags():
             torch.testing.assert_close(b, a, msg=f"{how}")
 
 
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+@pytest.mark.parametrize("ends", [[0, 2, 3], [0, 2], [0, 0, 3], [0]])
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_entries_behind_the_last_offset_are_in_no_bag(mode, ends, create_graph):
+    """PyTorch has them in the last one, but for sums, and their gradient is memory that nobody wrote."""
+    w = table(torch, 4, 3)
+    reduce = {"sum": torch.sum, "mean": torch.mean, "max": torch.amax}[mode]
+    bags = [w[a:b] for a, b in zip(ends, ends[1:])]
+    wanted = [reduce(x, 0) if len(x) else torch.zeros(3) for x in bags]
+    (sum(wanted, torch.zeros(3)) + w.sum() * 0).sum().backward()
+    ours = table(dumbtorch, 4, 3)
+    ids, offsets = dumbtorch.arange(4), dumbtorch.tensor(ends)
+    y = dumbtorch.nn.functional.embedding_bag(
+        ids, ours, offsets, mode=mode, include_last_offset=True
+    )
+    y.sum().backward(create_graph=create_graph)
+    assert y.tolist() == [x.tolist() for x in wanted]
+    assert ours.grad.tolist() == w.grad.tolist()
+
+
 def test_frequencies():
     """PyTorch divides by the frequency of another row; its embedding does not."""
     ids = [0, 1, 1, 4, 1, 0]

@@ -216,6 +216,34 @@ def test_swapped_dimensions_of_a_vector(torch):
             t.ones(3).mT  # noqa: B018
 
 
+def test_ratios_of_fractional_pooling(torch):
+    """A number stands for all of them; PyTorch's function of two dimensions asks it for its length."""
+    for t in (dt, torch):
+        f, x = t.nn.functional, t.ones(1, 2, 5, 5, 5)
+        assert f.fractional_max_pool3d(x, 2, output_ratio=0.5).shape == (1, 2, 2, 2, 2)
+        assert t.nn.FractionalMaxPool2d(2, output_ratio=[0.5, 0.6])(x[0]).shape == (2, 5, 2, 3)
+        with pytest.raises(TypeError, match="argument 'output_size' .*must be tuple of ints"):
+            f.fractional_max_pool2d(x[0], 2, output_size=1.5)
+    assert (
+        dt.nn.functional.fractional_max_pool2d(dt.ones(1, 5, 5), 2, output_ratio=0.5).numel() == 4
+    )
+
+
+def test_places_of_unpooling_out_of_range(torch):
+    """An IndexError, as of scatter; PyTorch's is a RuntimeError."""
+    for dims, wrong in ((1, 4), (2, 16), (3, -1)):
+        name = f"max_unpool{dims}d"
+        for t, error, words in (
+            (dt, IndexError, f"^{name}: index {wrong} is out of bounds"),
+            (torch, RuntimeError, f"invalid max index: {wrong} "),
+        ):
+            x = t.ones(1, 1, *[2] * dims)
+            places = t.zeros(*x.shape, dtype=t.int64)
+            places[..., 1] = wrong
+            with pytest.raises(error, match=words):
+                getattr(t.nn.functional, name)(x, places, 2)
+
+
 @pytest.mark.parametrize(
     "layer, ratio",
     [

@@ -23,6 +23,10 @@ linalg.cholesky(S)
 linalg.cholesky(-BATCH)
 linalg.cholesky(NAN)
 cholesky_solve(ones(2), eye(2))
+cholesky_inverse(zeros(1, 1))
+cholesky_inverse(zeros(2, 2), upper=True)
+cholesky_inverse(tensor([[1.0, 0.0], [2.0, 0.0]]))
+cholesky_inverse(stack([eye(3), eye(3) - eye(3)[1]]))
 linalg.solve(S, ones(2))
 linalg.solve(BATCH, ones(2, 2))
 linalg.solve(eye(2), ones(3))
@@ -284,6 +288,24 @@ def test_gradient_of_a_singular_determinant():
     (g,) = dt.autograd.grad(dt.linalg.det(x), x)
     cofactors = [[3, -6, 3], [3, -6, 3], [-3, 6, -3]]
     np.testing.assert_allclose(g.numpy(), cofactors, atol=1e-12)
+
+
+@pytest.mark.parametrize("sizes", [(0, 3), (3, 0), (2, 0, 3), (2, 3, 0), (0, 2, 3), (0, 0)])
+def test_strides_of_nothing(sizes):
+    torch = pytest.importorskip("torch")
+
+    def found(t):
+        x = t.ones(*sizes)
+        yield from t.linalg.svd(x)
+        yield from t.linalg.svd(x, full_matrices=False)
+        yield from t.svd(x)
+        for mode in ("reduced", "complete", "r"):
+            yield from t.linalg.qr(x, mode)
+
+    for ours, theirs in zip(found(dt), found(torch), strict=True):
+        assert ours.stride() == theirs.stride()
+        assert ours.tolist() == theirs.tolist()
+        assert ours._version == theirs._version
 
 
 def test_older_forms():

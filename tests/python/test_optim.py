@@ -94,6 +94,53 @@ def test_state_dict(name, settings, both, same):
     same(*both(run))
 
 
+@pytest.mark.parametrize("name", ["Adam", "SGD", "LBFGS"])
+def test_what_a_state_dict_has_besides(name, both):
+    """It is kept, and comes out again."""
+
+    def run(t):
+        optimizer = getattr(t.optim, name)([t.nn.Parameter(t.ones(2))], lr=0.1)
+        saved = optimizer.state_dict()
+        first = {"mine": 3, "tensor": t.ones(3), "step": t.tensor(1.0)}
+        saved["state"] = {0: first, 9: {"other": 1}, "notes": "x"}
+        saved["param_groups"][0]["label"] = "first"
+        optimizer.load_state_dict(saved)
+        found = optimizer.state_dict()
+        found["state"][0] = {
+            k: getattr(v, "tolist", lambda v=v: v)() for k, v in found["state"][0].items()
+        }
+        return found["state"], found["param_groups"][0]["label"]
+
+    ours, theirs = both(run)
+    assert ours == theirs
+
+
+def test_what_a_state_dict_lacks(both):
+    """Settings stay as they are, and states begin anew; PyTorch's next step is a KeyError."""
+    p = dt.nn.Parameter(dt.ones(2))
+    optimizer = dt.optim.Adam([p], lr=0.1)
+    saved = optimizer.state_dict()
+    del saved["param_groups"][0]["lr"]
+    saved["state"][0] = {"step": dt.tensor(0.0)}
+    optimizer.load_state_dict(saved)
+    p.grad = dt.ones(2)
+    optimizer.step()
+    assert abs(p[0].item() - 0.9) < 1e-6
+
+
+@pytest.mark.parametrize("setting", ["lr", "momentum", "weight_decay", "dampening"])
+def test_settings_of_sgd_may_be_nan(setting, both, same):
+    def run(t):
+        p = t.nn.Parameter(t.ones(2))
+        optimizer = t.optim.SGD([p], **{"lr": 0.1, "momentum": 0.5, setting: NAN})
+        for _ in range(2):
+            p.grad = t.ones(2)
+            optimizer.step()
+        return p
+
+    same(*both(run))
+
+
 def test_adamw_takes_the_state_of_adam(both, same):
     """It goes on with Adam's moments and settings, but its decay stays decoupled."""
 

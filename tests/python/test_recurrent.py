@@ -84,6 +84,36 @@ def test_packed_input(kind, bidirectional, given, torch, same):
     same(*(run(t) for t in (dt, torch)), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
+@pytest.mark.parametrize("rows, sizes", [(3, [2, 1, 0]), (3, [3, 0, 0]), (0, [0, 0])])
+def test_packed_steps_of_nothing(kind, rows, sizes, torch, same):
+    model = getattr(torch.nn, kind)(2, 3, 2, bidirectional=True)
+    weights = model.state_dict()
+
+    def run(t):
+        layer = copied(t, getattr(t.nn, kind)(2, 3, 2, bidirectional=True), weights)
+        data = t.arange(2.0 * rows).view(rows, 2).requires_grad_()
+        packed = t.nn.utils.rnn.PackedSequence(data, t.tensor(sizes))
+        output, last = layer(packed)
+        found = [*packed_fields(output), *(last if kind == "LSTM" else [last])]
+        sum(x.square().sum() for x in found if x.requires_grad).backward()
+        return [*found, data.grad]
+
+    same(*(run(t) for t in (dt, torch)), rtol=1e-4, atol=1e-5)
+
+
+def test_one_state_of_two(torch):
+    """PyTorch's LSTM looks for the second before it counts them: an IndexError."""
+    for t in (dt, torch):
+        with pytest.raises(RuntimeError, match="lstm_cell expects two hidden states"):
+            t.nn.LSTMCell(2, 3)(t.ones(1, 2), (t.zeros(1, 3),))
+        packed = t.nn.utils.rnn.pack_sequence([t.ones(2, 2)])
+        with pytest.raises(RuntimeError, match="lstm expects two hidden states"):
+            t.nn.LSTM(2, 3)(packed, (t.zeros(1, 1, 3),))
+    with pytest.raises(RuntimeError, match="lstm expects two hidden states"):
+        dt.nn.LSTM(2, 3)(dt.ones(4, 1, 2), (dt.zeros(1, 1, 3),))
+
+
 def test_dropout_between_layers(torch):
     """All or nothing: PyTorch draws other numbers."""
     for t in (dt, torch):
@@ -138,7 +168,7 @@ def refusals(t):
 
 
 @pytest.mark.parametrize(
-    "sizes", [[3, 2], [3, 2, 2], [2, 3, 1], [3, 3, 0], [6, -1, 1], [2**62, 2**62, 6]]
+    "sizes", [[3, 2], [3, 2, 2], [2, 3, 1], [3, 2, 0], [6, 0, -1], [2**62, 2**62, 6]]
 )
 def test_batch_sizes_that_lie(sizes):
     """They say where rows are: nothing else may be read."""

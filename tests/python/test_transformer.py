@@ -180,6 +180,8 @@ def refusals(t):
     f = t.nn.functional.scaled_dot_product_attention
     q, k, v = t.ones(2, 4, 5, 8), t.ones(2, 4, 6, 8), t.ones(2, 4, 6, 7)
     yield lambda: f(q, k, v, t.zeros(5, 6), is_causal=True)
+    yield lambda: f(q, k, k, dropout_p=1.5)
+    yield lambda: f(q, k[:, :3], k[:, :3], enable_gqa=True)
     yield lambda: f(q, k.double(), v)
     yield lambda: f(q[0, 0, 0], k, v)
     yield lambda: f(q, k, v, t.zeros(5, 6).double())
@@ -209,7 +211,27 @@ def sentence(call) -> tuple[type, str]:
 def test_refusals(torch):
     for ours, theirs in zip(refusals(dt), refusals(torch), strict=True):
         (error, text), (wanted, words) = sentence(ours), sentence(theirs)
-        assert error is wanted and words in text
+        assert error is wanted and words.removeprefix("_scaled_dot_product_attention: ") in text
+
+
+def test_a_mask_beside_a_causal_one():
+    """PyTorch's fast way on the CPU takes both; the rest of PyTorch refuses them."""
+    x = dt.ones(1, 2, 5, 8)
+    with pytest.raises(RuntimeError, match="^scaled_dot_product_attention: Explicit attn_mask"):
+        dt.nn.functional.scaled_dot_product_attention(x, x, x, dt.zeros(5, 5), is_causal=True)
+
+
+def test_groups_without_heads(torch, same):
+    def run(t):
+        x = t.ones(2, 0, 5, 8, requires_grad=True)
+        y = t.nn.functional.scaled_dot_product_attention(x, x, x, enable_gqa=True)
+        y.sum().backward()
+        return y, x.grad
+
+    same(run(dt), run(torch))
+    q, none = dt.ones(1, 2, 5, 8), dt.ones(1, 0, 5, 8)
+    with pytest.raises(RuntimeError, match="must divide the number of heads"):
+        dt.nn.functional.scaled_dot_product_attention(q, none, none, enable_gqa=True)
 
 
 def test_assertions_of_heads(torch):
@@ -224,6 +246,11 @@ def test_assertions_of_heads(torch):
                 "expected `key_padding_mask` to be `None` or 2-D but found 1-D",
             ),
             ((x, x, x[:4]), "does not match value shape"),
+            ((x, x, x, t.zeros(2, 6)), r"Expected key_padded_mask.shape\[1\] to be 5, but got 6"),
+            ((x, x, x, t.zeros(3, 5)), r"Expected key_padded_mask.shape\[0\] to be 2, but got 3"),
+            ((x, x, x, t.zeros(1, 5)), r"Expected key_padded_mask.shape\[0\] to be 2, but got 1"),
+            ((x, x, x, t.zeros(2, 4), False), r"Expected key_padded_mask.shape\[1\] to be 5"),
+            ((x[:, 0], x[:, 0], x[:, 0], t.zeros(4)), r"Expected key_padded_mask.shape\[1\]"),
         ):
             with pytest.raises(error, match=words):
                 attention(*args)

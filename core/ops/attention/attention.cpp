@@ -47,7 +47,7 @@ Tensor causal_mask(const Tensor& query, const Tensor& key) {
 
 // Heads of keys or values, each as often as it serves a head of the queries.
 Tensor for_each_head(const Tensor& x, int64_t heads) {
-  return repeat_interleave(x, heads / x.size(-3), -3);
+  return heads == x.size(-3) ? x : repeat_interleave(x, heads / x.size(-3), -3);
 }
 
 // softmax(factor * q @ k^T + mask) @ v, in the dtype that narrow ones are computed in.
@@ -235,7 +235,7 @@ Tensor fused_attention(const std::vector<Tensor>& in, const AttentionSettings& o
 Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                                     const Tensor& attn_mask, double dropout_p, bool is_causal,
                                     std::optional<double> scale, bool enable_gqa) {
-  check_attention(query, key, value, attn_mask, is_causal);
+  check_attention(query, key, value, attn_mask, dropout_p, is_causal);
   if (enable_gqa) check_grouped_heads(query, key, value);
   const double factor = scale ? *scale : 1 / std::sqrt(static_cast<double>(query.size(-1)));
   const AttentionSettings settings = {factor, dropout_p, is_causal, enable_gqa};

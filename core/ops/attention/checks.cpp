@@ -6,7 +6,7 @@
 namespace dt {
 
 void check_attention(const Tensor& query, const Tensor& key, const Tensor& value,
-                     const Tensor& mask, bool is_causal) {
+                     const Tensor& mask, double dropout_p, bool is_causal) {
   DT_CHECK(query.dtype() == key.dtype() && query.dtype() == value.dtype(), kRuntimeError,
            "Expected query, key, and value to have the same dtype, but got query.dtype: ",
            c_type_word(query.dtype()), " key.dtype: ", c_type_word(key.dtype()),
@@ -16,22 +16,21 @@ void check_attention(const Tensor& query, const Tensor& key, const Tensor& value
            query.ndim(), " key.dim: ", key.ndim(), " and value.dim: ", value.ndim(), " instead.");
   DT_CHECK(is_floating(query.dtype()), kRuntimeError, "expected scalar type Float but found ",
            type_word(query.dtype()));
+  DT_CHECK(dropout_p >= 0 && dropout_p <= 1, kRuntimeError,
+           "dropout probability has to be between 0 and 1, but got ", dropout_p);
   if (!mask.defined()) return;
   const DType t = mask.dtype();
   DT_CHECK(is_bool(t) || t == kDTypeOf<float> || t == query.dtype(), kRuntimeError,
            "Expected attn_mask dtype to be bool or float or to match query dtype, but got "
            "attn_mask.dtype: ",
            c_type_word(t), " and  query.dtype: ", c_type_word(query.dtype()), " instead.");
-  DT_CHECK(!is_causal, kRuntimeError,
-           "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
-           "is_causal=True");
+  DT_CHECK(!is_causal, kRuntimeError, "Explicit attn_mask should not be set when is_causal=True");
 }
 
 void check_grouped_heads(const Tensor& query, const Tensor& key, const Tensor& value) {
   const int64_t heads = query.size(-3), of_keys = key.size(-3), of_values = value.size(-3);
-  const bool divide =
-      of_keys > 0 && of_values > 0 && heads % of_keys == 0 && heads % of_values == 0;
-  DT_CHECK(divide, kRuntimeError,
+  const auto divides = [heads](int64_t n) { return n == 0 ? heads == 0 : heads % n == 0; };
+  DT_CHECK(divides(of_keys) && divides(of_values), kRuntimeError,
            "Number of heads in key and value must divide the number of heads in query");
 }
 
@@ -77,6 +76,14 @@ void check_head_mask(const Tensor& mask, const Dims& scores) {
   for (int64_t n : wanted) sizes += text(sizes.empty() ? "" : ", ", n);
   DT_CHECK(mask.sizes() == wanted, kRuntimeError, "The shape of the ", mask.ndim(),
            "D attn_mask is torch.Size(", mask.sizes(), "), but should be (", sizes, ").");
+}
+
+void check_padding_mask(const Tensor& mask, int64_t batch, int64_t keys) {
+  for (int d : {0, 1}) {
+    const int64_t wanted = d == 0 ? batch : keys;
+    DT_CHECK(mask.size(d) == wanted, kRuntimeError, "Expected key_padded_mask.shape[", d,
+             "] to be ", wanted, ", but got ", mask.size(d));
+  }
 }
 
 void check_causal_hint(const Tensor& mask, bool is_causal) {

@@ -6,7 +6,7 @@
 namespace dt {
 
 void check_attention(const Tensor& query, const Tensor& key, const Tensor& value,
-                     const Tensor& mask, bool is_causal);
+                     const Tensor& mask, double dropout_p, bool is_causal);
 // Of enable_gqa: heads of keys and values divide those of queries.
 void check_grouped_heads(const Tensor& query, const Tensor& key, const Tensor& value);
 
@@ -17,6 +17,8 @@ void check_head_sizes(const Tensor& query, const Tensor& key, const Tensor& valu
                       int64_t embed_dim, int64_t num_heads, bool separate);
 // A mask that is added to the scores of [batch * heads, queries, keys].
 void check_head_mask(const Tensor& mask, const Dims& scores);
+// The keys' mask, once they are all there.
+void check_padding_mask(const Tensor& mask, int64_t batch, int64_t keys);
 // A causal mask is given, although its name would do.
 void check_causal_hint(const Tensor& mask, bool is_causal);
 void check_mask_dtype(const Tensor& mask, const char* name);

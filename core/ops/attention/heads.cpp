@@ -66,9 +66,10 @@ Tensor zeros_behind(const Tensor& x) {
 }
 
 // attn_mask [., queries, keys] and the mask of keys [batch, keys] as one.
-Tensor join_masks(const Tensor& mask, const Tensor& padding, int64_t batch, int64_t heads) {
+Tensor join_masks(const Tensor& mask, const Tensor& padding, int64_t batch, int64_t heads,
+                  int64_t keys) {
   if (!padding.defined()) return mask;
-  const int64_t keys = padding.size(1);
+  check_padding_mask(padding, batch, keys);
   const Tensor columns =
       reshape(expand(view(padding, {batch, 1, 1, keys}), {batch, heads, 1, keys}),
               {batch * heads, 1, keys});
@@ -186,7 +187,7 @@ std::tuple<Tensor, Tensor> multi_head_attention_forward(
   if (static_k.defined()) heads.x.k = static_k;
   if (static_v.defined()) heads.x.v = static_v;
   if (add_zero_attn) heads.add_zero();
-  const Tensor mask = join_masks(heads.mask, heads.padding, batch, num_heads);
+  const Tensor mask = join_masks(heads.mask, heads.padding, batch, num_heads, heads.x.k.size(1));
   const double p = training ? dropout_p : 0;
   Seen seen =
       need_weights

@@ -1,11 +1,15 @@
 // Cholesky factors and what is solved with them.
 #include "core/autograd/record.h"
 #include "core/ops/checks.h"
+#include "core/ops/copy.h"
 #include "core/ops/factor.gen.h"
 #include "core/ops/factor/parts.h"
 #include "core/ops/indexing.gen.h"
 #include "core/ops/linalg.gen.h"
 #include "core/ops/pointwise.gen.h"
+#include "core/ops/pointwise_logic.gen.h"
+#include "core/ops/reduce.gen.h"
+#include "core/ops/views.gen.h"
 #include "core/runtime/backend.h"
 #include "core/runtime/calls/factor.gen.h"
 
@@ -19,6 +23,13 @@ Tensor cholesky_gradient(const Tensor& l, const Tensor& g) {
   const Tensor symmetric = mul(add(p, turned(tril(p, -1))), 0.5);
   const Tensor left = linalg_solve_triangular(turned(l), symmetric, true);
   return linalg_solve_triangular(l, left, false, false);
+}
+
+// The place, from 1, of the first zero on the diagonal of each; 0: there is none.
+Tensor first_zero(const Tensor& factors) {
+  const Tensor zeros = eq(diagonal(factors, 0, -2, -1), 0);
+  const Tensor place = add(argmax(to_dtype(zeros, kDTypeOf<int32_t>), -1), 1);
+  return to_dtype(mul(place, any(zeros, {{-1}})), kDTypeOf<int32_t>);
 }
 
 }  // namespace
@@ -60,6 +71,7 @@ Tensor cholesky_solve(const Tensor& input, const Tensor& input2, bool upper) {
 
 Tensor cholesky_inverse(const Tensor& input, bool upper) {
   check_real_square(input, "cholesky_inverse", "cholesky_inverse_out_cpu");
+  if (input.numel() > 0) check_codes(first_zero(input), Failed::kInverse, "cholesky_inverse");
   return cholesky_solve(identities(input, batch_of(input), input.size(-1)), input, upper);
 }
 

@@ -3,6 +3,7 @@
 
 #include "core/autograd/record.h"
 #include "core/ops/checks.h"
+#include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/factor.gen.h"
 #include "core/ops/factor/parts.h"
@@ -113,10 +114,11 @@ std::tuple<Tensor, Tensor> linalg_qr(const Tensor& A, const std::string& mode) {
   {
     const GradMode no_grad(false);
     const auto [factors, tau] = geqrf(A.detach());
-    r = triu(narrow(factors, -2, 0, k));
+    Tensor rows = triu(narrow(factors, -2, 0, k));
     if (columns > k)
-      r = cat({r, zeros(sizes_of(batch_of(A), {m - k, n}), A.dtype(), A.device())}, -2);
-    r = by_columns(r);
+      rows = cat({rows, zeros(sizes_of(batch_of(A), {m - k, n}), A.dtype(), A.device())}, -2);
+    r = empty_matrices(A, batch_of(A), columns, n);
+    copy_elements(r, rows);
     if (!is_r) q = reflectors_product(factors, tau, columns);
   }
   if (!needs_graph(A)) return {q, r};

@@ -3,6 +3,7 @@
 
 #include "core/autograd/record.h"
 #include "core/ops/checks.h"
+#include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/factor.gen.h"
 #include "core/ops/factor/parts.h"
@@ -123,16 +124,15 @@ Singular singular(const Tensor& A, bool full, bool wants_vectors) {
   const int64_t m = A.size(-2), n = A.size(-1), k = std::min(m, n);
   const Dims batch = batch_of(A);
   Singular y = {{}, make_empty(sizes_of(batch, {k}), A.dtype(), A.device()), {}};
-  if (k == 0) {
-    if (!wants_vectors) return y;
-    y.u = clone(narrow(identities(A, batch, m), -1, 0, full ? m : 0));
-    y.vh = clone(narrow(identities(A, batch, n), -2, 0, full ? n : 0));
-    return y;
-  }
   if (wants_vectors) {
     y.u = empty_matrices(A, batch, m, full ? m : k);
     y.vh = empty_matrices(A, batch, full ? n : k, n);
+    if (k == 0) {
+      copy_elements(y.u, narrow(identities(A, batch, m), -1, 0, full ? m : 0));
+      copy_elements(y.vh, narrow(identities(A, batch, n), -2, 0, full ? n : 0));
+    }
   }
+  if (k == 0) return y;
   const Tensor info = empty_codes(A, batch);
   const Singular other = {wants_vectors ? turned(y.vh) : y.vh, y.s,
                           wants_vectors ? turned(y.u) : y.u};

@@ -28,13 +28,21 @@ struct Books {
   Tensor rows, bag, count, chosen;
 };
 
+// What each entry's bag has of x. Of an entry in no bag: what the first has, or 0 if there is none.
+Tensor of_bags(const Tensor& x, const Tensor& bag) {
+  if (x.size(0) > 0) return index_select(x, 0, clamp_min(bag, 0));
+  Dims sizes = x.sizes();
+  sizes[0] = bag.size(0);
+  return new_zeros(x, sizes);
+}
+
 // How much each entry counts in the gradient of the table; undefined: as it is.
 Tensor entry_factors(const Books& books, const Tensor& factors, const Dims& table, DType dtype,
                      const BagOptions& options) {
   Tensor result = factors;
   if (options.mean) {
-    const Tensor count = index_select(books.count, 0, clamp_min(books.bag, 0));
-    result = reciprocal(to_dtype(clamp_min(count, 1), dtype));
+    const Tensor count = clamp_min(of_bags(books.count, books.bag), 1);
+    result = reciprocal(to_dtype(count, dtype));
   }
   if (!options.scale_grad_by_freq) return result;
   const Tensor often = frequencies(books.rows, table[0], dtype);
@@ -43,8 +51,7 @@ Tensor entry_factors(const Books& books, const Tensor& factors, const Dims& tabl
 
 // The gradient of the bag that each entry counts in.
 Tensor entry_gradients(const Tensor& g, const Tensor& bag) {
-  const Tensor of_bag = index_select(g, 0, clamp_min(bag, 0));
-  return masked_fill(of_bag, unsqueeze(lt(bag, 0), 1), 0);
+  return masked_fill(of_bags(g, bag), unsqueeze(lt(bag, 0), 1), 0);
 }
 
 Tensor sum_gradient(const Tensor& g, const Books& books, const Tensor& factors, const Dims& table,

@@ -79,7 +79,7 @@ std::tuple<Tensor, Tensor> fractional_max_pool(const char* op, int dims, const T
   const Fractional f{dims, window_numbers("kernel_size", kernel_size, dims),
                      chosen_sizes(op, input, dims, output_size, output_ratio)};
   const bool is_batched = input.ndim() == dims + 2;
-  const Tensor x = is_batched ? input : unsqueeze(input, 0);
+  const Tensor x = constant_slope(is_batched ? input : unsqueeze(input, 0));
   const Tensor samples = random_samples.defined()
                              ? random_samples
                              : rand({x.size(0), x.size(1), dims}, {}, x.dtype(), x.device());

@@ -10,8 +10,8 @@ const char* word_of(Recurrence kind) {
   return kind == Recurrence::kLstm ? "LSTM" : kind == Recurrence::kGru ? "GRU" : "RNN";
 }
 
-void check_state_pair(TensorList states) {
-  DT_CHECK(states.size() == 2, kRuntimeError, "lstm expects two hidden states");
+void check_state_pair(TensorList states, const char* function) {
+  DT_CHECK(states.size() == 2, kRuntimeError, function, " expects two hidden states");
 }
 
 namespace {
@@ -48,8 +48,8 @@ void check_packed(const Tensor& data, const Tensor& batch_sizes) {
 void check_batch_sizes(const Tensor& data, IntList batch_sizes) {
   int64_t rows = 0, before = batch_sizes[0];
   for (int64_t n : batch_sizes) {
-    DT_CHECK(n > 0 && n <= before, kRuntimeError,
-             "batch_sizes must be positive and never rise, got ", n, " after ", before);
+    DT_CHECK(n >= 0 && n <= before, kRuntimeError,
+             "batch_sizes must not be negative and never rise, got ", n, " after ", before);
     // Before they are added up: what is larger could overflow.
     DT_CHECK(n <= data.size(0) - rows, kRuntimeError, "batch_sizes add up to more than the ",
              data.size(0), " rows of data");

@@ -20,7 +20,7 @@ void check_weight_count(int64_t given, int64_t least, int64_t most);
 void check_weights(Recurrence kind, const RecurrentWeights& weights);
 // Of what a layer is applied to, and the first of its weights.
 void check_features(const Tensor& rows, const Tensor& weight);
-void check_state_pair(TensorList states);
+void check_state_pair(TensorList states, const char* function);
 // Hidden state 0, or the cells, 1.
 void check_state(Recurrence kind, int which, const Tensor& state, const Dims& expected);
 

@@ -90,6 +90,7 @@ Network run_packed(const Settings& s, const Tensor& data, const Tensor& batch_si
   std::vector<int64_t> sizes;
   for (const Tensor& n : unbind(batch_sizes)) sizes.push_back(item(n).to_int64());
   check_batch_sizes(data, sizes);
+  while (sizes.size() > 1 && sizes.back() == 0) sizes.pop_back();  // steps that nobody takes
   return run_layers(s, data, sizes, states, params);
 }
 
@@ -124,9 +125,9 @@ Single output_and_state(const Network& y) {
 }
 
 // The hidden state and the cells, as far as given.
-TensorList pair_of(const std::optional<TensorList>& hx) {
+TensorList pair_of(const std::optional<TensorList>& hx, const char* function = "lstm") {
   if (!hx) return {};
-  check_state_pair(*hx);
+  check_state_pair(*hx, function);
   return *hx;
 }
 
@@ -175,7 +176,7 @@ std::tuple<Tensor, Tensor> lstm_cell(const Tensor& input, std::optional<TensorLi
                                      const Tensor& w_ih, const Tensor& w_hh, const Tensor& b_ih,
                                      const Tensor& b_hh) {
   const RecurrentWeights weights{w_ih, w_hh, b_ih, b_hh, Tensor()};
-  const RecurrentState next = run_cell(Recurrence::kLstm, input, pair_of(hx), weights);
+  const RecurrentState next = run_cell(Recurrence::kLstm, input, pair_of(hx, "lstm_cell"), weights);
   return {next.h, next.c};
 }
 

@@ -169,6 +169,28 @@ def samples(p: Program) -> None:
              f"align_corners={p.chance(0.5)})")  # fmt: skip
 
 
+def unpooled(p: Program) -> None:
+    dims = p.choose(1, 2, 2, 3)
+    shape = [p.choose(1, 2), p.choose(1, 2), *(p.choose(2, 3, 4) for _ in range(dims))]
+    x = _floats(p, tuple(shape), p.choose(*FLOATS))
+    windows = p.choose("2", "2, 2", "2, 1")
+    y, places = p.assign(f"t.nn.functional.max_pool{dims}d({x}, {windows}, return_indices=True)")
+    size = f", output_size={shape[2:]}" if p.chance(0.5) else ""
+    p.assign(f"t.nn.functional.max_unpool{dims}d({y}, {places}, {windows}{size})")
+
+
+def fractional(p: Program) -> None:
+    dims = p.choose(2, 2, 3)
+    kind, batch, channels = p.choose(*FLOATS), p.choose(1, 2), p.choose(1, 2)
+    x = _floats(p, (batch, channels, *(p.choose(3, 4, 5) for _ in range(dims))), kind)
+    drawn = [p.choose(0.0, 0.25, 0.6, 0.99) for _ in range(batch * channels * dims)]
+    samples = f"t.tensor({drawn}, dtype=t.{kind}).reshape({batch}, {channels}, {dims})"
+    size = p.choose("output_size=2", "output_size=1", f"output_ratio=({', '.join(['0.5'] * dims)})")
+    places = p.choose("", ", return_indices=True")
+    p.assign(f"t.nn.functional.fractional_max_pool{dims}d({x}, {p.choose(1, 2)}, {size}{places}, "
+             f"_random_samples={samples})")  # fmt: skip
+
+
 # ---- channels rounded as quantized numbers are
 
 

@@ -21,7 +21,7 @@ STATEMENTS = {
     s.block: 5, s.conversion: 3, s.looked_at: 3, s.copied: 1,
     s.functional_inplace: 1, s.normalized: 1, s.certain_random: 2,
     fitting.factorisation: 3, fitting.system: 2, fitting.cell: 1, fitting.recurrent: 1, fitting.bags: 1,
-    fitting.rounded_channels: 1,
+    fitting.rounded_channels: 1, fitting.unpooled: 1, fitting.fractional: 1,
     fitting.sequences_of_classes: 1, fitting.samples: 1, fitting.attention: 1, fitting.loss_of_products: 1,
     s.module: 2, s.use_module: 4, s.parameter: 2, s.loss_module: 2, s.optimizer: 2, s.step: 4, s.clip: 1,
 }  # fmt: skip

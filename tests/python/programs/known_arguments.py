@@ -47,6 +47,13 @@ def _(c: Case) -> bool:
 
 @documented("**More is taken**")
 def _(c: Case) -> bool:
+    return c.derives("Igamma") and c.only_theirs_raises(
+        "Subtraction, the `-` operator, with a bool"
+    )
+
+
+@documented("**More is taken**")
+def _(c: Case) -> bool:
     return "cov(" in c.statement and c.only_theirs_raises("m1 and m2 to have the same dtype")
 
 

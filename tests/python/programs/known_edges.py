@@ -14,6 +14,7 @@ from .case import (
     is_derivative,
 )
 from .elements import (
+    all_that_differ,
     numbers_of,
     only_the_infinite_differs,
     only_theirs_is_nan,
@@ -149,6 +150,14 @@ def _(c: Case) -> bool:
         return False
     given = (x for x in c.used if x is not c.theirs)
     return any(n == m for x in given for n, m in zip(x.shape[2:], c.theirs.shape[2:]))
+
+
+# The weights of an element at an edge are one.
+@documented("**`interpolate`**")
+def _(c: Case) -> bool:
+    return "bicubic" in c.called and all_that_differ(
+        c, lambda ours, theirs: ours.isinf() & theirs.isnan()
+    )
 
 
 # A flag by position, which PyTorch takes for another one.

@@ -342,7 +342,8 @@ def _(c: Case) -> bool:
     unknown = unknown or c.only_theirs_raises(UNUSED)
     asked = "allow_unused=True" in c.statement or "inputs=" in c.statement
     unknown = unknown or (asked and c.only_ours_raises(f"{CHANGED}|{SECOND_TIME}"))
-    return unknown and is_derivative(c) and any(map(is_written_view, c.used))
+    asked_for = c.wanted or c.named(c.difference.place)
+    return unknown and is_derivative(c) and any(map(is_written_view, asked_for))
 
 
 # What hooks saw and made, also those of views between what the statement names.

@@ -136,6 +136,14 @@ def _(c: Case) -> bool:
     return huge and c.derives("Renorm", "LinalgVectorNorm") and only_the_infinite_differs(c)
 
 
+# Of float32, in PyTorch, what is divided by one that is infinite.
+@documented("**`norm`** adds squares")
+def _(c: Case) -> bool:
+    huge = any(x.dtype is torch.float32 and largest(x) >= 1e18 for x in c.floats)
+    similar = "cosine_similarity(" in c.statement or c.passes("cosine_similarity")
+    return huge and similar and all_that_differ(c, lambda _, theirs: theirs == 0)
+
+
 @documented("**Distances of NaN**")
 def _(c: Case) -> bool:
     distance = re.search(r"[cp]dist\(", c.statement) is not None or c.derives("Cdist", "Pdist")
@@ -446,6 +454,17 @@ def _(c: Case) -> bool:
     return c.derives("Sgn", "Sign") and all_that_differ(
         c, lambda ours, theirs: ours.isnan() & theirs.isfinite()
     )
+
+
+# What a gradient that is such has become the sum of.
+@documented("**Zeros without memory**")
+def _(c: Case) -> bool:
+    x = c.tensors.get(c.difference.place.removesuffix(".grad"))
+    if c.aspect not in ("dtype", "strides") or x is None or not x.requires_grad:
+        return False
+    end = torch.autograd.graph.get_gradient_edge(x).node
+    nodes = {n for y in c.tensors.values() for n in graph_of(y) if n.name().startswith("SgnB")}
+    return any(end in graph_behind(n) for n in nodes)
 
 
 @documented("**Zeros without memory**")

@@ -25,11 +25,14 @@ KEEPS = "**What an op keeps**"
 # What PyTorch's nodes keep that ours do not: the mask of an index, of which the positions are kept, as those of int32
 # are; the index of a number; what only the shape is read of; the classes of nll_loss, whose slope is kept; results.
 KEPT_BY_PYTORCH_ALONE = {
+    "AdaptiveAvgPool2DBackward0": "self",
+    "AdaptiveAvgPool3DBackward0": "self",
     "AdaptiveMaxPool2DBackward0": "self|result1",
     "AdaptiveMaxPool3DBackward0": "self|result1",
     "AddbmmBackward0": "batch1",
     "AminmaxBackward0": "min|max",
     "AvgPool2DBackward0": "self",
+    "AvgPool3DBackward0": "self",
     "CdistBackward0": "x1|x2|result",
     "CholeskySolveBackward0": "self",
     "CopysignBackward0": "result",
@@ -129,12 +132,20 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     gone = freed(c)
     inputs = re.findall(r"\.backward\(.*inputs=\[(.*?)\]", c.history)
-    ends = {x.grad_fn for x in c.named(" ".join(inputs))}
+    ends = {n for x in c.named(" ".join(inputs)) for n in makers(x)}
     # Of aminmax ours are two, of an extreme each.
     ends |= {n for n, _ in gone if n.name() == "AminmaxBackward0"}
     ends |= {n for n, what in gone if is_kept_by_pytorch_alone(c, n, what)}
     alone = all(not ends.isdisjoint(graph_behind(n)) for n, _ in gone)
     return c.only_theirs_raises(SECOND_TIME) and len(gone) > 0 and alone
+
+
+def makers(x: torch.Tensor) -> list[Node]:
+    """What made it, and what did before it was written: what a node of a write leads to first."""
+    made = [x.grad_fn]
+    while made[-1] and made[-1].next_functions and len(made) <= x._version:
+        made.append(made[-1].next_functions[0][0])
+    return made
 
 
 def is_kept_by_pytorch_alone(c: Case, node: Node, what: str) -> bool:
@@ -180,6 +191,8 @@ def by_pytorch_alone(node: Node, what: str, asked: set[Node] | None) -> bool:
             return node._saved_is_result and what == "self_or_result"
         case "LinalgVectorNormBackward0":
             return node._saved_ord == 0
+        case "NormBackward1":
+            return node._saved_p == 0
         case "CumprodBackward0" | "LogcumsumexpBackward0":  # that of a number is the number
             return not node._input_metadata[0].shape
         case "ScatterReduceBackward0" | "IndexReduceBackward0":
@@ -308,7 +321,8 @@ def _(c: Case) -> bool:
 # A number that is divided by.
 @documented(KEEPS)
 def _(c: Case) -> bool:
-    by_number = {n for n, what in freed(c) if (n.name(), what) == ("DivBackward0", "other")}
+    by_others = {n for n, what in freed(c) if (n.name(), what) == ("DivBackward0", "other")}
+    by_number = {n for n in by_others if n.next_functions[1][0] is None}
     others = all(n in by_number or is_kept_by_pytorch_alone(c, n, what) for n, what in freed(c))
     divided = re.search(r"/=? -?\d", c.history) is not None
     return divided and len(by_number) > 0 and others and c.only_theirs_raises(SECOND_TIME)
@@ -337,14 +351,19 @@ def _(c: Case) -> bool:
 # The gradient of a bias that PyTorch adds apart.
 @documented(KEEPS)
 def _(c: Case) -> bool:
-    apart = any(is_bias_of_product(n) for x in c.derived for n in graph_of(x))
-    return apart and c.asked is not None and c.only_ours_raises(SECOND_TIME)
+    asked = c.asked or set()
+    apart = any(is_behind_bias(n, asked) for x in c.derived for n in graph_of(x))
+    return apart and c.only_ours_raises(SECOND_TIME)
 
 
-def is_bias_of_product(node: Node) -> bool:
+def is_behind_bias(node: Node, asked: set[Node]) -> bool:
+    """Whether it adds a bias to a product, and that alone leads to what is asked for."""
     products = ("UnsafeView", "View", "Mm", "Bmm", "Mv")
-    adds = node.name() == "AddBackward0"
-    return adds and any(n and n.name().startswith(products) for n, _ in node.next_functions)
+    ends = [n for n, _ in node.next_functions if n]
+    factors = [n for n in ends if n.name().startswith(products)]
+    biases = [n for n in ends if n not in factors]
+    leads = [not asked.isdisjoint(graph_behind(n)) for n in (*factors, *biases)]
+    return node.name() == "AddBackward0" and leads == [False] * len(factors) + [True]
 
 
 # What these keep and PyTorch's do not: operands, and the result of attention.
@@ -404,7 +423,9 @@ def _(c: Case) -> bool:
         "Deg2Rad",
         "Rad2Deg",
     )
-    return c.derives(*steps) and c.only_ours_raises(SECOND_TIME)
+    nodes = [n for x in c.derived for n in graph_of(x) if n.name().startswith(steps)]
+    used = any(c.asked is None or not c.asked.isdisjoint(graph_behind(n)) for n in nodes)
+    return used and c.only_ours_raises(SECOND_TIME)
 
 
 # A vector that mv has made a matrix of keeps what it was when it was multiplied.

@@ -62,7 +62,7 @@ def _smallest(edit: Callable, best: str, still: Callable, go_on: Callable) -> st
 
 def _is_program(text: str) -> bool:
     try:
-        ast.parse(text)
+        compile(text, "<program>", "exec")  # more than a parser refuses
     except SyntaxError:
         return False
     return True

@@ -43,6 +43,15 @@ x3 = t.tensordot(x1, x2, dims=1)
 x1.mul_(2)
 x3.sum().backward()
 """,
+    "the constant slope of fractional pooling": """
+x1 = t.arange(16.0).reshape(1, 2, 2, 2, 2).requires_grad_()
+x2 = t.nn.functional.fractional_max_pool3d(x1, 1, output_size=1, _random_samples=t.zeros(1, 2, 3))
+x2.backward(t.ones_like(x2), create_graph=True)
+x3 = x1[0].detach().requires_grad_()
+x4, x5 = t.nn.functional.fractional_max_pool2d(x3, 2, output_size=1, _random_samples=t.zeros(2, 2, 2))
+x6, = t.autograd.grad(x4.sum(), x3, create_graph=True)
+x6.sum().backward()
+""",
     "pairs of elements are row-major": "x1 = t.tensordot(t.ones(2, 2), t.ones(2, 3).t(), dims=0)",
     "weights of observations that are NaN": """
 x1 = t.ones(2, 2).cov(aweights=t.tensor([t.nan, 1.0]))

@@ -126,7 +126,10 @@ _EXPECTED = {
 def _fits(kind: str, value) -> bool:
     if kind.endswith("?") and value is None:
         return True
-    _, good = _EXPECTED.get(kind.rstrip("?"), ("", lambda v: True))
+    kind = kind.rstrip("?")
+    if kind in ("i64[]", "f64[]") and isinstance(value, int):  # which stands for all of them
+        return True
+    _, good = _EXPECTED.get(kind, ("", lambda v: True))
     try:
         return good(value)
     except TypeError:

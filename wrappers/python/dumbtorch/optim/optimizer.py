@@ -346,6 +346,7 @@ class Optimizer:
             packed = {name: value for name, value in group.items() if name != "params"}
             groups.append(packed | {"params": [numbers[id(p)] for p in group["params"]]})
         state = {numbers[id(p)]: dict(s) for p, s in self.state.items() if id(p) in numbers}
+        state |= {k: s for k, s in self.state.items() if not isinstance(k, TensorBase)}
         return self._call_state_hooks("after state_dict", {"state": state, "param_groups": groups})
 
     def load_state_dict(self, state_dict: dict) -> None:
@@ -371,7 +372,10 @@ class Optimizer:
         later = {name for name, *_ in self._states}
         state: defaultdict = defaultdict(dict)
         for number, values in state_dict["state"].items():
-            p = by_number[number]
+            p = by_number.get(number)
+            if p is None:  # not a parameter's: it is kept
+                state[number] = values
+                continue
             state[p] = {
                 name: self._adapted(name, value, p)
                 for name, value in values.items()

@@ -41,11 +41,11 @@ class SGD(Optimizer):
         differentiable=False,
         fused=None,
     ):
-        if not (lr >= 0):
+        if not ((lr >= 0) or (lr != lr)):
             raise ValueError(f"Invalid learning rate: {lr}")
-        if not (momentum >= 0):
+        if not ((momentum >= 0) or (momentum != momentum)):
             raise ValueError(f"Invalid momentum value: {momentum}")
-        if not (weight_decay >= 0):
+        if not ((weight_decay >= 0) or (weight_decay != weight_decay)):
             raise ValueError(f"Invalid weight_decay value: {weight_decay}")
         if not ((not nesterov) or ((momentum > 0) and (dampening == 0))):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")

@@ -8,6 +8,7 @@ from ..autograd import backward
 from ..autograd.function import Function, once_differentiable
 from ..autograd.grad_mode import enable_grad
 from ..random import fork_rng, get_rng_state, set_rng_state
+from ._pytree import tree_flatten, tree_unflatten
 
 __all__ = ["checkpoint", "checkpoint_sequential"]
 
@@ -33,7 +34,7 @@ class _Again(Function):
             _ops.tensor_requires_grad_(_ops.detach(x), x.requires_grad) for x in ctx.saved_tensors
         )
         with enable_grad():
-            outputs = _tensors(ctx.call(inputs))
+            outputs = _tensors(tree_flatten(ctx.call(inputs))[0])
         pairs = [
             (y, g) for y, g in zip(outputs, grads, strict=True) if y.requires_grad and g is not None
         ]
@@ -47,7 +48,7 @@ def checkpoint(
     early_stop=True, preserve_rng_state=True, **kwargs,
 ):  # fmt: skip
     """function(*args, **kwargs), whose intermediate results are computed again in backward, with the same
-    random numbers.
+    random numbers. It may return tensors in lists, tuples and dicts, among other things.
 
     As PyTorch's use_reentrant=False, its inputs need not require grad. The gradients of what the function
     uses besides its arguments, such as parameters, go to their .grad: backward() finds them, and
@@ -75,7 +76,8 @@ def checkpoint(
 
     tensors = [args[i] for i in places]
     out = call(tensors)
-    outputs = _tensors(out)
+    leaves, shape = tree_flatten(out)
+    outputs = _tensors(leaves)
     if not any(y.requires_grad for y in outputs):
         return out
     for i in places:
@@ -83,8 +85,9 @@ def checkpoint(
     made = tuple(_ops.detach(y) for y in outputs)
     trigger = _ops.zeros((), requires_grad=True)
     differentiable = [y.requires_grad for y in outputs]
-    made = _Again.apply(call_again, made, differentiable, trigger, *tensors)
-    return type(out)(made) if isinstance(out, (tuple, list)) else made[0]
+    made = iter(_Again.apply(call_again, made, differentiable, trigger, *tensors))
+    leaves = [next(made) if isinstance(y, TensorBase) else y for y in leaves]
+    return tree_unflatten(leaves, shape)
 
 
 def checkpoint_sequential(
@@ -108,12 +111,8 @@ def checkpoint_sequential(
     return run(functions[size * (segments - 1) :])(input)
 
 
-def _tensors(out) -> tuple:
-    outputs = tuple(out) if isinstance(out, (tuple, list)) else (out,)
-    for y in outputs:
-        if not isinstance(y, TensorBase):
-            raise TypeError(f"checkpoint: the function must return tensors, not {type(y).__name__}")
-    return outputs
+def _tensors(leaves: list) -> list:
+    return [y for y in leaves if isinstance(y, TensorBase)]
 
 
 def _random_states() -> list:

@@ -2633,7 +2633,7 @@ class FractionalMaxPool2d(Module):
 
     def __init__(self, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None):
         super().__init__()
-        if isinstance(output_ratio, tuple):
+        if isinstance(output_ratio, (tuple, list)):
             output_ratio = tuple(map(float, output_ratio))
         elif output_ratio is not None:
             output_ratio = float(output_ratio)
@@ -2668,7 +2668,7 @@ class FractionalMaxPool3d(Module):
 
     def __init__(self, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None):
         super().__init__()
-        if isinstance(output_ratio, tuple):
+        if isinstance(output_ratio, (tuple, list)):
             output_ratio = tuple(map(float, output_ratio))
         elif output_ratio is not None:
             output_ratio = float(output_ratio)
@@ -2988,7 +2988,7 @@ class Upsample(Module):
 
     def __init__(self, size=None, scale_factor=None, mode='nearest', align_corners=None, recompute_scale_factor=None):
         super().__init__()
-        if isinstance(scale_factor, tuple):
+        if isinstance(scale_factor, (tuple, list)):
             scale_factor = tuple(map(float, scale_factor))
         elif scale_factor is not None:
             scale_factor = float(scale_factor)
@@ -3021,7 +3021,7 @@ class UpsamplingNearest2d(Module):
 
     def __init__(self, size=None, scale_factor=None):
         super().__init__()
-        if isinstance(scale_factor, tuple):
+        if isinstance(scale_factor, (tuple, list)):
             scale_factor = tuple(map(float, scale_factor))
         elif scale_factor is not None:
             scale_factor = float(scale_factor)
@@ -3052,7 +3052,7 @@ class UpsamplingBilinear2d(Module):
 
     def __init__(self, size=None, scale_factor=None):
         super().__init__()
-        if isinstance(scale_factor, tuple):
+        if isinstance(scale_factor, (tuple, list)):
             scale_factor = tuple(map(float, scale_factor))
         elif scale_factor is not None:
             scale_factor = float(scale_factor)
