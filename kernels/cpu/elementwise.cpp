@@ -37,8 +37,8 @@ bool run_at_once(const dt_stream* stream, const dt_view& y, const dt_view* in,
     if (!x.immediate && x.dtype == op.in_dtype[i] && is_contiguous(x, n)) continue;
     const bool scalar =
         x.immediate || (x.ndim == 1 && x.strides[0] == 0 && x.dtype == op.in_dtype[i]);
-    if (!scalar || form != kVectors || op.function[0][kSecondScalar] == nullptr) return false;
-    form = i == 0 ? kFirstScalar : kSecondScalar;
+    if (!scalar || form != kVectors || !has_scalar_form(op, i)) return false;
+    form = scalar_form(i);
     if (x.immediate) {
       put_number(&number, op.in_dtype[i], x);
       tile.in[i] = &number;

@@ -164,8 +164,8 @@ inline bool is_uniform(const ElementwisePlan& plan, const PlannedOperand& x) {
   return true;
 }
 
-inline bool has_scalar_form(const ElementwisePlan& plan, int input) {
-  return plan.op->function[0][kSecondScalar] != nullptr && input < 2 && plan.form == kVectors;
+inline bool has_scalar_form(const Elementwise& op, int input) {
+  return input < 2 && op.function[0][scalar_form(input)] != nullptr;
 }
 
 // Decides how inputs get to the tile function. Depends on plan.flat and plan.step.
@@ -176,9 +176,10 @@ inline void choose_input_access(ElementwisePlan& plan) {
     PlannedOperand& x = plan.operand[plan.op->n_out + i];
     const bool one_per_row = plan.flat ? is_uniform(plan, x) : x.stride[plan.ndim - 1] == 0;
     const bool in_place = plan.flat ? is_dense(plan, x) : x.stride[plan.ndim - 1] == x.bytes;
-    if (x.convert == nullptr && one_per_row && has_scalar_form(plan, i)) {
+    const bool may_be_scalar = plan.form == kVectors && has_scalar_form(*plan.op, i);
+    if (x.convert == nullptr && one_per_row && may_be_scalar) {
       x.access = kScalar;
-      plan.form = i == 0 ? kFirstScalar : kSecondScalar;
+      plan.form = scalar_form(i);
     } else if (x.convert == nullptr && in_place) {
       x.access = kDirect;
     } else if (is_constant(plan, x)) {
