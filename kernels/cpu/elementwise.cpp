@@ -179,6 +179,11 @@ void prefetch_next(const PlannedOperand& x, const char* address, const Box& box)
 void run_tile(const ElementwisePlan& plan, const Cursor& cursor, Scratch& scratch) {
   const Elementwise& op = *plan.op;
   const Box box = cursor.box();
+  if (plan.gathers) {
+    const PlannedOperand &y = plan.operand[0], &x = plan.operand[1];
+    const int64_t y_row = plan.flat ? box.n : y.tile_stride[1] / y.bytes;
+    return gather(cursor.address(0), y_row, cursor.address(1), x.bytes, box, x.tile_strides());
+  }
   Tile tile;
   tile.rows = plan.flat ? 1 : box.rows;
   tile.n = plan.flat ? box.planes * box.rows * box.n : box.n;
