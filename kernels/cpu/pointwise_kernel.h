@@ -32,6 +32,7 @@ struct mul;
 struct ne;
 struct neg;
 struct relu;
+struct rsub;
 struct sub;
 struct true_divide;
 struct where;
@@ -411,19 +412,15 @@ constexpr HalfRow* half_row() {
 
 template <class F, class Half, int kForm>
 void run_half_tile(const Tile& tile) {
-  constexpr int kScalar = kForm == kFirstScalar ? 0 : kForm == kSecondScalar ? 1 : -1;
+  constexpr int kScalar = kForm == kSecondScalar ? 1 : -1;
   run_half_rows(half_row<F, Half, kScalar>(), F::n_in, kScalar, tile);
 }
 
 template <class F, class Half>
 void set_half_functions(TileFunction** function) {
   function[kVectors] = run_half_tile<F, Half, kVectors>;
-  if constexpr (F::n_in == 2) {
-    function[kSecondScalar] = run_half_tile<F, Half, kSecondScalar>;
-    // The other formulas' numbers come second.
-    if constexpr (is_one_of<F, fn::sub>)
-      function[kFirstScalar] = run_half_tile<F, Half, kFirstScalar>;
-  }
+  // There is an op for each order of a tensor and a number.
+  if constexpr (F::n_in == 2) function[kSecondScalar] = run_half_tile<F, Half, kSecondScalar>;
 }
 
 template <class F>
