@@ -341,9 +341,9 @@ constexpr bool kHalfVectors = false;
 
 // Formulas that cost so little that passes over buffers of floats would take most of the time.
 template <class F>
-constexpr bool kTakesHalves = kChangesSign<F> ||
-                              (kHalfVectors &&
-                               is_one_of<F, fn::add, fn::sub, fn::mul, fn::true_divide, fn::relu>);
+constexpr bool kTakesHalves =
+    kChangesSign<F> ||
+    (kHalfVectors && is_one_of<F, fn::add, fn::sub, fn::rsub, fn::mul, fn::true_divide, fn::relu>);
 
 template <class F>
 void run_sign_row(void* out, const void* const* in, const float*, int64_t n) {
