@@ -179,26 +179,42 @@ DT_MATH int64_t round(int64_t x) {
 }
 
 // Division by zero gives 0 and the smallest integer divided by -1 wraps around: neither may trap.
+// Both are divided by 1 instead, and what comes out is multiplied by them. Masks say which it is,
+// all bits or none: of conditions a compiler makes jumps, and of random numbers nobody can guess
+// those.
+template <class T>
+DT_MATH T special_divisor(T b) {
+  return -T((b == 0) | (b == -1));
+}
+
+template <class T>
+DT_MATH T safe_divisor(T b) {
+  const T special = special_divisor(b);
+  return (b & ~special) - special;
+}
+
 template <class T>
 DT_MATH T int_div_trunc(T a, T b) {
-  const bool special = (b == 0) | (b == -1);
-  const T quotient = a / (special ? T(1) : b);
-  return b == -1 ? T(uint64_t(0) - uint64_t(a)) : b == 0 ? T(0) : quotient;
+  const T special = special_divisor(b);
+  const T factor = (b & special) + 1 + special;
+  return T(uint64_t(a / safe_divisor(b)) * uint64_t(factor));
+}
+
+// Of a remainder towards zero: whether it is not 0 and has not the divisor's sign.
+template <class T>
+DT_MATH T wrong_sign(T remainder, T b) {
+  return ((remainder ^ b) & (remainder | -remainder)) >> (8 * sizeof(T) - 1);
 }
 
 template <class T>
 DT_MATH T int_modulo(T a, T b) {
-  const bool special = (b == 0) | (b == -1);
-  const T remainder = a % (special ? T(1) : b);
-  const bool wrong_sign = (remainder != 0) & ((remainder < 0) != (b < 0));
-  return wrong_sign ? remainder + b : remainder;
+  const T remainder = a % safe_divisor(b);
+  return remainder + (b & wrong_sign(remainder, b));
 }
 
 template <class T>
 DT_MATH T int_div_floor(T a, T b) {
-  const T quotient = int_div_trunc(a, b);
-  const bool below = (int_modulo(a, b) != 0) & ((a < 0) != (b < 0));
-  return below ? quotient - 1 : quotient;
+  return int_div_trunc(a, b) + wrong_sign(a % safe_divisor(b), b);
 }
 
 // By repeated squaring (a loop over the bits of the exponent), modulo 2^bits. A negative exponent

@@ -37,8 +37,8 @@ bool run_at_once(const dt_stream* stream, const dt_view& y, const dt_view* in,
     if (!x.immediate && x.dtype == op.in_dtype[i] && is_contiguous(x, n)) continue;
     const bool scalar =
         x.immediate || (x.ndim == 1 && x.strides[0] == 0 && x.dtype == op.in_dtype[i]);
-    if (!scalar || form != kVectors || op.function[0][kSecondScalar] == nullptr) return false;
-    form = i == 0 ? kFirstScalar : kSecondScalar;
+    if (!scalar || form != kVectors || !has_scalar_form(op, i)) return false;
+    form = scalar_form(i);
     if (x.immediate) {
       put_number(&number, op.in_dtype[i], x);
       tile.in[i] = &number;
@@ -179,6 +179,11 @@ void prefetch_next(const PlannedOperand& x, const char* address, const Box& box)
 void run_tile(const ElementwisePlan& plan, const Cursor& cursor, Scratch& scratch) {
   const Elementwise& op = *plan.op;
   const Box box = cursor.box();
+  if (plan.gathers) {
+    const PlannedOperand &y = plan.operand[0], &x = plan.operand[1];
+    const int64_t y_row = plan.flat ? box.n : y.tile_stride[1] / y.bytes;
+    return gather(cursor.address(0), y_row, cursor.address(1), x.bytes, box, x.tile_strides());
+  }
   Tile tile;
   tile.rows = plan.flat ? 1 : box.rows;
   tile.n = plan.flat ? box.planes * box.rows * box.n : box.n;

@@ -31,6 +31,11 @@ typedef void TileFunction(const Tile& tile);
 // The forms that an op of two inputs is compiled in; other ops have kVectors alone.
 enum Form { kVectors, kSecondScalar, kFirstScalar, kForms };
 
+// The form in which an input is the scalar.
+inline int scalar_form(int input) {
+  return input == 0 ? kFirstScalar : kSecondScalar;
+}
+
 struct Elementwise {
   TileFunction* function[kMaxElementwiseOut][kForms];
   int n_in, n_out;
@@ -56,6 +61,25 @@ struct NarrowFormula {
 // they are not.
 bool run_narrow(const dt_stream* stream, const calls::Pointwise& call,
                 const NarrowFormula& formula);
+
+// A formula that has tile functions of 16-bit floats. They calculate with floats, and the operand
+// of a scalar form is one.
+enum { kMaxHalfIn = 2 };
+struct HalfFormula {
+  int n_in;
+  int32_t cycles;
+  TileFunction *on_float16[kForms], *on_bfloat16[kForms];
+};
+
+// Runs a call all of whose operands are of one such dtype, or numbers. False if they are not.
+bool run_halves(const dt_stream* stream, const calls::Pointwise& call, const HalfFormula& formula);
+
+// A row of such a tile; and what calls it for each row, and with whole vectors for elements `done`
+// to n, that a row ends with. Operand `scalar` is a float; -1 if none is.
+typedef void HalfRow(void* out, const void* const* in, const float* parameters, int64_t n);
+void run_half_rows(HalfRow* row, int n_in, int scalar, const Tile& tile);
+void run_last_halves(HalfRow* row, int n_in, int scalar, void* out, const void* const* in,
+                     const float* parameters, int64_t done, int64_t n);
 
 // The tile function that converts from one dtype to another: integers wrap, floating numbers
 // truncate, anything nonzero is true.

@@ -63,6 +63,7 @@ struct ElementwisePlan {
   bool flat;             // a tile is one run of elements; otherwise rows
   bool blocked;    // an operand runs along the rows: tiles are blocks that suit both directions
   bool constants;  // there are kConstant operands
+  bool gathers;    // an input is read straight into the output
   bool streams;    // there are kStreamed ones
   int64_t tiles, tasks;
 };
@@ -164,8 +165,8 @@ inline bool is_uniform(const ElementwisePlan& plan, const PlannedOperand& x) {
   return true;
 }
 
-inline bool has_scalar_form(const ElementwisePlan& plan, int input) {
-  return plan.op->function[0][kSecondScalar] != nullptr && input < 2 && plan.form == kVectors;
+inline bool has_scalar_form(const Elementwise& op, int input) {
+  return input < 2 && op.function[0][scalar_form(input)] != nullptr;
 }
 
 // Decides how inputs get to the tile function. Depends on plan.flat and plan.step.
@@ -176,9 +177,10 @@ inline void choose_input_access(ElementwisePlan& plan) {
     PlannedOperand& x = plan.operand[plan.op->n_out + i];
     const bool one_per_row = plan.flat ? is_uniform(plan, x) : x.stride[plan.ndim - 1] == 0;
     const bool in_place = plan.flat ? is_dense(plan, x) : x.stride[plan.ndim - 1] == x.bytes;
-    if (x.convert == nullptr && one_per_row && has_scalar_form(plan, i)) {
+    const bool may_be_scalar = plan.form == kVectors && has_scalar_form(*plan.op, i);
+    if (x.convert == nullptr && one_per_row && may_be_scalar) {
       x.access = kScalar;
-      plan.form = i == 0 ? kFirstScalar : kSecondScalar;
+      plan.form = scalar_form(i);
     } else if (x.convert == nullptr && in_place) {
       x.access = kDirect;
     } else if (is_constant(plan, x)) {
@@ -188,6 +190,20 @@ inline void choose_input_access(ElementwisePlan& plan) {
       x.access = kBuffered;
     }
   }
+}
+
+// Whether all that an op does is to read an input that is not used in place, so that it can be read
+// straight into the output. Not blocks, because rows of 2^k bytes share few cache sets; nor narrow
+// elements that are moved one by one, which a buffer in the first-level cache takes sooner.
+inline bool only_gathers(const ElementwisePlan& plan) {
+  const Elementwise& op = *plan.op;
+  if (plan.blocked || op.n_in != 1 || op.n_out != 1 || op.in_dtype[0] != op.out_dtype) return false;
+  const PlannedOperand &y = plan.operand[0], &x = plan.operand[1];
+  if (y.access != kDirect || x.access != kBuffered || x.convert != nullptr) return false;
+  const int64_t step = x.stride[plan.ndim - 1];
+  const bool in_vectors = step == 0 || step == -x.bytes;
+  return (in_vectors || x.bytes >= 4) &&
+         op.function[0][kVectors] == conversion(op.in_dtype[0], op.out_dtype);
 }
 
 inline bool overwrites_input(const ElementwisePlan& plan, const PlannedOperand& output) {
@@ -291,6 +307,7 @@ inline void choose_tile(ElementwisePlan& plan, int64_t grain) {
   choose_input_access(plan);
   choose_output_access(plan);
   plan.streams = has_access(plan, kStreamed);
+  plan.gathers = only_gathers(plan);
   if (plan.flat || plan.blocked) return;
   const bool buffered = has_access(plan, kBuffered);
   const int64_t most = plan.streams                 ? capacity * kStreamTileBytes / kBufferBytes

@@ -1,5 +1,5 @@
-// float16 from and to float, by the instructions that there are for it from x86-64-v3 on. Which
-// bits a NaN has is theirs to say.
+// Floats of 16 bits from and to float, a vector at a time where the instruction set has one for it:
+// from x86-64-v3 on. Which bits a NaN of float16 has is the instructions' to say.
 #pragma once
 
 #include "kernels/cpu/lanes.h"
@@ -10,37 +10,81 @@ namespace {
 // How many elements the instructions take at a time.
 constexpr int64_t kHalves = kVectorBytes / sizeof(float);
 
-inline void convert_halves(float* y, const Float16* x, int64_t n) {
-  int64_t i = 0;
 #if defined(__AVX512F__)
-  for (; i + kHalves <= n; i += kHalves)
-    _mm512_storeu_ps(y + i,
-                     _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(x + i))));
+
+inline Vector<float> widen_halves(const Float16* x) {
+  return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(x)));
+}
+
+inline Vector<float> widen_halves(const BFloat16* x) {
+  const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x));
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
+}
+
+inline void round_halves(Float16* y, Vector<float> x) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(y), _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
+}
+
+inline void store_low_halves(BFloat16* y, Vector<uint32_t> bits) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(y),
+                      _mm512_cvtepi32_epi16(reinterpret_cast<__m512i>(bits)));
+}
+
 #elif defined(__F16C__)
-  for (; i + kHalves <= n; i += kHalves)
-    _mm256_storeu_ps(y + i,
-                     _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x + i))));
+
+inline Vector<float> widen_halves(const Float16* x) {
+  return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x)));
+}
+
+inline Vector<float> widen_halves(const BFloat16* x) {
+  const __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i*>(x));
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
+}
+
+inline void round_halves(Float16* y, Vector<float> x) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(y), _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
+}
+
+inline void store_low_halves(BFloat16* y, Vector<uint32_t> bits) {
+  const __m256i all = reinterpret_cast<__m256i>(bits);
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(y),
+                   _mm_packus_epi32(_mm256_castsi256_si128(all), _mm256_extracti128_si256(all, 1)));
+}
+
+#endif
+
+#if defined(__F16C__)
+
+// Brain16::round of each.
+inline void round_halves(BFloat16* y, Vector<float> x) {
+  const auto bits = reinterpret_cast<Vector<uint32_t>>(x);
+  const Vector<uint32_t> rounded = (bits + 0x7fffu + (bits >> 16 & 1)) >> 16;
+  store_low_halves(y, x != x ? Vector<uint32_t>{} + 0x7fc0u : rounded);
+}
+
+#endif
+
+template <class Half>
+inline void convert_halves(float* y, const Half* x, int64_t n) {
+  int64_t i = 0;
+#if defined(__F16C__)
+  for (; i + kHalves <= n; i += kHalves) store(y + i, widen_halves(x + i));
 #endif
   for (; i < n; ++i) y[i] = static_cast<float>(x[i]);
 }
 
-inline void convert_halves(Float16* y, const float* x, int64_t n) {
+template <class Half>
+inline void convert_halves(Half* y, const float* x, int64_t n) {
   int64_t i = 0;
-#if defined(__AVX512F__)
-  for (; i + kHalves <= n; i += kHalves)
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(y + i),
-                        _mm512_cvtps_ph(_mm512_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));
-#elif defined(__F16C__)
-  for (; i + kHalves <= n; i += kHalves)
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(y + i),
-                     _mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));
+#if defined(__F16C__)
+  for (; i + kHalves <= n; i += kHalves) round_halves(y + i, load(x + i));
 #endif
-  for (; i < n; ++i) y[i] = static_cast<Float16>(x[i]);
+  for (; i < n; ++i) y[i] = static_cast<Half>(x[i]);
 }
 
 template <class To, class From>
-constexpr bool kConvertsHalves = (std::is_same_v<To, float> && std::is_same_v<From, Float16>) ||
-                                 (std::is_same_v<To, Float16> && std::is_same_v<From, float>);
+constexpr bool kConvertsHalves = (std::is_same_v<To, float> && kIsNarrowFloat<From>) ||
+                                 (kIsNarrowFloat<To> && std::is_same_v<From, float>);
 
 }  // namespace
 }  // namespace dt::cpu

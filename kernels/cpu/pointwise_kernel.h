@@ -8,6 +8,7 @@
 #include "kernels/calls/pointwise.gen.h"
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/formula_types.h"
+#include "kernels/cpu/halves.h"
 #include "kernels/cpu/tile_move.h"
 
 namespace dt::fn {
@@ -31,7 +32,9 @@ struct mul;
 struct ne;
 struct neg;
 struct relu;
+struct rsub;
 struct sub;
+struct true_divide;
 struct where;
 
 }  // namespace dt::fn
@@ -324,6 +327,113 @@ NarrowFormula narrow_formula() {
   return formula;
 }
 
+// ---- floats of 16 bits
+
+// A sign is a bit, that of NaN too.
+template <class F>
+constexpr bool kChangesSign = is_one_of<F, fn::abs, fn::neg>;
+
+#if defined(__F16C__)
+constexpr bool kHalfVectors = kVectorCode;
+#else
+constexpr bool kHalfVectors = false;
+#endif
+
+// Formulas that cost so little that passes over buffers of floats would take most of the time.
+template <class F>
+constexpr bool kTakesHalves =
+    kChangesSign<F> ||
+    (kHalfVectors && is_one_of<F, fn::add, fn::sub, fn::rsub, fn::mul, fn::true_divide, fn::relu>);
+
+template <class F>
+void run_sign_row(void* out, const void* const* in, const float*, int64_t n) {
+  uint16_t* y = static_cast<uint16_t*>(out);
+  const uint16_t* x = static_cast<const uint16_t*>(in[0]);
+  DT_INDEPENDENT
+  for (int64_t i = 0; i < n; ++i)
+    y[i] = std::is_same_v<F, fn::neg> ? x[i] ^ 0x8000u : x[i] & 0x7fffu;
+}
+
+template <class F, class Half, int kScalar>
+void run_half_row(void* out, const void* const* in, const float* parameters, int64_t n);
+
+#if defined(__F16C__)
+
+// A vector of an operand, as floats in a formula's loop.
+struct WidenedHalves {
+  DT_MATH explicit WidenedHalves(Vector<float> v) { store(values, v); }
+  DT_MATH explicit WidenedHalves(float number) {
+    for (float& value : values) value = number;
+  }
+  DT_MATH float at(int64_t i) const { return values[i]; }
+  float values[kHalves];
+};
+
+// Operands are halves, except that the one of the scalar form is a number: a float.
+template <class F, class Half, int kScalar, int... kInput>
+DT_MATH int64_t run_half_vectors(Half* out, const void* const* in, const float* parameters,
+                                 int64_t n, Indices<kInput...>) {
+  const auto operand = [in](auto input, int64_t i) {
+    constexpr int k = decltype(input)::value;
+    if constexpr (k == kScalar) {
+      return WidenedHalves(*static_cast<const float*>(in[k]));
+    } else {
+      return WidenedHalves(widen_halves(static_cast<const Half*>(in[k]) + i));
+    }
+  };
+  int64_t i = 0;
+  for (; i + kHalves <= n; i += kHalves) {
+    float y[kHalves];
+    run_row<F, 0, float>(y, parameters, kHalves,
+                         operand(std::integral_constant<int, kInput>(), i)...);
+    round_halves(out + i, load(y));
+  }
+  return i;
+}
+
+template <class F, class Half, int kScalar>
+void run_half_row(void* out, const void* const* in, const float* parameters, int64_t n) {
+  const int64_t done = run_half_vectors<F, Half, kScalar>(static_cast<Half*>(out), in, parameters,
+                                                          n, typename IndicesTo<F::n_in>::type());
+  if (done < n)
+    run_last_halves(run_half_row<F, Half, kScalar>, F::n_in, kScalar, out, in, parameters, done, n);
+}
+
+#endif
+
+template <class F, class Half, int kScalar>
+constexpr HalfRow* half_row() {
+  if constexpr (kChangesSign<F>) {
+    return run_sign_row<F>;
+  } else {
+    return run_half_row<F, Half, kScalar>;
+  }
+}
+
+template <class F, class Half, int kForm>
+void run_half_tile(const Tile& tile) {
+  constexpr int kScalar = kForm == kSecondScalar ? 1 : -1;
+  run_half_rows(half_row<F, Half, kScalar>(), F::n_in, kScalar, tile);
+}
+
+template <class F, class Half>
+void set_half_functions(TileFunction** function) {
+  function[kVectors] = run_half_tile<F, Half, kVectors>;
+  // There is an op for each order of a tensor and a number.
+  if constexpr (F::n_in == 2) function[kSecondScalar] = run_half_tile<F, Half, kSecondScalar>;
+}
+
+template <class F>
+bool run_in_halves(const dt_stream* stream, const calls::Pointwise& call) {
+  static_assert(F::n_in <= kMaxHalfIn);
+  HalfFormula formula = {};
+  formula.n_in = F::n_in;
+  formula.cycles = probe<F, 0, float>().operations;
+  set_half_functions<F, Float16>(formula.on_float16);
+  set_half_functions<F, BFloat16>(formula.on_bfloat16);
+  return run_halves(stream, call, formula);
+}
+
 // The arithmetic types of a row.
 enum TypeClass { FLOAT, INT, NUM };
 
@@ -334,6 +444,9 @@ int32_t pointwise(const dt_stream* stream, const calls::Pointwise& call) {
   constexpr Category kHighest = kClass == INT ? Category::INTEGER : Category::FLOATING;
   if constexpr (kNarrow<F> != Narrow::kNone) {
     if (run_narrow(stream, call, narrow_formula<F>())) return DT_KERNEL_OK;
+  }
+  if constexpr (kTakesHalves<F>) {
+    if (run_in_halves<F>(stream, call)) return DT_KERNEL_OK;
   }
   return visit_compute<kLowest, kHighest>(call.compute, [&](auto type) {
     return run_typed<F, typename decltype(type)::type>(stream, call);

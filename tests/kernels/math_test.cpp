@@ -258,6 +258,9 @@ void test_choices() {
   check(math::div_trunc(least, -1) == least && math::div_trunc(7, 0) == 0, "div_trunc", 7, 0, 0, 0);
   check(math::div_floor(-7, 2) == -4 && math::modulo(-7, 2) == 1 && math::modulo(7, -3) == -2,
         "div_floor", -7, 2, 0, 0);
+  check(math::div_floor(least, -1) == least && math::modulo(least, -1) == 0, "div_floor", least, -1,
+        0, 0);
+  check(math::div_floor(7, 0) == 0 && math::modulo(7, 0) == 0, "div_floor", 7, 0, 0, 0);
   check(math::pow(int64_t(3), int64_t(5)) == 243 && math::pow(int64_t(2), int64_t(-1)) == 0, "pow",
         3, 5, 0, 0);
   check(math::fmod(-7, 2) == -1 && math::fmod(least, -1) == 0, "fmod", -7, 2, 0, 0);

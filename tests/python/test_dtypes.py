@@ -2,6 +2,7 @@
 
 import copy
 import itertools
+import operator
 import pickle
 
 import dumbtorch as dt
@@ -351,3 +352,27 @@ def test_integers_that_are_refused(name, both):
 
     ours, theirs = both(run)
     assert ours == theirs
+
+
+@pytest.mark.parametrize("name", ["int8", "int16", "int32", "int64", "uint8"])
+@pytest.mark.parametrize("op", ["//", "%"])
+def test_integer_division_at_the_edges(op, name):
+    """Against Python's integers, which wrap around here; PyTorch dies of the least number by -1."""
+    dtype, divide = getattr(dt, name), operator.floordiv if op == "//" else operator.mod
+    info = dt.iinfo(dtype)
+    numbers = [-1_000_003, -7, -3, -2, -1, 0, 1, 2, 3, 7, 1_000_003]
+    for edge in (info.min, info.min // 2, info.max // 2, info.max):
+        numbers += [edge - 1, edge, edge + 1]
+    numbers = [n for n in numbers if info.min <= n <= info.max]
+    divisors = [n for n in numbers if n != 0]
+
+    def wrapped(a, b):
+        return (divide(a, b) - info.min) % 2**info.bits + info.min
+
+    x, y = dt.tensor(numbers, dtype=dtype), dt.tensor(divisors, dtype=dtype)
+    both = divide(x.unsqueeze(1).expand(-1, len(divisors)).contiguous(), y)
+    assert both.tolist() == [[wrapped(a, b) for b in divisors] for a in numbers]
+    for b in divisors:
+        assert divide(x, b).tolist() == [wrapped(a, b) for a in numbers]
+    for a in numbers:
+        assert divide(a, y).tolist() == [wrapped(a, b) for b in divisors]

@@ -74,6 +74,60 @@ def test_rows(device, name, op, dim, offset, torch):
             assert (error <= allowed + steps * epsilon * size.max()).all(), (length, k)
 
 
+# Of two matrices; a number stays a float beside them.
+FORMULAS = {
+    "add": lambda t, x, y: x + y,
+    "add a multiple": lambda t, x, y: t.add(x, y, alpha=-0.5),
+    "sub": lambda t, x, y: x - y,
+    "mul": lambda t, x, y: x * y,
+    "div": lambda t, x, y: x / y,
+    "in place": lambda t, x, y: (x * 1).mul_(y),
+    "a column": lambda t, x, y: y[:, :1] - x,
+    "a row": lambda t, x, y: x / y[:1],
+    "transposed": lambda t, x, y: x * y.t().reshape(x.shape),
+    "one": lambda t, x, y: x * y[0, 0],
+    "relu": lambda t, x, y: x.relu(),
+    "tensor and number": lambda t, x, y: t.stack(
+        [f for n in NUMBERS for f in (x + n, x - n, x * n, x / n)]
+    ),
+    "number and tensor": lambda t, x, y: t.stack(
+        [f for n in NUMBERS for f in (n + x, n - x, n * x)]
+    ),
+    "number and column": lambda t, x, y: t.stack([n - x[:, :1].expand(x.shape) for n in NUMBERS]),
+}
+NUMBERS = [0.3, -2, 0.0, -0.0, 1e-9, 70_000, float("inf"), float("nan")]
+
+
+def every_narrow(t, name):
+    """Every number of the dtype, and all of them in another order."""
+    bits = np.arange(2**16, dtype=np.uint16).view(np.int16)
+    order = np.random.default_rng(0).permutation(2**16)
+    return (t.tensor(b).view(getattr(t, name)) for b in (bits, bits[order]))
+
+
+@in_both
+@pytest.mark.parametrize("formula", FORMULAS)
+@pytest.mark.parametrize("columns", [1, 7, 8, 24, 257, 32_767, 2**16])
+def test_formulas_calculate_in_floats(name, formula, columns, torch):
+    op, count = FORMULAS[formula], 2**16 // columns * columns
+    ours = op(dt, *(x[-count:].view(-1, columns) for x in every_narrow(dt, name)))
+    truth = op(torch, *(x[-count:].view(-1, columns).float() for x in every_narrow(torch, name)))
+    truth = truth.to(getattr(torch, name))
+    assert ours.dtype is getattr(dt, name)
+    np.testing.assert_array_equal(ours.float().numpy(), truth.float().numpy())
+    zeros = (truth == 0).numpy()
+    assert np.array_equal(ours.signbit().numpy()[zeros], truth.signbit().numpy()[zeros])
+
+
+@in_both
+@pytest.mark.parametrize("op", ["neg", "abs"])
+def test_signs_of_every_narrow(name, op, torch):
+    ours, theirs = (
+        getattr(next(every_narrow(t, name)), op)().view(t.int16).numpy() for t in (dt, torch)
+    )
+    assert np.array_equal(ours, theirs)
+
+
 # batch, channels, sizes, outputs, kernel, keywords
 CONVOLUTIONS = [
     (4, 16, 12, 12, 32, 3, {"padding": 1}),

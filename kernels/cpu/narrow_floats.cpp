@@ -1,0 +1,76 @@
+// Elementwise calls of 16-bit floats, without passes over buffers of floats.
+#include <string.h>
+
+#include "kernels/cpu/elementwise.h"
+#include "kernels/cpu/halves.h"
+
+namespace dt::cpu {
+namespace {
+
+// The form of a call whose operands are of the output's dtype but for a number; kForms if they are
+// not.
+int form_of(const calls::Pointwise& call, int n_in) {
+  int form = kVectors;
+  for (int i = 0; i < n_in; ++i) {
+    if (call.in[i].immediate) {
+      form = form == kVectors ? scalar_form(i) : kForms;
+    } else if (call.in[i].dtype != call.out->dtype) {
+      return kForms;
+    }
+  }
+  return form;
+}
+
+}  // namespace
+
+void run_half_rows(HalfRow* row, int n_in, int scalar, const Tile& tile) {
+  constexpr int64_t kBytes = sizeof(uint16_t);
+  for (int64_t r = 0; r < tile.rows; ++r) {
+    const void* in[kMaxHalfIn];
+    for (int k = 0; k < n_in; ++k) {
+      const int64_t bytes = k == scalar ? int64_t{sizeof(float)} : kBytes;
+      in[k] = static_cast<const char*>(tile.in[k]) + r * tile.in_row[k] * bytes;
+    }
+    row(static_cast<char*>(tile.out) + r * tile.out_row * kBytes, in,
+        static_cast<const float*>(tile.parameters), tile.n);
+  }
+}
+
+void run_last_halves(HalfRow* row, int n_in, int scalar, void* out, const void* const* in,
+                     const float* parameters, int64_t done, int64_t n) {
+  const size_t bytes = static_cast<size_t>(n - done) * sizeof(uint16_t);
+  uint16_t x[kMaxHalfIn][kHalves] = {}, y[kHalves];
+  const void* vectors[kMaxHalfIn];
+  for (int k = 0; k < n_in; ++k) {
+    vectors[k] = k == scalar ? in[k] : x[k];
+    if (k != scalar) memcpy(x[k], static_cast<const uint16_t*>(in[k]) + done, bytes);
+  }
+  row(y, vectors, parameters, kHalves);
+  memcpy(static_cast<uint16_t*>(out) + done, y, bytes);
+}
+
+bool run_halves(const dt_stream* stream, const calls::Pointwise& call, const HalfFormula& formula) {
+  const bool brain = call.out->dtype == dtype_of<BFloat16>;
+  if (!brain && call.out->dtype != dtype_of<Float16>) return false;
+  TileFunction* const* function = brain ? formula.on_bfloat16 : formula.on_float16;
+  const int form = form_of(call, formula.n_in);
+  if (form == kForms || function[form] == nullptr) return false;
+  Elementwise op;
+  // The scalar forms take numbers: other operands of one element per row are spread out.
+  op.function[0][kVectors] = function[kVectors];
+  op.function[0][kSecondScalar] = op.function[0][kFirstScalar] = nullptr;
+  op.function[0][form] = function[form];
+  op.n_in = formula.n_in;
+  op.n_out = 1;
+  for (int i = 0; i < op.n_in; ++i)
+    op.in_dtype[i] = call.in[i].immediate ? dtype_of<float> : call.out->dtype;
+  op.out_dtype = call.out->dtype;
+  op.cycles = 2 * (op.n_in + 1) + formula.cycles;
+  float parameters[calls::PointwiseAttributes::kMax];
+  for (int i = 0; i < call.n_attributes; ++i) parameters[i] = static_cast<float>(call.floats[i]);
+  op.parameters = parameters;
+  run_elementwise(stream, call.out, call.in, op);
+  return true;
+}
+
+}  // namespace dt::cpu
