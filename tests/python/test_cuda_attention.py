@@ -177,7 +177,9 @@ def test_text_is_that_of_single_steps(options):
             text = dt.cat([text, F.sample_logits(scores, **options)[:, None]], 1)
     dt.manual_seed(4)
     assert model.generate(start, 70, **options).equal(text)
-    core = dt._ops.models.gpt2(vocabulary=100, context=64, width=64, layers=2, heads=4, device="cuda")
+    core = dt._ops.models_gpt2(
+        vocabulary=100, context=64, width=64, layers=2, heads=4, device="cuda"
+    )
     core.train(False)
     core.load_state_dict(list(model.state_dict()), list(model.state_dict().values()))
     dt.manual_seed(4)

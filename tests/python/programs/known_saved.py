@@ -95,8 +95,11 @@ KEPT_FOR = {
     ("ConvolutionBackward0", "weight"): [0],
     ("DotBackward0", "self"): [1],
     ("DotBackward0", "tensor"): [0],
+    ("HardshrinkBackwardBackward0", "self"): [0],
+    ("HardtanhBackwardBackward0", "self"): [0],
     ("IndexAddBackward0", "index"): [1],
     ("LdexpBackward0", "result"): [1],
+    ("LeakyReluBackwardBackward0", "self"): [0],
     ("LinalgLstsqBackward0", "solution"): [0],
     ("LinalgLuBackward0", "L"): [],
     ("LinalgLuBackward0", "U"): [],
@@ -116,6 +119,7 @@ KEPT_FOR = {
     ("NativeLayerNormBackwardBackward0", "grad_out"): [4],
     ("NativeLayerNormBackwardBackward0", "input"): [],
     ("NativeLayerNormBackwardBackward0", "weight"): [0],
+    ("SoftshrinkBackwardBackward0", "self"): [0],
     ("TriangularSolveBackward0", "solution"): [1],
 }
 
