@@ -38,20 +38,26 @@ struct Shares {
   __device__ __forceinline__ float* of(int64_t i) const { return data + i * (features + 2); }
 };
 
+// The sum of all shares for a feature, relative to what `all` becomes.
+__device__ __forceinline__ float merge_shares(const Shares& shares, int feature, Share* all) {
+  float sum = 0;
+  for (int i = 0; i < shares.count; ++i) {
+    const float* const share = shares.of(i);
+    float mine, other;
+    all->merge(share[0], share[1], &mine, &other);
+    sum = sum * mine + share[2 + feature] * other;
+  }
+  return sum;
+}
+
 // Merges all shares for the feature of this thread and writes what they come to.
 template <class T>
 __device__ __forceinline__ void finish(const Shares& shares, const HeadMatrices<T>& y, float* lse,
                                        int b, int h) {
   const int feature = static_cast<int>(threadIdx.x);
-  Share all;
-  float sum = 0;
   if (feature >= shares.features) return;
-  for (int i = 0; i < shares.count; ++i) {
-    const float* const share = shares.of(i);
-    float mine, other;
-    all.merge(share[0], share[1], &mine, &other);
-    sum = sum * mine + share[2 + feature] * other;
-  }
+  Share all;
+  const float sum = merge_shares(shares, feature, &all);
   *(y.at(b, h, 0) + feature) = T(all.total == 0 ? 0.0f : sum / all.total);
   if (lse != nullptr && feature == 0)
     *lse = all.total == 0 ? INFINITY : all.top / kLog2E + logf(all.total);
@@ -184,14 +190,8 @@ __global__ void __launch_bounds__(kMostThreads)
   const int feature = static_cast<int>(threadIdx.x);
   if (feature >= value.features) return;
   Share all;
-  float sum = 0;
-  for (int i = 0; i < warps; ++i) {
-    float of_all, of_one;
-    all.merge(of_warps.of(i)[0], of_warps.of(i)[1], &of_all, &of_one);
-    sum = sum * of_all + of_warps.of(i)[2 + feature] * of_one;
-  }
+  share[2 + feature] = merge_shares(of_warps, feature, &all);
   if (feature == 0) share[0] = all.top, share[1] = all.total;
-  share[2 + feature] = sum;
 }
 
 template <class T>

@@ -16,6 +16,12 @@ constexpr int kThreads = 128;
 
 enum class Cell { kPlain, kGru, kLstm };
 
+// Blocks of `hidden` columns in what is kept of the gates, and in a step's product.
+template <Cell kCell>
+constexpr int kGateBlocks = kCell == Cell::kPlain ? 1 : 4;
+template <Cell kCell>
+constexpr int kProductBlocks = kCell == Cell::kGru ? 3 : kGateBlocks<kCell>;
+
 // The elements of a call: batch_sizes[t] of them in step t, all of the first step first.
 struct Sequences {
   Cell cell;
@@ -83,14 +89,8 @@ __global__ void __launch_bounds__(kThreads) forward_step(ForwardStep<T> s) {
   const int64_t sequence = i / n, at = s.element * n + i;
   const T h = s.h[i];
   if (s.before) s.before[at] = h;
-  T* const gates = s.gates + (s.element + sequence) * (kCell == Cell::kPlain ? 1 : 4) * n + j;
-  const T* const p = s.products +
-                     sequence *
-                         (kCell == Cell::kPlain ? 1
-                          : kCell == Cell::kGru ? 3
-                                                : 4) *
-                         n +
-                     j;
+  T* const gates = s.gates + (s.element + sequence) * kGateBlocks<kCell> * n + j;
+  const T* const p = s.products + sequence * kProductBlocks<kCell> * n + j;
   T next;
   if constexpr (kCell == Cell::kPlain) {
     gates[0] = next = activate(s.activation, gates[0] + p[0]);
@@ -145,22 +145,20 @@ __global__ void __launch_bounds__(kThreads) backward_step(BackwardStep<T> s) {
   begin_kernel();
   const int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
   if (i >= s.count) return;
-  constexpr int kGates = kCell == Cell::kPlain ? 1 : 4,
-                kProducts = kCell == Cell::kGru ? 3 : kGates;
   const int n = s.hidden, j = static_cast<int>(i % n);
   const int64_t element = s.element + i / n, at = s.element * n + i;
   T gh = s.gh[i];
   if (i < s.through_count) gh += s.through[i];
   if (s.g) gh += s.g[at];
-  const T* const gates = s.gates + element * kGates * n + j;
-  T* const to = s.ggates + element * kProducts * n + j;
+  const T* const gates = s.gates + element * kGateBlocks<kCell> * n + j;
+  T* const to = s.ggates + element * kProductBlocks<kCell> * n + j;
   if constexpr (kCell == Cell::kPlain) {
     const T y = gates[0];
     to[0] = s.activation == DT_ACTIVATE_RELU ? (y > T(0) ? gh : T(0)) : gh * (T(1) - y * y);
     s.gh[i] = 0;
   } else if constexpr (kCell == Cell::kGru) {
     const T reset = gates[0], update = gates[n], candidate = gates[2 * n], third = gates[3 * n];
-    T* const to_hidden = s.ghidden + element * kProducts * n + j;
+    T* const to_hidden = s.ghidden + element * kProductBlocks<kCell> * n + j;
     const T c = gh * (T(1) - update) * (T(1) - candidate * candidate);
     to[0] = to_hidden[0] = c * third * (reset * (T(1) - reset));
     to[n] = to_hidden[n] = gh * (s.before[at] - candidate) * (update * (T(1) - update));
