@@ -6,7 +6,9 @@ from . import coretypes, text
 from .model import Argument, Function, Schema
 
 DEVICES = ("cpu", "cuda")
-POLICIES = ("lower_precision_fp", "fp32", "fp32_set_opt_dtype", "promote", "banned")
+POLICIES = (
+    "lower_precision_fp", "fp32", "fp32_result", "fp32_set_opt_dtype", "promote", "banned",
+)  # fmt: skip
 
 _HEADER = f"// {text.GENERATED}\n"
 
@@ -29,6 +31,11 @@ def expression(schema: Schema, core: str) -> str:
     """The C++ expression of a row that is another one in other words, and has its policy."""
     called = schema.functions.get(core.partition("(")[0])
     return call(called) + core.removeprefix(called.name) if called and called.autocast else core
+
+
+def widens_itself(f: Function) -> bool:
+    """Whether the core has it also as NAME_in, whose first argument is the result's dtype."""
+    return "fp32_result" in f.autocast.values()
 
 
 def _header(schema: Schema, rows: list[Function]) -> str:
@@ -88,6 +95,10 @@ def _definition(schema: Schema, f: Function) -> str:
     policies = ", ".join(_policy(f.autocast.get(device, "")) for device in DEVICES)
     given = [name for name, some in (("cast", tensors), ("lists", lists)) if some]
     passed = [_passed(f, a, tensors, lists) for a in f.args]
+    if widens_itself(f):
+        name, passed = f"{f.name}_in", ["casts.dtype(DType::kDefault)", *passed]
+    else:
+        name = f.name
     as_they_are = ", ".join(a.name for a in f.args)
     head = f"{coretypes.return_type(schema, f)} {f.name}("
     lines = [
@@ -96,7 +107,7 @@ def _definition(schema: Schema, f: Function) -> str:
         f"  const Tensor* cast[] = {{{operands}}};" if tensors else "",
         f"  TensorList lists[] = {{{listed}}};" if lists else "",
         f"  const Casts casts({', '.join([f'{{{policies}}}', *given])});",
-        f"  return dt::{f.name}({', '.join(passed)});",
+        f"  return dt::{name}({', '.join(passed)});",
         "}\n",
     ]
     return "\n".join(line for line in lines if line)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from . import coretypes, expr, text
+from . import autocast, coretypes, expr, text
 from .formula import Tensors
 from .model import Argument, Elementwise, Function, Schema, SchemaError
 
@@ -146,7 +146,16 @@ def declarations(schema: Schema, family: str) -> str:
         parts.append(text.comment(f.doc))
         head = f"{coretypes.return_type(schema, f)} {f.name}("
         parts.append(text.call(head, coretypes.parameters(schema, f, defaults=True), ");") + "\n")
+        if autocast.widens_itself(f):
+            parts.append(_declaration_in(schema, f))
     return "\n".join([*parts, "}  // namespace dt\n"])
+
+
+def _declaration_in(schema: Schema, f: Function) -> str:
+    head = f"{coretypes.return_type(schema, f)} {f.name}_in("
+    parameters = ["DType dtype", *coretypes.parameters(schema, f, defaults=False)]
+    comment = text.comment("The same, whose result is of this dtype whatever the input is.")
+    return comment + "\n" + text.call(head, parameters, ");") + "\n"
 
 
 _OPS = """\

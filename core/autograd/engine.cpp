@@ -44,6 +44,12 @@ class Run final : RunningBackward {
     if (!reached_) reached_ = nodes_behind({roots_.begin(), roots_.size()});
     return reached_->find(node) >= 0;
   }
+  const Tensor* arrived(const Edge& edge) override {
+    if (!pending_.contain(edge.node.get())) return nullptr;
+    Pending& p = pending_.at(edge.node.get());
+    p.hold_seed();
+    return p.grads[edge.index].defined() ? &p.grads[edge.index] : nullptr;
+  }
 
   const BackwardOptions options_;
   Targets* const targets_;

@@ -19,6 +19,8 @@ Tensor conform(Tensor grad, const OutputInfo& to);
 Tensor sum_to(const Tensor& x, const Dims& sizes);
 // a + b, into a's memory when nobody else can see it and no graph is built.
 Tensor add_gradients(Tensor a, const Tensor& b);
+// Whether add_gradients(a, ...) writes to a's memory.
+bool may_add_into(const Tensor& a);
 // sum += grad, in place, whoever sees it.
 void add_into(const Tensor& sum, const Tensor& grad);
 

@@ -16,6 +16,8 @@ class RunningBackward {
   const int64_t id = next_id();
   // Whether it comes, or has come, to the node.
   virtual bool reaches(const Node* node) = 0;  // which is not looked into
+  // What has arrived so far at the end of the edge; null: nothing.
+  virtual const Tensor* arrived(const Edge& edge) = 0;
 
  private:
   static int64_t next_id() {

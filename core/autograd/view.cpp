@@ -1,14 +1,33 @@
 #include "core/autograd/view.h"
 
+#include "core/autograd/grad_slot.h"
+#include "core/autograd/gradients.h"
 #include "core/autograd/inplace.h"
 #include "core/autograd/record.h"
+#include "core/autograd/running.h"
 
 namespace dt {
 
+namespace {
+
+// Where one tensor is looked at in parts, the gradients of the second part and the later ones are
+// added in their places to what has arrived, not each of them to zeros of the whole size first.
+bool add_in_place(const ViewRecipe& recipe, const BackwardCall& b) {
+  if (recipe.kind != ViewRecipe::kSlice && recipe.kind != ViewRecipe::kSelect) return false;
+  RunningBackward* const run = context().backward;
+  const Tensor* const sum = run ? run->arrived(b.node->edges[0]) : nullptr;
+  if (!sum || !may_add_into(*sum)) return false;
+  add_into(apply_recipe(recipe, sum->detach()), b.grad());
+  return true;
+}
+
+}  // namespace
+
 void record_view_of(TensorImpl* view, const Tensor& parent) {
   const ViewInfo& info = *view->autograd.view;
-  auto backward = [recipe = info.recipe, sizes = parent.sizes()](BackwardCall& b) {
-    b.results[0] = unapply_recipe(recipe, b.grad(), sizes);
+  auto backward = [recipe = info.recipe, sizes = parent.sizes(),
+                   strides = grad_strides(parent)](BackwardCall& b) {
+    if (!add_in_place(recipe, b)) b.results[0] = unapply_recipe(recipe, b.grad(), sizes, strides);
   };
   auto node = Ref<Node>::adopt(new FunctionNode<decltype(backward)>(info.node_name, backward));
   attach(node, {Tensor(Ref<TensorImpl>::share(view))}, {parent});

@@ -41,8 +41,10 @@ struct ViewInfo : Pooled {
 
 // Applies the recipe as a differentiable op (core/ops/view_recipes.cpp, as the next).
 Tensor apply_recipe(const ViewRecipe& recipe, const Tensor& x);
-// The gradient of apply_recipe: `grad` put back into a tensor of the input's sizes, differentiably.
-Tensor unapply_recipe(const ViewRecipe& recipe, const Tensor& grad, const Dims& input_sizes);
+// The gradient of apply_recipe: `grad` put back into a tensor of the input's sizes, differentiably;
+// where it is part of that, into new memory with these strides.
+Tensor unapply_recipe(const ViewRecipe& recipe, const Tensor& grad, const Dims& input_sizes,
+                      const Dims& input_strides);
 
 // Another look at x's storage, recorded as `recipe`. The op has computed sizes and strides already.
 Tensor make_view(const char* node_name, const Tensor& x, const Dims& sizes, const Dims& strides,

@@ -39,8 +39,12 @@ Tensor sum_to(const Tensor& x, const Dims& sizes) {
   return y.sizes() == sizes ? y : reshape(y, sizes);
 }
 
+bool may_add_into(const Tensor& a) {
+  return !grad_enabled() && is_sole_owner(a) && is_dense(a.sizes(), a.strides());
+}
+
 Tensor add_gradients(Tensor a, const Tensor& b) {
-  if (grad_enabled() || !is_sole_owner(a) || !is_dense(a.sizes(), a.strides())) return add(a, b);
+  if (!may_add_into(a)) return add(a, b);
   add_(a, b);
   return a;
 }

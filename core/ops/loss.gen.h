@@ -115,6 +115,11 @@ Tensor cross_entropy(
     int64_t ignore_index = -100, Reduction reduction = Reduction::kMean,
     double label_smoothing = 0.0);
 
+// The same, whose result is of this dtype whatever the input is.
+Tensor cross_entropy_in(
+    DType dtype, const Tensor& input, const Tensor& target, const Tensor& weight,
+    int64_t ignore_index, Reduction reduction, double label_smoothing);
+
 // cross_entropy of linear(input, linear_weight, linear_bias). Where there are more classes than
 // features, rows are computed in chunks, and the logits [batch, classes] never held at once.
 Tensor linear_cross_entropy(

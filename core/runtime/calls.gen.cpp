@@ -178,6 +178,8 @@ bool takes_narrow_floats(int op, [[maybe_unused]] Device device) {
   if (op == op::nonzero.number) return true;
   if (op == op::triangle.number) return true;
   if (op == op::matmul.number) return true;
+  if (op == op::cross_entropy.number) return device.type == DeviceType::kCuda;
+  if (op == op::cross_entropy_backward.number) return device.type == DeviceType::kCuda;
   if (op == op::batch_norm.number) return device.type == DeviceType::kCuda;
   if (op == op::batch_norm_backward.number) return device.type == DeviceType::kCuda;
   if (op == op::layer_norm.number) return device.type == DeviceType::kCuda;

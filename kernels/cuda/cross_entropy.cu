@@ -3,7 +3,8 @@
 // With s = label_smoothing, K classes and weights w (1 if there are none), the loss of a row with
 // target t is
 //   (1 - s) * w[t] * (lse - x[t])  +  s / K * sum over c of w[c] * (lse - x[c]).
-// Both kernels stream through a row once; a team of threads has a row.
+// Both kernels stream through a row once; a team of threads has a row. Logits of a narrow float are
+// floats in the registers, and everything else is in their compute dtype.
 #include <algorithm>
 
 #include "kernels/calls/loss.gen.h"
@@ -18,15 +19,16 @@ namespace {
 
 // Packets that a thread loads at once; exponentials of doubles leave fewer registers for them.
 template <class T>
-constexpr int kAtOnce = sizeof(T) == 8 ? 2 : 4;
+constexpr int kAtOnce = sizeof(T) == 4 ? 4 : 2;
 
 template <class T>
 struct Loss {
+  using V = Widened<T>;
   const T* x;
   const int64_t* target;
-  const T* weight;  // or null
+  const V* weight;  // or null
   int64_t target_stride, rows, classes, ignore_index;
-  T smoothing;
+  V smoothing;
   Complaint complaint;
 
   // Of either kernel's call.
@@ -35,11 +37,11 @@ struct Loss {
     x = static_cast<const T*>(call.x.data);
     target = static_cast<const int64_t*>(call.target.data);
     target_stride = call.target.strides[0];
-    weight = optional_data<const T>(call.weight);
+    weight = optional_data<const V>(call.weight);
     rows = call.x.sizes[0];
     classes = call.x.sizes[1];
     ignore_index = call.ignore_index;
-    smoothing = static_cast<T>(call.label_smoothing);
+    smoothing = static_cast<V>(call.label_smoothing);
   }
 
   // The target of a row, or -1 if the row is ignored, as are those whose target is no class.
@@ -49,8 +51,25 @@ struct Loss {
   __device__ __forceinline__ int64_t valid_target(int64_t t) const {
     return t != ignore_index && complaint.accepts(t, classes) ? t : -1;
   }
-  __device__ __forceinline__ T weight_of(int64_t c) const { return weight ? weight[c] : T(1); }
+  __device__ __forceinline__ V weight_of(int64_t c) const { return weight ? weight[c] : V(1); }
 };
+
+// The weights of a packet's classes.
+template <class T, class Row>
+__device__ __forceinline__ auto load_weights(const Widened<T>* weight, const Row& row,
+                                             int64_t packet) {
+  using V = Widened<T>;
+  if constexpr (std::is_same_v<T, V>) {
+    return row.load_shared(weight, packet, V(1));
+  } else {
+    auto w = filled_packet<Row::kWidth>(V(1));
+    for (int v = 0; weight && v < Row::kWidth; ++v) {
+      const int64_t c = row.first(packet) + v;
+      if (row.contains(c)) w.value[v] = weight[c];
+    }
+    return w;
+  }
+}
 
 // ---- forward
 
@@ -70,34 +89,34 @@ struct RowSums {
   }
 };
 
-template <class T, int kWidth>
-__device__ __forceinline__ void add_exponentials(const Packet<T, kWidth> (&x)[kAtOnce<T>],
+template <class T, int kWidth, int kPackets>
+__device__ __forceinline__ void add_exponentials(const Packet<T, kWidth> (&x)[kPackets],
                                                  RowSums<T>* sums) {
   T top = sums->top;
 #pragma unroll
-  for (int k = 0; k < kAtOnce<T>; ++k) {
+  for (int k = 0; k < kPackets; ++k) {
 #pragma unroll
     for (int v = 0; v < kWidth; ++v) top = max_of(top, x[k].value[v]);
   }
   sums->move_to(top);
   const T base = finite_top(top);
 #pragma unroll
-  for (int k = 0; k < kAtOnce<T>; ++k) {
+  for (int k = 0; k < kPackets; ++k) {
 #pragma unroll
     for (int v = 0; v < kWidth; ++v) sums->sum += exp_term(x[k].value[v] - base);
   }
 }
 
 // Packets first, first + step, ... after their exponentials.
-template <class T, class Row, int kWidth>
-__device__ __forceinline__ void add_smooth(const T* weight, const Row& row,
-                                           const Packet<T, kWidth> (&x)[kAtOnce<T>], int64_t first,
-                                           int step, RowSums<T>* sums) {
-  const T base = finite_top(sums->top);
+template <class T, class Row, class V, int kWidth, int kPackets>
+__device__ __forceinline__ void add_smooth(const V* weight, const Row& row,
+                                           const Packet<V, kWidth> (&x)[kPackets], int64_t first,
+                                           int step, RowSums<V>* sums) {
+  const V base = finite_top(sums->top);
 #pragma unroll
-  for (int k = 0; k < kAtOnce<T>; ++k) {
+  for (int k = 0; k < kPackets; ++k) {
     const int64_t packet = first + k * step;
-    const Packet<T, kWidth> w = row.load_shared(weight, packet, T(1));
+    const Packet<V, kWidth> w = load_weights<T>(weight, row, packet);
 #pragma unroll
     for (int v = 0; v < kWidth; ++v) {
       if (!row.contains(row.first(packet) + v)) continue;
@@ -121,18 +140,20 @@ __device__ __forceinline__ RowSums<T> team_sums(RowSums<T> mine) {
 }
 
 // `nearest` is top - x[t].
-template <class T>
-__device__ T row_loss(const Loss<T>& loss, const RowSums<T>& sums, int64_t target, T nearest) {
-  const T log_sum = math::log(sums.sum);
-  const T sharp = loss.weight_of(target) * (nearest + log_sum);
-  if (loss.smoothing == T(0)) return sharp;
-  const T smooth = (sums.smooth + sums.weight * log_sum) / static_cast<T>(loss.classes);
-  return (T(1) - loss.smoothing) * sharp + loss.smoothing * smooth;
+template <class T, class V = Widened<T>>
+__device__ V row_loss(const Loss<T>& loss, const RowSums<V>& sums, int64_t target, V nearest) {
+  const V log_sum = math::log(sums.sum);
+  const V sharp = loss.weight_of(target) * (nearest + log_sum);
+  if (loss.smoothing == V(0)) return sharp;
+  const V smooth = (sums.smooth + sums.weight * log_sum) / static_cast<V>(loss.classes);
+  return (V(1) - loss.smoothing) * sharp + loss.smoothing * smooth;
 }
 
 template <class T, class Threads, class Row, bool kSmooth>
 __global__ void __launch_bounds__(Threads::block)
-    cross_entropy_rows(T* y, int64_t y_stride, T* lse, int64_t lse_stride, Loss<T> loss) {
+    cross_entropy_rows(Widened<T>* y, int64_t y_stride, Widened<T>* lse, int64_t lse_stride,
+                       Loss<T> loss) {
+  using V = Widened<T>;
   begin_kernel();
   const int64_t number = int64_t{blockIdx.x} * Threads::per_block + Threads::number();
   const bool exists = number < loss.rows, leads = exists && Threads::rank() == 0;
@@ -142,22 +163,22 @@ __global__ void __launch_bounds__(Threads::block)
   // waits for either.
   const int64_t given = leads ? loss.target[number * loss.target_stride] : loss.ignore_index;
 
-  RowSums<T> sums = {lowest<T>(), T(0), T(0), T(0)};
+  RowSums<V> sums = {lowest<V>(), V(0), V(0), V(0)};
   for (int64_t begin = Threads::rank(); begin < row.packets();
        begin += Threads::size * kAtOnce<T>) {
-    Packet<T, kPacketWidth<T>> part[kAtOnce<T>];
+    Packet<V, Row::kWidth> part[kAtOnce<T>];
 #pragma unroll
     for (int k = 0; k < kAtOnce<T>; ++k)
-      part[k] = row.load(x, begin + k * Threads::size, lowest<T>());
+      part[k] = row.load(x, begin + k * Threads::size, lowest<V>());
     add_exponentials(part, &sums);
-    if constexpr (kSmooth) add_smooth(loss.weight, row, part, begin, Threads::size, &sums);
+    if constexpr (kSmooth) add_smooth<T>(loss.weight, row, part, begin, Threads::size, &sums);
   }
   const int64_t target = loss.valid_target(given);
-  const T aimed = target >= 0 ? x[target] : T(0);
+  const V aimed = target >= 0 ? V(x[target]) : V(0);
   sums = team_sums<kSmooth, Threads::size>(sums);
   if (!leads) return;
   lse[number * lse_stride] = sums.top + math::log(sums.sum);
-  y[number * y_stride] = target < 0 ? T(0) : row_loss(loss, sums, target, sums.top - aimed);
+  y[number * y_stride] = target < 0 ? V(0) : row_loss(loss, sums, target, sums.top - aimed);
 }
 
 // ---- the losses' sum or mean
@@ -185,7 +206,7 @@ struct Reduced {
 
 template <class T>
 __global__ void __launch_bounds__(kSumThreads)
-    sum_losses(const T* losses, Loss<T> loss, Reduced<T> to) {
+    sum_losses(const Widened<T>* losses, Loss<T> loss, Reduced<Widened<T>> to) {
   begin_kernel();
   LossSums sums = {0, 0};
   const int64_t step = int64_t{gridDim.x} * kSumThreads;
@@ -219,16 +240,17 @@ int64_t sum_blocks(int64_t rows) {
 
 template <class T>
 int32_t reduce_losses(const dt_stream* stream, const calls::CrossEntropy& call, const Loss<T>& loss,
-                      const T* losses, LossSums* partial) {
+                      const Widened<T>* losses, LossSums* partial) {
+  using V = Widened<T>;
   const int64_t blocks = sum_blocks(loss.rows);
-  const Reduced<T> result = {static_cast<T*>(call.loss.data), optional_data<T>(call.divisor),
+  const Reduced<V> result = {static_cast<V*>(call.loss.data), optional_data<V>(call.divisor),
                              nullptr};
-  Reduced<T> to = result;
+  Reduced<V> to = result;
   if (blocks > 1) to.partial = partial;
   const int32_t code = launch(stream, sum_losses<T>, static_cast<unsigned>(blocks), kSumThreads, 0,
                               losses, loss, to);
   if (code != DT_KERNEL_OK || blocks == 1) return code;
-  return launch(stream, add_sums<T>, 1, kSumThreads, 0, static_cast<const LossSums*>(partial),
+  return launch(stream, add_sums<V>, 1, kSumThreads, 0, static_cast<const LossSums*>(partial),
                 static_cast<int>(blocks), result);
 }
 
@@ -251,24 +273,24 @@ struct RowFactors {
   T lse, total, each, sharp;
 };
 
-template <class T>
-__device__ __forceinline__ RowFactors<T> row_factors(const Loss<T>& loss, T g, T lse,
-                                                     int64_t target, const T* total_weight) {
-  if (target < 0) return {target, T(0), T(0), T(0), T(0)};
-  const T sharp = (T(1) - loss.smoothing) * loss.weight_of(target);
-  const T uniform = loss.smoothing / static_cast<T>(loss.classes);
-  const T weights = total_weight ? *total_weight : static_cast<T>(loss.classes);
-  return {target, lse, g * (sharp + uniform * weights), uniform == T(0) ? T(0) : g * uniform,
+template <class T, class V = Widened<T>>
+__device__ __forceinline__ RowFactors<V> row_factors(const Loss<T>& loss, V g, V lse,
+                                                     int64_t target, const V* total_weight) {
+  if (target < 0) return {target, V(0), V(0), V(0), V(0)};
+  const V sharp = (V(1) - loss.smoothing) * loss.weight_of(target);
+  const V uniform = loss.smoothing / static_cast<V>(loss.classes);
+  const V weights = total_weight ? *total_weight : static_cast<V>(loss.classes);
+  return {target, lse, g * (sharp + uniform * weights), uniform == V(0) ? V(0) : g * uniform,
           g * sharp};
 }
 
-template <class T, class Layout, int kWidth>
-__device__ __forceinline__ Packet<T, kWidth> gradient(const Loss<T>& loss, const Layout& row,
-                                                      const RowFactors<T>& f,
-                                                      const Packet<T, kWidth>& x, int64_t packet) {
+template <class T, class Layout, class V, int kWidth>
+__device__ __forceinline__ Packet<V, kWidth> gradient(const Loss<T>& loss, const Layout& row,
+                                                      const RowFactors<V>& f,
+                                                      const Packet<V, kWidth>& x, int64_t packet) {
   if (f.target < 0) return {};
-  const Packet<T, kWidth> w = row.load_shared(f.each == T(0) ? nullptr : loss.weight, packet, T(1));
-  Packet<T, kWidth> result;
+  const auto w = load_weights<T>(f.each == V(0) ? nullptr : loss.weight, row, packet);
+  Packet<V, kWidth> result;
 #pragma unroll
   for (int v = 0; v < kWidth; ++v) {
     result.value[v] = math::exp(x.value[v] - f.lse) * f.total - f.each * w.value[v];
@@ -292,21 +314,22 @@ struct RowScalars {
 
 template <class T, class Threads>
 __global__ void __launch_bounds__(Threads::block)
-    cross_entropy_backward_rows(T* gx, Loss<T> loss, RowScalars<T> scalars) {
+    cross_entropy_backward_rows(T* gx, Loss<T> loss, RowScalars<Widened<T>> scalars) {
+  using V = Widened<T>;
   begin_kernel();
   const int64_t number = int64_t{blockIdx.x} * Threads::per_block + Threads::number();
   if (number >= loss.rows) return;
   const T* x = loss.x + number * loss.classes;
   T* to = gx + number * loss.classes;
   const RowLayout<T> row(loss.classes, x, to);
-  Packet<T, kPacketWidth<T>> part[kAtOnce<T>];
+  Packet<V, kPacketWidth<T>> part[kAtOnce<T>];
   const auto load = [&](int64_t begin) {
 #pragma unroll
-    for (int k = 0; k < kAtOnce<T>; ++k) part[k] = row.load(x, begin + k * Threads::size, T(0));
+    for (int k = 0; k < kAtOnce<T>; ++k) part[k] = row.load(x, begin + k * Threads::size, V(0));
   };
   int64_t begin = Threads::rank();
   load(begin);  // on its way while the row's factors are read and divided
-  const RowFactors<T> factors =
+  const RowFactors<V> factors =
       row_factors(loss, scalars.factor(number), scalars.lse[number * scalars.lse_stride],
                   loss.target_of(number), scalars.total_weight);
   while (begin < row.packets()) {
@@ -338,25 +361,26 @@ dim3 row_grid(int64_t rows) {
 }
 
 // Of a reduced loss: the sums of blocks, then each row's loss.
-template <class T>
+template <class V>
 struct Scratch {
   LossSums* sums;
-  T* losses;
+  V* losses;
 
   Scratch(void* workspace, int64_t rows)
       : sums(static_cast<LossSums*>(workspace)),
-        losses(reinterpret_cast<T*>(sums + sum_blocks(rows))) {}
+        losses(reinterpret_cast<V*>(sums + sum_blocks(rows))) {}
 };
 
 }  // namespace
 
 int32_t kernels::cross_entropy(const dt_stream* stream, const calls::CrossEntropy& call) {
-  return visit_floating(call.x.dtype, [&](auto type) {
+  return visit_stored_floating(call.x.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
+    using V = Widened<T>;
     const Loss<T> loss(stream, call);
     const dt_view &y = call.loss, &lse = call.lse;
-    const Scratch<T> scratch(call.workspace, loss.rows);
-    T* const losses = call.reduces ? scratch.losses : static_cast<T*>(y.data);
+    const Scratch<V> scratch(call.workspace, loss.rows);
+    V* const losses = call.reduces ? scratch.losses : static_cast<V*>(y.data);
     const int64_t stride = call.reduces ? 1 : y.strides[0];
     const bool are_whole =
         rows_are_aligned<T>(loss.classes, call.x) && is_aligned(loss.weight, kPacketBytes);
@@ -364,40 +388,42 @@ int32_t kernels::cross_entropy(const dt_stream* stream, const calls::CrossEntrop
       using Threads = decltype(team);
       return visit_row_layout<T, int64_t>(are_whole, [&](auto row) {
         using Row = typename decltype(row)::type;
-        const auto kernel = loss.smoothing == T(0) ? cross_entropy_rows<T, Threads, Row, false>
+        const auto kernel = loss.smoothing == V(0) ? cross_entropy_rows<T, Threads, Row, false>
                                                    : cross_entropy_rows<T, Threads, Row, true>;
         return launch(stream, kernel, row_grid<Threads>(loss.rows), Threads::block, 0, losses,
-                      stride, static_cast<T*>(lse.data), lse.strides[0], loss);
+                      stride, static_cast<V*>(lse.data), lse.strides[0], loss);
       });
     });
     if (code != DT_KERNEL_OK || !call.reduces) return code;
-    return reduce_losses(stream, call, loss, static_cast<const T*>(losses), scratch.sums);
+    return reduce_losses(stream, call, loss, static_cast<const V*>(losses), scratch.sums);
   });
 }
 
 int64_t kernels::cross_entropy_workspace(const dt_stream*, const calls::CrossEntropy& call) {
   const int64_t rows = call.x.sizes[0];
   if (!call.reduces) return 0;
-  return sum_blocks(rows) * static_cast<int64_t>(sizeof(LossSums)) + rows * bytes_of(call.x.dtype);
+  return sum_blocks(rows) * static_cast<int64_t>(sizeof(LossSums)) +
+         rows * bytes_of(call.lse.dtype);
 }
 
 int32_t kernels::cross_entropy_backward(const dt_stream* stream,
                                         const calls::CrossEntropyBackward& call) {
-  return visit_floating(call.x.dtype, [&](auto type) {
+  return visit_stored_floating(call.x.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
+    using V = Widened<T>;
     const Loss<T> loss(stream, call);
     const dt_view &g = call.g, &lse = call.lse;
-    RowScalars<T> scalars = {g.immediate ? nullptr : static_cast<const T*>(g.data),
-                             static_cast<const T*>(lse.data),
+    RowScalars<V> scalars = {g.immediate ? nullptr : static_cast<const V*>(g.data),
+                             static_cast<const V*>(lse.data),
                              g.strides[0],
                              lse.strides[0],
-                             optional_data<const T>(call.divisor),
+                             optional_data<const V>(call.divisor),
                              nullptr,
-                             g.immediate ? static_cast<T>(g.number.f) : T(0)};
-    if (loss.weight && loss.smoothing != T(0)) {
-      T* total = static_cast<T*>(call.workspace);
+                             g.immediate ? static_cast<V>(g.number.f) : V(0)};
+    if (loss.weight && loss.smoothing != V(0)) {
+      V* total = static_cast<V*>(call.workspace);
       const int32_t code =
-          launch(stream, sum_weights<T>, 1, kSumThreads, 0, total, loss.weight, loss.classes);
+          launch(stream, sum_weights<V>, 1, kSumThreads, 0, total, loss.weight, loss.classes);
       if (code != DT_KERNEL_OK) return code;
       scalars.total_weight = total;
     }

@@ -142,8 +142,10 @@ struct Casts::Held {
     to = policy == CastPolicy::kLowerPrecisionFp ? lower
          : policy == CastPolicy::kPromote        ? promoted()
                                                  : kDTypeOf<float>;
-    for (Tensor& x : casts) {
-      if (is_eligible(x) && x.dtype() != to) x = cast(x);
+    const bool widens_first = policy == CastPolicy::kFp32Result && is_eligible(casts[0]);
+    if (widens_first) result = to;
+    for (size_t i = widens_first; i < casts.size(); ++i) {
+      if (is_eligible(casts[i]) && casts[i].dtype() != to) casts[i] = cast(casts[i]);
     }
   }
   Tensor cast(const Tensor& x) const {

@@ -644,8 +644,8 @@ Tensor cross_entropy(
     Reduction reduction, double label_smoothing) {
   if (!is_autocasting()) return dt::cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing);
   const Tensor* cast[] = {&input, &target, &weight};
-  const Casts casts({CastPolicy::kFp32, CastPolicy::kFp32}, cast);
-  return dt::cross_entropy(*cast[0], *cast[1], *cast[2], ignore_index, reduction, label_smoothing);
+  const Casts casts({CastPolicy::kFp32Result, CastPolicy::kFp32Result}, cast);
+  return dt::cross_entropy_in(casts.dtype(DType::kDefault), *cast[0], *cast[1], *cast[2], ignore_index, reduction, label_smoothing);
 }
 
 Tensor binary_cross_entropy(

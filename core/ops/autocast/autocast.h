@@ -36,6 +36,7 @@ enum class CastPolicy : uint8_t {
   kNone,
   kLowerPrecisionFp,
   kFp32,
+  kFp32Result,
   kFp32SetOptDtype,
   kPromote,
   kBanned

@@ -213,9 +213,9 @@ void check_probability_targets(int64_t ignore_index) {
            "ignore_index is not supported for floating point target");
 }
 
-void check_class_weight(const Tensor& input, const Tensor& weight) {
-  DT_CHECK(!weight.defined() || weight.dtype() == input.dtype(), kRuntimeError,
-           "expected scalar type ", type_word(input.dtype()), " but found ",
+void check_class_weight(const Tensor& input, const Tensor& weight, DType dtype) {
+  DT_CHECK(!weight.defined() || weight.dtype() == dtype, kRuntimeError,
+           "expected scalar type ", type_word(dtype), " but found ",
            type_word(weight.dtype()));
   check_constant(weight, input.ndim() <= 2 ? "nll_loss_forward" : "nll_loss2d_forward", "weight");
 }
@@ -234,7 +234,7 @@ void check_weight_shape(const Tensor& weight, int64_t classes) {
 void check_nll_loss(const Tensor& input, const Tensor& weight) {
   check_floating(input, "nll_loss_out_frame");
   check_weight_shape(weight, input.size(1));
-  check_class_weight(input, weight);
+  check_class_weight(input, weight, input.dtype());
 }
 
 void check_cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight,

@@ -44,7 +44,7 @@ void check_has_classes(const Tensor& input);
 void check_probability_targets(int64_t ignore_index);
 // Of the losses of class targets. Those of probabilities are plain ops, which promote the weight
 // and have a gradient of it.
-void check_class_weight(const Tensor& input, const Tensor& weight);
+void check_class_weight(const Tensor& input, const Tensor& weight, DType dtype);
 void check_nll_loss(const Tensor& input, const Tensor& weight);
 void check_cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight,
                          double label_smoothing);

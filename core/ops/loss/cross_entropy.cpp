@@ -1,4 +1,5 @@
 // Losses of classes: nll_loss and cross_entropy.
+#include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/indexing.gen.h"
 #include "core/ops/loss.gen.h"
@@ -69,10 +70,14 @@ Tensor row_losses_composition(const Tensor& x, const Tensor& target, const Class
   return picked * (1 - loss.label_smoothing) + smooth * (loss.label_smoothing / classes);
 }
 
-// A gradient as one factor for each row.
-View row_factors(const BackwardCall& b, DType dtype, const Dims& rows) {
-  if (b.is_seed) return View(Scalar(1), dtype, rows);
-  const Tensor& g = b.grad();
+// The weights as the kernels read them, whatever the logits are.
+Tensor widened(const Tensor& weight, DType dtype) {
+  return weight.defined() ? to_dtype(weight, dtype) : weight;
+}
+
+// A gradient as one factor for each row; undefined: 1.
+View row_factors(const Tensor& g, DType dtype, const Dims& rows) {
+  if (!g.defined()) return View(Scalar(1), dtype, rows);
   if (g.sizes() == rows) return g;
   const int64_t same = 0;
   return View(g, rows, {&same, 1}, g.offset());
@@ -82,14 +87,17 @@ View row_factors(const BackwardCall& b, DType dtype, const Dims& rows) {
 // exponentials, and what a mean divided by, if it is one.
 void row_losses_backward(BackwardCall& b, const Tensor& x, const Tensor& target,
                          const ClassLoss& loss, const Tensor& lse, const Tensor& divisor) {
+  const DType wide = lse.dtype();
+  const Tensor g = b.is_seed ? Tensor() : to_dtype(b.grad(), wide);
+  const Tensor weight = widened(loss.weight, wide);
   b.results[0] = make_empty(x.sizes(), x.dtype(), x.device());
   CrossEntropyBackwardCall call;
   call.gx = b.results[0];
-  call.g = row_factors(b, x.dtype(), target.sizes());
+  call.g = row_factors(g, wide, target.sizes());
   call.x = x;
   call.lse = lse;
   call.target = target;
-  call.weight = loss.weight;
+  call.weight = weight;
   call.divisor = divisor;
   call.ignore_index = loss.ignore_index;
   call.label_smoothing = loss.label_smoothing;
@@ -97,31 +105,34 @@ void row_losses_backward(BackwardCall& b, const Tensor& x, const Tensor& target,
 }
 
 // The losses of contiguous logits [rows, classes] against int64 targets [rows].
-Tensor row_losses(const Tensor& x, const Tensor& target, const ClassLoss& loss,
-                  Reduction reduction) {
-  const auto empty = [&](const Dims& sizes) { return make_empty(sizes, x.dtype(), x.device()); };
+Tensor row_losses(const Tensor& x, const Tensor& target, const ClassLoss& loss, Reduction reduction,
+                  DType dtype) {
+  const DType wide = info(x.dtype()).compute;
+  const auto empty = [&](const Dims& sizes) { return make_empty(sizes, wide, x.device()); };
   const bool reduces = reduction != Reduction::kNone;
-  const Tensor y = empty(reduces ? Dims() : target.sizes()), lse = empty(target.sizes());
+  const Tensor weight = widened(loss.weight, wide);
+  const Tensor losses = empty(reduces ? Dims() : target.sizes()), lse = empty(target.sizes());
   const Tensor divisor = reduces && reduction != Reduction::kSum ? empty({}) : Tensor();
   CrossEntropyCall call;
-  call.loss = y;
+  call.loss = losses;
   call.lse = lse;
   call.divisor = divisor;
   call.x = x;
   call.target = target;
-  call.weight = loss.weight;
+  call.weight = weight;
   call.ignore_index = loss.ignore_index;
   call.reduces = reduces;
   call.label_smoothing = loss.label_smoothing;
   run(op::cross_entropy, call);
+  const Tensor y = to_dtype(losses, dtype);
   if (!needs_graph(x)) return y;
   return fused(
       "CrossEntropyLossBackward0", y, {x, target, loss.weight},
       {Saved::input(x), Saved::input(target), Saved::input(loss.weight)},
-      [ignore = loss.ignore_index, smoothing = loss.label_smoothing,
-       reduction](const std::vector<Tensor>& in) {
+      [ignore = loss.ignore_index, smoothing = loss.label_smoothing, reduction,
+       dtype](const std::vector<Tensor>& in) {
         const ClassLoss loss{in[2], ignore, smoothing};
-        const Tensor losses = row_losses_composition(in[0], in[1], loss);
+        const Tensor losses = row_losses_composition(to_dtype(in[0], dtype), in[1], loss);
         return reduce_class_losses(losses, in[1], loss, reduction);
       },
       [ignore = loss.ignore_index, smoothing = loss.label_smoothing, lse, divisor](
@@ -138,11 +149,11 @@ Tensor class_rows(const Tensor& input) {
 }
 
 Tensor cross_entropy_of_classes(const Tensor& input, const Tensor& target, const ClassLoss& loss,
-                                Reduction reduction) {
+                                Reduction reduction, DType dtype) {
   check_target_sizes(input, target);
   check_has_classes(input);
   const Tensor flat = contiguous(reshape(class_targets(target), {target.numel()}));
-  const Tensor losses = row_losses(class_rows(input), flat, loss, reduction);
+  const Tensor losses = row_losses(class_rows(input), flat, loss, reduction, dtype);
   return reduction == Reduction::kNone ? unsafe_view(losses, target.sizes()) : losses;
 }
 
@@ -188,20 +199,29 @@ Tensor nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight,
   return reduce_class_losses(picked_losses(constant_slope(input), t, loss), t, loss, reduction);
 }
 
-Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight,
-                     int64_t ignore_index, Reduction reduction, double label_smoothing) {
+Tensor cross_entropy_in(DType dtype, const Tensor& input, const Tensor& target,
+                        const Tensor& weight, int64_t ignore_index, Reduction reduction,
+                        double label_smoothing) {
+  if (dtype == DType::kDefault) dtype = input.dtype();
   const bool has_probabilities = target.sizes() == input.sizes();
   check_cross_entropy(input, target, weight, label_smoothing);
   const ClassLoss loss{weight.defined() ? contiguous(weight) : weight, ignore_index,
                        label_smoothing};
-  if (has_probabilities) return cross_entropy_of_probabilities(input, target, loss, reduction);
-  check_class_weight(input, weight);
+  if (has_probabilities)
+    return cross_entropy_of_probabilities(to_dtype(input, dtype), target, loss, reduction);
+  check_class_weight(input, weight, dtype);
   if (input.ndim() == 1) {
     const Tensor y =
-        cross_entropy_of_classes(unsqueeze(input, 0), at_least_1d(target), loss, reduction);
+        cross_entropy_of_classes(unsqueeze(input, 0), at_least_1d(target), loss, reduction, dtype);
     return reduction == Reduction::kNone ? unsafe_view(y, target.sizes()) : y;
   }
-  return cross_entropy_of_classes(input, target, loss, reduction);
+  return cross_entropy_of_classes(input, target, loss, reduction, dtype);
+}
+
+Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight,
+                     int64_t ignore_index, Reduction reduction, double label_smoothing) {
+  return cross_entropy_in(DType::kDefault, input, target, weight, ignore_index, reduction,
+                          label_smoothing);
 }
 
 }  // namespace dt

@@ -10,6 +10,7 @@
 #include "core/autograd/fused.h"
 #include "core/ops/autocast.gen.h"
 #include "core/ops/autocast/autocast.h"
+#include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/formula.h"
 #include "core/ops/linalg.gen.h"
@@ -121,7 +122,8 @@ Tensor record_losses(const Tensor& y, const std::vector<Tensor>& in, const Setti
           for (int i = 0; i < 3; ++i) call.results[i] = own[i];
           return;
         }
-        const Tensor factor = divisor.defined() ? true_divide(call.grad(), divisor) : call.grad();
+        const Tensor g = to_dtype(call.grad(), info(call.grad().dtype()).compute);
+        const Tensor factor = divisor.defined() ? true_divide(g, divisor) : g;
         for (int i = 0; i < 3; ++i) {
           if (wanted[i]) call.results[i] = sums[i] * factor;
         }

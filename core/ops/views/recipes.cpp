@@ -15,10 +15,11 @@ namespace {
 
 // Zeros of `sizes` with `part` at the place that `at` says; at(zeros) is that place as a view.
 template <class At>
-Tensor embed(const Tensor& part, const Dims& sizes, At at) {
-  const Tensor whole = zeros(sizes, part.dtype(), part.device());
+Tensor embed(const Tensor& part, const Dims& sizes, const Dims& strides, At at) {
+  const Tensor whole = make_empty_strided(sizes, strides, part.dtype(), part.device());
   {
     const GradMode no_grad(false);
+    zero_(whole);
     copy_(at(whole), part);
   }
   return record("EmbedBackward0", whole, {part},
@@ -99,7 +100,8 @@ Tensor apply_recipe(const ViewRecipe& r, const Tensor& x) {
   return x;
 }
 
-Tensor unapply_recipe(const ViewRecipe& r, const Tensor& grad, const Dims& sizes) {
+Tensor unapply_recipe(const ViewRecipe& r, const Tensor& grad, const Dims& sizes,
+                      const Dims& strides) {
   switch (r.kind) {
     case ViewRecipe::kPermute: {
       Dims inverse(r.dims.size(), 0);
@@ -116,7 +118,8 @@ Tensor unapply_recipe(const ViewRecipe& r, const Tensor& grad, const Dims& sizes
       if (r.step < r.start) return unapply_unfold(r, grad, sizes);
       [[fallthrough]];
     default:
-      return embed(grad, sizes, [r](const Tensor& whole) { return apply_recipe(r, whole); });
+      return embed(grad, sizes, strides,
+                   [r](const Tensor& whole) { return apply_recipe(r, whole); });
   }
 }
 
