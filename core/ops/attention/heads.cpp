@@ -23,10 +23,18 @@ struct Triple {
   Tensor q, k, v;
 };
 
+// linear of [positions, batch, features], whose result lies in memory as x does: a batch that comes
+// first there stays first, and nothing is copied.
+Tensor project(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  if (x.is_contiguous() || !transpose(x, 0, 1).is_contiguous())
+    return autocast::linear(x, weight, bias);
+  return transpose(autocast::linear(transpose(x, 0, 1), weight, bias), 0, 1);
+}
+
 // The three projections of inputs that may be one tensor: then they are one product.
 Triple project(const Triple& x, const Triple& weight, const Triple& bias) {
-  return {autocast::linear(x.q, weight.q, bias.q), autocast::linear(x.k, weight.k, bias.k),
-          autocast::linear(x.v, weight.v, bias.v)};
+  return {project(x.q, weight.q, bias.q), project(x.k, weight.k, bias.k),
+          project(x.v, weight.v, bias.v)};
 }
 
 Triple thirds(const Tensor& x, int dim) {
@@ -37,7 +45,7 @@ Triple thirds(const Tensor& x, int dim) {
 
 Triple project_together(const Triple& x, const Tensor& weight, const Tensor& bias) {
   const bool is_one = x.q.is_same(x.k) && x.k.is_same(x.v);
-  if (is_one) return thirds(autocast::linear(x.q, weight, bias), -1);
+  if (is_one) return thirds(project(x.q, weight, bias), -1);
   return project(x, thirds(weight, 0), thirds(bias, 0));
 }
 
@@ -55,14 +63,19 @@ Tensor with_column(const Tensor& mask) {
   return mask.defined() ? pad(mask, {0, 1}) : mask;
 }
 
-// [batch * heads, positions, features of a head]
+// Another look at x, as [batch, heads, positions, features of a head].
 Tensor by_heads(const Tensor& x, int64_t heads) {
-  const int64_t n = x.size(0), batch = x.size(1);
-  return transpose(reshape(x, {n, batch * heads, x.size(2) / heads}), 0, 1);
+  const Tensor each = reshape(x, {x.size(0), x.size(1), heads, x.size(2) / heads});
+  return permute(each, {1, 2, 0, 3});
+}
+
+// The same look at what is given as [batch * heads, positions, features of a head].
+Tensor by_batch(const Tensor& x, int64_t batch, int64_t heads) {
+  return reshape(x, {batch, heads, x.size(1), x.size(2)});
 }
 
 Tensor zeros_behind(const Tensor& x) {
-  return autocast::cat({x, new_zeros(x, {x.size(0), 1, x.size(2)})}, 1);
+  return autocast::cat({x, new_zeros(x, {x.size(0), x.size(1), 1, x.size(3)})}, 2);
 }
 
 // attn_mask [., queries, keys] and the mask of keys [batch, keys] as one.
@@ -77,30 +90,33 @@ Tensor join_masks(const Tensor& mask, const Tensor& padding, int64_t batch, int6
 }
 
 struct Seen {
-  Tensor output;  // [queries, batch * heads, features of a head]
-  Tensor weights;
+  Tensor output;   // [batch, heads, queries, features of a head]
+  Tensor weights;  // [batch * heads, queries, keys]
 };
 
 // The weights themselves, and what they make of the values.
 Seen attend(const Triple& x, const Tensor& mask, double dropout_p) {
   const double scale = std::sqrt(1 / static_cast<double>(x.q.size(-1)));
-  const Tensor keys = transpose(x.k, -2, -1);
-  const Tensor scores = mask.defined() ? autocast::baddbmm(mask, x.q * scale, keys)
-                                       : autocast::bmm(x.q * scale, keys);
+  const Tensor queries = flatten(x.q, 0, 1) * scale;
+  const Tensor keys = transpose(flatten(x.k, 0, 1), -2, -1);
+  const Tensor scores =
+      mask.defined() ? autocast::baddbmm(mask, queries, keys) : autocast::bmm(queries, keys);
   const Tensor weights = dropout(autocast::softmax(scores, -1), dropout_p, dropout_p > 0);
-  return {transpose(autocast::bmm(weights, x.v), 0, 1), weights};
+  const Tensor y = autocast::bmm(weights, flatten(x.v, 0, 1));
+  return {by_batch(y, x.q.size(0), x.q.size(1)), weights};
 }
 
-Tensor attend_without_weights(const Triple& x, const Tensor& mask, double dropout_p, bool is_causal,
-                              int64_t batch, int64_t heads) {
-  const auto by_batch = [&](const Tensor& y) {
-    return reshape(y, {batch, heads, y.size(1), y.size(2)});
-  };
+Tensor attend_without_weights(const Triple& x, const Tensor& mask, double dropout_p,
+                              bool is_causal) {
   const bool is_of_all = !mask.defined() || mask.size(0) == 1;  // which broadcasts as it is
-  const Tensor y = autocast::scaled_dot_product_attention(
-      by_batch(x.q), by_batch(x.k), by_batch(x.v), is_of_all ? mask : by_batch(mask), dropout_p,
+  return autocast::scaled_dot_product_attention(
+      x.q, x.k, x.v, is_of_all ? mask : by_batch(mask, x.q.size(0), x.q.size(1)), dropout_p,
       is_causal);
-  return flatten(permute(y, {2, 0, 1, 3}), 1, 2);
+}
+
+// [batch, heads, positions, features of a head] as [positions, batch, features].
+Tensor join_heads(const Tensor& x) {
+  return flatten(permute(x, {2, 0, 1, 3}), 2, 3);
 }
 
 // What attention is applied to, and where it may look.
@@ -184,18 +200,19 @@ std::tuple<Tensor, Tensor> multi_head_attention_forward(
     heads.mask = mask_of_heads(attn_mask, {batch * num_heads, length, key.size(0)}, query.dtype());
   if (bias_k.defined()) heads.add_key(repeat(bias_k, {1, batch, 1}), repeat(bias_v, {1, batch, 1}));
   for (Tensor* x : {&heads.x.q, &heads.x.k, &heads.x.v}) *x = by_heads(*x, num_heads);
-  if (static_k.defined()) heads.x.k = static_k;
-  if (static_v.defined()) heads.x.v = static_v;
+  if (static_k.defined()) heads.x.k = by_batch(static_k, batch, num_heads);
+  if (static_v.defined()) heads.x.v = by_batch(static_v, batch, num_heads);
   if (add_zero_attn) heads.add_zero();
-  const Tensor mask = join_masks(heads.mask, heads.padding, batch, num_heads, heads.x.k.size(1));
+  const Tensor mask = join_masks(heads.mask, heads.padding, batch, num_heads, heads.x.k.size(2));
   const double p = training ? dropout_p : 0;
-  Seen seen =
-      need_weights
-          ? attend(heads.x, mask, p)
-          : Seen{attend_without_weights(heads.x, mask, p, uses_hint, batch, num_heads), Tensor()};
-  const Tensor rows = reshape(seen.output, {length * batch, embed_dim_to_check});
-  const Tensor y =
-      unsafe_view(autocast::linear(rows, out_proj_weight, out_proj_bias), query.sizes());
+  const Seen seen = need_weights
+                        ? attend(heads.x, mask, p)
+                        : Seen{attend_without_weights(heads.x, mask, p, uses_hint), Tensor()};
+  const Tensor joined = join_heads(seen.output);
+  // The result lies in memory as the query does.
+  const Tensor rows = inputs.q.is_contiguous() ? contiguous(joined) : joined;
+  Tensor y = project(rows, out_proj_weight, out_proj_bias);
+  if (!batched) y = unsafe_view(y, query.sizes());
   if (!need_weights) return {y, Tensor()};
   return {y, weights_of_heads(seen.weights, batch, num_heads, average_attn_weights, batched)};
 }
