@@ -38,31 +38,33 @@ struct ChannelNumbers {
 
 // ---- statistics
 
-// Sums of a thread's elements relative to the first of them, so that a large mean costs no digits.
-template <class V>
+// Sums of a thread's elements of one channel, or of neighbouring ones, relative to the first of
+// each, so that a large mean costs no digits.
+template <class V, int kChannels>
 struct ShiftedSums {
-  V count, base, sum, squares;
+  V count, base[kChannels], sum[kChannels], squares[kChannels];
 
-  __device__ __forceinline__ void add(V x) { add_all<1, V>({{x}}); }
-
+  // Of one channel, or an element of each.
   template <int kWidth, class T>
-  __device__ __forceinline__ void add_all(const Packet<T, kWidth>& x) {
-    base = count == V(0) ? V(x.value[0]) : base;
-    count += V(kWidth);
+  __device__ __forceinline__ void add(const Packet<T, kWidth>& x) {
+    const bool is_first = count == V(0);
+    count += V(kWidth / kChannels);
 #pragma unroll
     for (int v = 0; v < kWidth; ++v) {
-      const V deviation = V(x.value[v]) - base;
-      sum += deviation;
-      squares += deviation * deviation;
+      const int c = kChannels == 1 ? 0 : v;
+      if (v < kChannels) base[c] = is_first ? V(x.value[v]) : base[c];
+      const V deviation = V(x.value[v]) - base[c];
+      sum[c] += deviation;
+      squares[c] += deviation * deviation;
     }
   }
 
-  // The sums about another number. In double nothing is lost by moving them.
-  __device__ __forceinline__ Pair<double> about(double center) const {
+  // A channel's sums about another number. In double nothing is lost by moving them.
+  __device__ __forceinline__ Pair<double> about(double center, int c) const {
     if (count == V(0)) return {0, 0};
-    const double n = static_cast<double>(count), total = static_cast<double>(sum);
-    const double shift = static_cast<double>(base) - center;
-    return {total + n * shift, static_cast<double>(squares) + shift * (2 * total + n * shift)};
+    const double n = static_cast<double>(count), total = static_cast<double>(sum[c]);
+    const double shift = static_cast<double>(base[c]) - center;
+    return {total + n * shift, static_cast<double>(squares[c]) + shift * (2 * total + n * shift)};
   }
 };
 
@@ -75,28 +77,28 @@ __device__ __forceinline__ double center_of(const Image<const T>& x, int64_t cha
 
 // partial[chunk][channel] of the sums of elements and of their squares, about the center.
 template <class T, bool kColumns, int kWidth>
-__global__ void __launch_bounds__(kChannelThreads)
+__global__ void __launch_bounds__(kChannelThreads, kChannelBlocks)
     chunk_moments(Pair<double>* partial, Image<const T> x, ChannelShape s) {
   begin_kernel();
   const ChannelWalk<T, kColumns, kWidth> walk(s, blockIdx.x);
   constexpr int kSums = kColumns ? kWidth : 1;
-  ShiftedSums<Widened<T>> sums[kSums] = {};
+  ShiftedSums<Widened<T>, kSums> sums = {};
   walk.for_each(
       s, [&](const auto& spot) { return spot.load(x); },
       [&](const auto& spot, const Packet<T, kWidth>& elements) {
-        if constexpr (!kColumns && std::decay_t<decltype(spot)>::is_whole) {
-          sums[0].add_all(elements);
+        if constexpr (std::decay_t<decltype(spot)>::is_whole) {
+          sums.add(elements);
         } else {
 #pragma unroll
           for (int v = 0; v < kWidth; ++v) {
-            if (spot.contains(v)) sums[kColumns ? v : 0].add(Widened<T>(elements.value[v]));
+            if (spot.contains(v)) sums.add(Packet<T, 1>{{elements.value[v]}});
           }
         }
       },
       x);
   Pair<double> mine[kSums];
 #pragma unroll
-  for (int v = 0; v < kSums; ++v) mine[v] = sums[v].about(center_of(x, walk.channel + v));
+  for (int v = 0; v < kSums; ++v) mine[v] = sums.about(center_of(x, walk.channel + v), v);
   walk.store_chunk(s, partial, mine);
 }
 
@@ -150,7 +152,7 @@ struct Parameters {
 };
 
 template <class T, bool kColumns, int kWidth>
-__global__ void __launch_bounds__(kChannelThreads)
+__global__ void __launch_bounds__(kChannelThreads, kChannelBlocks)
     normalize(Image<T> y, Image<const T> x, Parameters<T> p, ChannelShape s) {
   begin_kernel();
   const ChannelWalk<T, kColumns, kWidth> walk(s, gridDim.x - 1 - blockIdx.x);
@@ -185,7 +187,7 @@ struct Both {
 };
 
 template <class T, bool kColumns, int kWidth>
-__global__ void __launch_bounds__(kChannelThreads)
+__global__ void __launch_bounds__(kChannelThreads, kChannelBlocks)
     chunk_sums(Pair<double>* partial, Image<const T> g, Image<const T> x, const Widened<T>* mean,
                ChannelShape s) {
   using V = Widened<T>;
@@ -251,7 +253,7 @@ struct Coefficients {
 };
 
 template <class T, bool kColumns, int kWidth>
-__global__ void __launch_bounds__(kChannelThreads)
+__global__ void __launch_bounds__(kChannelThreads, kChannelBlocks)
     input_gradient(Image<T> gx, Image<const T> g, Image<const T> x, Parameters<T> p,
                    const Pair<Widened<T>>* lines, ChannelShape s) {
   using V = Widened<T>;
@@ -295,9 +297,10 @@ int32_t visit_walk(const dt_stream* stream, const dt_view* const* views, int cou
     return f(make_channel_shape(stream, x, 1, kWidth), Constant<0>(), Constant<kWidth>());
   bool packets = true, one_line = true;
   for (int i = 0; i < count; ++i) {
-    packets &= has_channel_packets<T>(*views[i]);
     one_line &= is_one_line(*views[i]);
+    packets &= has_channel_packets<T>(*views[i]);
   }
+  packets &= one_line;
   ChannelShape s = make_channel_shape(stream, x, packets ? kWidth : 1, kWidth);
   if (one_line) s.length *= s.batch, s.batch = 1;
   if (packets) return f(s, Constant<1>(), Constant<kWidth>());

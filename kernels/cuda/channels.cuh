@@ -12,6 +12,8 @@
 namespace dt::cuda {
 
 constexpr int kChannelThreads = 256;  // of a block
+// Blocks that a multiprocessor has room for: with fewer, too little is on its way from memory.
+constexpr int kChannelBlocks = 4;
 
 template <class T>
 struct Image {
@@ -22,7 +24,7 @@ struct Image {
       : data(static_cast<T*>(v.data)),
         n_step(v.strides[0]),
         c_step(v.strides[1]),
-        l_step(v.strides[2]) {}
+        l_step(v.sizes[2] == 1 ? v.strides[0] : v.strides[2]) {}
   __device__ __forceinline__ T* at(int64_t n, int64_t c, int64_t l) const {
     return data + n * n_step + c * c_step + l * l_step;
   }
@@ -51,7 +53,7 @@ inline bool is_columns(const dt_view& x) {
 
 // Whether the positions of an image go on where those of the one before end.
 inline bool is_one_line(const dt_view& x) {
-  return x.sizes[2] > 1 && x.strides[0] == x.sizes[2] * x.strides[2];
+  return x.sizes[0] == 1 || x.sizes[2] == 1 || x.strides[0] == x.sizes[2] * x.strides[2];
 }
 
 // Whether packets of channels may be moved: then every position is a row of aligned packets.
@@ -114,9 +116,16 @@ struct Spot {
     return kWhole || row.contains(row.first(packet) + v);
   }
 
+  // Packets of channels are those of one line.
+  template <class U>
+  __device__ __forceinline__ U* at(const Image<U>& x) const {
+    if constexpr (kColumns && kWidth > 1) return x.data + l * x.l_step + c;
+    return x.at(n, c, l);
+  }
+
   template <class U>
   __device__ __forceinline__ Elements load(const Image<U>& x) const {
-    const T* p = x.at(n, c, l);
+    const T* p = at(x);
     if constexpr (kColumns) {
       return load_packet<kWidth>(p);
     } else if constexpr (kWhole) {
@@ -131,7 +140,7 @@ struct Spot {
   }
 
   __device__ __forceinline__ void store(const Image<T>& y, const Elements& elements) const {
-    T* p = y.at(n, c, l);
+    T* p = at(y);
     if constexpr (kColumns) {
       store_packet(p, elements);
     } else if constexpr (kWhole) {
@@ -218,9 +227,7 @@ struct ChannelWalk {
   }
 
  private:
-  // Accesses that are on their way at once: two operands take twice the registers.
-  template <class Loaded>
-  static constexpr int kAtOnce = sizeof(Loaded) > kPacketBytes ? 2 : 4;
+  static constexpr int kAtOnce = 2;  // accesses that are on their way at once
 
   template <class Load, class Use>
   __device__ __forceinline__ void walk_positions(const ChannelShape& s, int64_t begin, int64_t end,
@@ -228,18 +235,18 @@ struct ChannelWalk {
     using At = Spot<T, true, kWidth, true>;
     const RowLayout<T, int> none(0, false);
     const auto spot = [&](int64_t i) {
-      const int64_t n = s.length == 1 ? i : s.batch == 1 ? 0 : i / s.length;
+      const int64_t n = kWidth > 1 || s.batch == 1 ? 0 : i / s.length;
       return At{none, n, channel, i - n * s.length, 0};
     };
     using Loaded = decltype(load(spot(0)));
-    for (int64_t first = begin; first < end; first += kAtOnce<Loaded> * step) {
-      Loaded part[kAtOnce<Loaded>];
+    for (int64_t first = begin; first < end; first += kAtOnce * step) {
+      Loaded part[kAtOnce];
 #pragma unroll
-      for (int k = 0; k < kAtOnce<Loaded>; ++k) {
+      for (int k = 0; k < kAtOnce; ++k) {
         if (first + k * step < end) part[k] = load(spot(first + k * step));
       }
 #pragma unroll
-      for (int k = 0; k < kAtOnce<Loaded>; ++k) {
+      for (int k = 0; k < kAtOnce; ++k) {
         if (first + k * step < end) use(spot(first + k * step), part[k]);
       }
     }
@@ -254,14 +261,14 @@ struct ChannelWalk {
     };
     using Loaded = decltype(load(whole(0)));
     for (int first = row.begin_whole() + lane; first < row.end_whole();
-         first += kAtOnce<Loaded> * s.lanes) {
-      Loaded part[kAtOnce<Loaded>];
+         first += kAtOnce * s.lanes) {
+      Loaded part[kAtOnce];
 #pragma unroll
-      for (int k = 0; k < kAtOnce<Loaded>; ++k) {
+      for (int k = 0; k < kAtOnce; ++k) {
         if (first + k * s.lanes < row.end_whole()) part[k] = load(whole(first + k * s.lanes));
       }
 #pragma unroll
-      for (int k = 0; k < kAtOnce<Loaded>; ++k) {
+      for (int k = 0; k < kAtOnce; ++k) {
         if (first + k * s.lanes < row.end_whole()) use(whole(first + k * s.lanes), part[k]);
       }
     }
