@@ -6,6 +6,7 @@
 
 #include "kernels/calls/pool.gen.h"
 #include "kernels/cuda/pool_window.cuh"
+#include "kernels/cuda/team.cuh"
 #include "kernels/cuda/types.cuh"
 
 namespace dt::cuda {
@@ -187,6 +188,42 @@ __global__ void __launch_bounds__(kBlock) avg_pool(Images<T, Int> y, Images<cons
   });
 }
 
+// Of large windows: `team` neighbouring threads of a block have one together, and their sums are
+// merged in a fixed order.
+template <class T, int kWidth, class Int>
+__global__ void __launch_bounds__(kBlock)
+    avg_pool_by_teams(Images<T, Int> y, Images<const T, Int> x, Average<Int> average,
+                      PixelOrder<Int> order, int team) {
+  begin_kernel();
+  const int rank = static_cast<int>(threadIdx.x) & (team - 1);
+  const auto i =
+      static_cast<std::make_unsigned_t<Int>>(blockIdx.x) * (kBlock / team) + threadIdx.x / team;
+  const bool exists = i < order.count;
+  const Pixel<Int> o = order.at(exists ? i : 0);
+  const Range<Int> rows = average.pool.rows.taps(o.h), cols = average.pool.cols.taps(o.w);
+  const Int width = cols.end - cols.first;
+  Packet<T, kWidth> sum = {};
+  if (exists && width > 0) {
+    const Int down = team / width, right = team % width;
+    Int h = rows.first + rank / width, w = cols.first + rank % width;
+#pragma unroll 4
+    for (; h < rows.end; h += down) {
+      const Packet<T, kWidth> values = load_packet<kWidth>(x.at(o.n, o.c, h, w));
+#pragma unroll
+      for (int v = 0; v < kWidth; ++v) sum.value[v] += values.value[v];
+      w += right;
+      if (w >= cols.end) w -= width, ++h;
+    }
+  }
+  const T divisor = average.template divisor<T>(o.h, o.w);
+#pragma unroll
+  for (int v = 0; v < kWidth; ++v) {
+    const T one = team == kBlock ? team_sum<kBlock>(sum.value[v]) : team_sum<kWarp>(sum.value[v]);
+    sum.value[v] = one / divisor;
+  }
+  if (exists && rank == 0) store_packet(y.at(o.n, o.c, o.h, o.w), sum);
+}
+
 template <class T, int kWidth, int kOverlap, class Int>
 __global__ void __launch_bounds__(kBlock)
     avg_pool_backward(Images<T, Int> gx, Images<const T, Int> g, Average<Int> average,
@@ -350,12 +387,33 @@ int32_t run_max_pool_backward(const dt_stream* stream, const calls::MaxPool2dBac
       });
 }
 
+// How many threads should have a window together: more than one where windows are so large, and so
+// few, that too little would be on its way from memory, or that it would come in pieces.
+int team_of(const dt_stream* stream, const Geometry& geometry, int64_t windows) {
+  constexpr int64_t kLarge = 128, kLargest = 8192;  // elements
+  const int64_t elements = geometry.rows.kernel * geometry.cols.kernel;
+  const int64_t resident = int64_t{2048} * multiprocessors(stream->device);
+  if (elements < kLarge || windows > resident) return 1;
+  return elements >= kLargest && windows * kWarp < resident ? kBlock : kWarp;
+}
+
 template <class T>
 int32_t run_avg_pool(const dt_stream* stream, const calls::AvgPool2d& call) {
   const dt_view &y = call.y, &x = call.x;
   const Geometry geometry(call, x, y, {1, 1});
   const bool small = is_small(x) && is_small(y) && geometry.is_small();
   const bool packets = have_channel_packets<T>(x, y);
+  const int team = team_of(stream, geometry, numel(y));
+  if (team > 1) {
+    return visit<T, 0, 0>(small, packets, 0, [&](auto width, auto, auto integer) {
+      using Int = decltype(integer);
+      constexpr int kWidth = decltype(width)::value;
+      const PixelOrder<Int> order(y, kWidth, 1);
+      return launch(stream, avg_pool_by_teams<T, kWidth, Int>, blocks_for(order.count * team),
+                    kBlock, 0, Images<T, Int>(y), Images<const T, Int>(x),
+                    make_average<Int>(geometry, call), order, team);
+    });
+  }
   return visit<T, 2, 3>(small, packets, geometry.taps(), [&](auto width, auto taps, auto integer) {
     using Int = decltype(integer);
     constexpr int kWidth = decltype(width)::value, kTaps = decltype(taps)::value;
