@@ -377,14 +377,14 @@ contains"""
 
     def bottom(self, count: int) -> list[str]:
         calls = [f"  call case_{i}()" for i in range(count)]
-        head = ["end module", "", "program conformance_test", "  use check", "  use cases"]
-        return [*head, "  implicit none", *calls, "  call finish_cases()", "end program"]
+        head = ["end module", "", "program conformance_test", "  use cases", "  implicit none"]
+        return [*head, *calls, "  print '(a)', 'passed'", "end program"]
 
     def frame(self, number: int, name: str, lines: list[str]) -> str:
         """Declarations come first."""
         lines = [line for several in lines for line in several.splitlines()]
         declared = [line for line in lines if line.startswith(("type(", "logical"))]
-        body = [f"call begin_case('{number} {name}')", *(x for x in lines if x not in declared)]
+        body = [f"current = '{number} {name}'", *(x for x in lines if x not in declared)]
         return super().frame(number, name, list(map(self.statement, declared + body)))
 
     def enum(self, name: str, value: str) -> str:
@@ -402,22 +402,15 @@ contains"""
         where = f"{arguments.pop(0)}%{c.member}" if fortran.is_method(c) else c.function.name
         return f"{where}({', '.join([*arguments, *outs, *named, *status])})"
 
-    def called(self, c: Call, values: dict[str, str], outs: list[str], status: list[str]) -> str:
-        start = "result = " if len(c.results) == 1 else "call "
-        return start + self.expression(c, values, outs, status)
-
-    def declared(self, c: Call, names: list[str]) -> list[str]:
-        kinds = [fortran.declared(r).replace("dt_", "") for r in c.results]
-        return [f"{kind} :: {name}" for kind, name in zip(kinds, names, strict=False)]
+    def run(self, c: Call, names: list[str], values: dict[str, str], status=()) -> list[str]:
+        kinds = [fortran.declared(r.kind).replace("dt_", "") for r in c.results]
+        lines = [f"{kind} :: {name}" for kind, name in zip(kinds, names, strict=False)]
+        call = self.expression(c, values, names if len(kinds) > 1 else (), status)
+        return [*lines, ("result = " if len(kinds) == 1 else "call ") + call]
 
     def refused(self, c: Call, values: dict[str, str], message: str) -> list[str]:
-        run = self.called(c, values, [], ["stat=stat", "errmsg=message"])
-        check = f"call expect_error({fortran.quoted(message)})"
-        return [*self.declared(c, self.names(c)), run, check]
-
-    def run(self, c: Call, names: list[str], values: dict[str, str]) -> list[str]:
-        outs = names if len(c.results) > 1 else []
-        return [*self.declared(c, names), self.called(c, values, outs, [])]
+        run = self.run(c, self.names(c), values, ["stat=stat", "errmsg=message"])
+        return [*run, f"call expect_error({fortran.quoted(message)})"]
 
     def names(self, c: Call) -> list[str]:
         return [self.tensor.format(c.slots[0].name)] if c.returns_this else super().names(c)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from . import cabi, text
 from . import cpp_kinds as kinds
 from .model import Argument, Callback, Enum, Handle, Options, SchemaError
-from .plan import Call, Class, Input, Plan, Result, Slot
+from .plan import REFLECTED, Call, Class, Input, Plan, Result, Slot
 from .text import GENERATED, call, camel, constant, gated
 
 _TOP = f"""\
@@ -48,12 +48,6 @@ _OPERATORS = {
     "abs": "", "pow": "", "floordiv": "", "matmul": "", "rsub": "", "call": "",
 }  # fmt: skip
 _INPLACE = {"add", "sub", "mul", "truediv", "mod", "and", "or", "xor", "lshift", "rshift"}
-
-# A number on the left: the function that does it with the tensor first.
-_REFLECTED = {
-    "add": "add", "mul": "mul", "eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt",
-    "ge": "le", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "sub": "rsub",
-}  # fmt: skip
 
 
 def generate(plan: Plan) -> dict[str, str]:
@@ -292,10 +286,10 @@ def _overloads(c: Call) -> list[str]:
     if base in ("eq", "ne"):
         # C++20 also tries a == b as b == a; with equal types on both sides there is no doubt.
         out.append(binary("Tensor", "Tensor", f"a.{c.member}(b)"))
-    if base in _REFLECTED:
-        out.append(binary("Scalar", "Tensor", f"b.{_REFLECTED[base]}(a)"))
-    if base == "truediv":
-        out.append(binary("Scalar", "Tensor", "b.reciprocal().mul(a)"))
+    if base in REFLECTED:
+        *before, last = REFLECTED[base]
+        b = "".join(["b", *(f".{name}()" for name in before)])
+        out.append(binary("Scalar", "Tensor", f"{b}.{last}(a)"))
     return out
 
 

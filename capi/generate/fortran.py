@@ -12,100 +12,84 @@ import re
 import textwrap
 
 from .model import Enum, Kind, SchemaError
-from .plan import Call, Class, Hook, Plan, Result, Slot
-from .table import cells, result_cells
+from .plan import REFLECTED, Call, Class, Hook, Plan, Result, Slot
 from .text import GENERATED
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "wrappers" / "fortran"
 _WIDTH = 98
 
-# What a dummy argument of a kind is declared as; integers are of any kind.
-_NUMBERS = {"i64": "type(*)", "f64": "real(real64)", "bool": "logical"}
-_LISTS = {**_NUMBERS, "tensor": "type(dt_tensor)", "str": "character(*)"}
-_PLAIN = {
-    **_LISTS, "i64": "type(*), dimension(..)", "operand": "class(*)", "scalar": "class(*)",
-    "path": "character(*)", "bytes": "character(*)", "device": "character(*)", "enum": "integer",
+# An argument's type, and the statement that gives it where dtf_give does not. Integers are of any kind.
+_ANY = ("class(*)", "call give(f, {i}, {x})")
+_OBJECT = ("type(dt_{name})", "call dtf_give_object(f, {i}, handle_of({x}))")
+_ADDRESS = "call dtf_give_object(f, {i}, transfer(c_funloc({x}), 0_int64))"
+_ARGUMENTS = {
+    "operand": _ANY, "scalar": _ANY, "tensor": _OBJECT, "handle": _OBJECT,
+    "tensor[]": ("type(dt_{name})", "call dtf_give(f, {i}, handle_of({x}))"),
+    "callback": ("procedure(dt_{name})", _ADDRESS),
+    "i64": ("type(*), dimension(..)",), "i64[]": ("type(*)",), "enum": ("integer",),
+    "f64": ("real(real64)",), "f64[]": ("real(real64)",), "bool": ("logical",), "bool[]": ("logical",),
+    **dict.fromkeys(("str", "str[]", "path", "bytes", "device"), ("character(*)",)),
 }  # fmt: skip
 
-# What a result is, or what is lent to a callback: how it is declared, and the statement that takes it from
-# its cells.
-_TEXT = ("character(:), allocatable", "call take_text({out}, {a}, {b})")
-_REAL = ("real(real64)", "{out} = transfer({a}, {out})")
-_TENSOR = ("type(dt_tensor)", "call hold({out}, dtf_tensor({a}))")
-_TAKEN = {
-    "tensor": _TENSOR, "tensor?": _TENSOR, "f64": _REAL, "scalar": _REAL,
-    "handle": ("type(dt_{name})", "call hold({out}, dtf_hold(f, {i}, {cell}))"),
-    "tensor[]": (
-        "type(dt_tensor), allocatable, dimension(:)", "call take_tensors({out}, {a}, {b})",
-    ),
-    "str": _TEXT, "device": _TEXT,
-    "str[]": ("character(:), allocatable, dimension(:)", "call take_texts({out}, {a}, {b})"),
-    "i64[]": ("integer(int64), allocatable, dimension(:)", "{out} = words_at({a}, {c})"),
-    "f64[]": (
-        "real(real64), allocatable, dimension(:)", "{out} = transfer(words_at({a}, {c}), 0d0, {c})",
-    ),
-    "i64": ("integer(int64)", "{out} = {a}"),
-    "bool": ("logical", "{out} = {a} /= 0"),
-    "enum": ("integer", "{out} = int({a})"),
-    "pointer": ("type(c_ptr)", "{out} = transfer({a}, {out})"),
+# A result's type, or that of what a callback is given, and the statement that takes it from its two words.
+_HELD = ("type(dt_{name})", "call hold({x}, {a}, {n})")
+_TEXT = ("character(:), allocatable", "call take_text({x}, {a}, {n})")
+_BITS = "{x} = transfer({a}, {x})"
+_LIST = ", allocatable, dimension(:)"
+_RESULTS = {
+    "tensor": _HELD, "handle": _HELD, "str": _TEXT, "device": _TEXT,
+    "i64": ("integer(int64)", "{x} = {a}"), "enum": ("integer", "{x} = int({a})"),
+    "bool": ("logical", "{x} = {a} /= 0"), "pointer": ("type(c_ptr)", _BITS),
+    "f64": ("real(real64)", _BITS), "scalar": ("real(real64)", _BITS),
+    "tensor[]": (f"type(dt_{{name}}){_LIST}", "call take_tensors({x}, {a}, {n})"),
+    "str[]": (f"character(:){_LIST}", "call take_texts({x}, {a}, {n})"),
+    "i64[]": (f"integer(int64){_LIST}", "{x} = words_at({a}, {n})"),
+    "f64[]": (f"real(real64){_LIST}", "{x} = transfer(words_at({a}, {n}), 0d0, {n})"),
 }  # fmt: skip
-# What a callback gives: how it is declared, and the statement that gives it back.
+
+# What a callback gives: its intent, and the statement that gives it back.
 _HANDED = {
-    "tensor?": (
-        "type(dt_tensor), intent(inout)",
-        "call dtf_give_back(f, [handle_of({x})], 1_int64)",
-    ),
-    "tensor[]": (_TAKEN["tensor[]"][0] + ", intent(out)", "call hand_over(f, {x})"),
-    "bool": ("logical, intent(out)", "f%results(0) = merge(1, 0, {x})"),
+    "tensor": ("inout", "call dtf_give_back(f, [handle_of({x})], 1_int64)"),
+    "tensor[]": ("out", "call hand_over(f, {x})"),
+    "bool": ("out", "f%results(0) = merge(1, 0, {x})"),
 }
 
-# Python's special methods as Fortran's operators, and what a number before a tensor means.
+# Python's special methods as Fortran's operators.
 _OPERATORS = {
-    "add": ("+", "dt_add(b, a)"), "sub": ("-", "dt_rsub(b, a)"), "mul": ("*", "dt_mul(b, a)"),
-    "truediv": ("/", "dt_mul(dt_reciprocal(b), a)"), "pow": ("**", "dt_pow(a, b)"),
-    "eq": ("==", "dt_eq(b, a)"), "ne": ("/=", "dt_ne(b, a)"), "lt": ("<", "dt_gt(b, a)"),
-    "le": ("<=", "dt_ge(b, a)"), "gt": (">", "dt_lt(b, a)"), "ge": (">=", "dt_le(b, a)"),
-    "and": (".and.", "dt_bitwise_and(b, a)"), "or": (".or.", "dt_bitwise_or(b, a)"),
-    "neg": ("-", ""), "invert": (".not.", ""),
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "pow": "**", "eq": "==", "ne": "/=", "lt": "<",
+    "le": "<=", "gt": ">", "ge": ">=", "and": ".and.", "or": ".or.", "neg": "-", "invert": ".not.",
 }  # fmt: skip
-_BEFORE = ("real(real32)", "real(real64)", "integer(int32)", "integer(int64)")
+_NUMBERS = ("real(real32)", "real(real64)", "integer(int32)", "integer(int64)")
 
-# What a type of bridge.c is to Fortran.
+# What a type of bridge.c is to Fortran, if it is no integer of 8 bytes: addresses are.
 _C_TYPES = {
-    "frame*": "type(frame)", "any*": "type(*), dimension(..)", "int32_t": "integer(c_int32_t), value",
-    "shared**": "integer(c_int64_t), dimension(*)", "void* const*": "integer(c_int64_t), dimension(*)",
+    "frame*": "type(frame)", "any*": "type(*), dimension(..)",
+    "int32_t": "integer(c_int32_t), value",
+    **dict.fromkeys(("dtt_cell*", "void* const*"), "integer(c_int64_t), dimension(*)"),
 }  # fmt: skip
 
 
 def generate(plan: Plan) -> dict[str, str]:
     _check_names(plan)
     types, procedures = (FOLDER / "runtime.f90").read_text().split("\ncontains\n")
-    operators, functions = _operators(plan)
+    functions = [c for c in plan.calls if not is_method(c)]
+    operators = [_operator(c) for c in plan.calls if _sign(c)]
     parts = [
         f"! {GENERATED}",
-        "module dumbtorch_functions",
-        "use, intrinsic :: iso_c_binding",
-        "use, intrinsic :: iso_fortran_env, only: int32, int64, real32, real64",
-        "implicit none",
-        "private",
-        "public :: assignment(=), from_array",
         types,
         *map(_enum, plan.enums),
         *(_class(c, plan) for c in plan.classes),
-        *map(_hook_interface, plan.hooks),
-        *(
-            _generic(c.function.name, [f"dt_{c.function.name}"])
-            for c in plan.calls
-            if not is_method(c)
-        ),
-        *operators,
+        *map(_interface, plan.hooks),
+        *(_generic(c.function.name, [f"dt_{c.function.name}"]) for c in functions),
+        "public :: " + ", ".join(f"operator({sign})" for sign in sorted({*_OPERATORS.values()})),
+        *(interface for interface, _ in operators),
         _bridge(),
         "contains",
         procedures,
-        *map(_copy, plan.classes),
-        *functions,
+        *map(_copies, plan.classes),
+        *(procedure for _, procedure in operators),
         *(_procedure(c, i) for i, c in enumerate(plan.calls)),
-        *map(_run_hook, plan.hooks),
+        *map(_run, plan.hooks),
         _dispatch(plan),
         "end module\n",
         "! PyTorch's names, defaults and numbers: docs/fortran.md.",
@@ -114,11 +98,8 @@ def generate(plan: Plan) -> dict[str, str]:
         "implicit none",
         "end module\n",
     ]
-    return {
-        "wrappers/fortran/dumbtorch.gen.f90": "\n".join(
-            map(continued, "\n".join(parts).split("\n"))
-        )
-    }
+    lines = map(continued, "\n".join(parts).split("\n"))
+    return {"wrappers/fortran/dumbtorch.gen.f90": "\n".join(lines)}
 
 
 def is_method(c: Call) -> bool:
@@ -179,20 +160,13 @@ def _generic(name: str, procedures: list[str]) -> str:
 def _bridge() -> str:
     """The interfaces of bridge.c's functions."""
     lines = ["interface"]
-    found = re.findall(r"^(\w.*?)(dtf_\w+)\((.*)\) {$", (FOLDER / "bridge.c").read_text(), re.M)
+    found = re.findall(r"^(\w+) (dtf_\w+)\((.*)\) {$", (FOLDER / "bridge.c").read_text(), re.M)
     for back, name, arguments in found:
-        pairs = [a.rsplit(" ", 1) for a in arguments.removesuffix("void").split(", ") if a]
-        kind = "integer(c_int32_t)" if back.strip() == "int32_t" else "integer(c_int64_t)"
-        word = "subroutine" if back.strip() == "void" else "function"
-        lines.append(
-            f"{kind if word == 'function' else ''} {word} {name}({', '.join(x for _, x in pairs)}) bind(c)"
-        )
-        lines.append("  import")
-        lines += [
-            f"  {_C_TYPES.get(c.removeprefix('const '), 'integer(c_int64_t), value')} :: {x}"
-            for c, x in pairs
-        ]
-        lines.append(f"end {word}")
+        pairs = [a.removeprefix("const ").rsplit(" ", 1) for a in arguments.split(", ")]
+        word = "subroutine" if back == "void" else f"integer(c_{back}) function"
+        lines.append(f"{word} {name}({', '.join(x for _, x in pairs)}) bind(c)\n  import")
+        lines += [f"  {_C_TYPES.get(c, 'integer(c_int64_t), value')} :: {x}" for c, x in pairs]
+        lines.append(f"end {word.split()[-1]}")
     return "\n".join([*lines, "end interface"])
 
 
@@ -219,7 +193,7 @@ interface assignment(=)
 end interface"""
 
 
-def _copy(c: Class) -> str:
+def _copies(c: Class) -> str:
     return f"""\
 subroutine copy_{c.name}(to, from)
   class(dt_{c.name}), intent(inout) :: to
@@ -239,32 +213,32 @@ end subroutine"""
 # ---- operators
 
 
-def _operators(plan: Plan) -> tuple[list[str], list[str]]:
-    """(their interfaces, the functions behind them)"""
-    procedures: dict[str, list[str]] = {}
-    functions = []
-    for c in plan.calls:
-        sign, reflected = _OPERATORS.get(c.function.operator, ("", ""))
-        if not sign or c.returns_this:
-            continue
-        name = f"dt_{c.function.name}"
-        ways = [("type(dt_tensor)", "class(*)", f"{name}(a, b)")]
-        ways += [(number, "type(dt_tensor)", reflected) for number in _BEFORE]
-        for a, b, value in ways if reflected else [("type(dt_tensor)", "", f"{name}(a)")]:
-            named = f"op_{len(functions)}"
-            procedures.setdefault(sign, []).append(named)
-            functions.append(_operator(named, a, b, value))
-    return [_generic(f"operator({s})", names) for s, names in procedures.items()], functions
+def _sign(c: Call) -> str:
+    return "" if c.returns_this else _OPERATORS.get(c.function.operator, "")
 
 
-def _operator(name: str, a: str, b: str, value: str) -> str:
-    second = f"  {b}, intent(in) :: b\n" if b else ""
-    return f"""\
-function {name}(a{", b" if b else ""}) result(out)
-  {a}, intent(in) :: a
-{second}  type(dt_tensor) :: out
-  out = {value}
-end function"""
+def _operator(c: Call) -> tuple[str, str]:
+    """(the interface, the functions behind it)"""
+    name = c.function.name
+    ways = [("type(dt_tensor)", "class(*)", f"dt_{name}(a, b)")]
+    if len(c.required) == 1:
+        ways = [("type(dt_tensor)", "", f"dt_{name}(a)")]
+    elif c.function.operator in REFLECTED:
+        *before, last = REFLECTED[c.function.operator]
+        b = f"dt_{before[0]}(b)" if before else "b"
+        ways += [(number, "type(dt_tensor)", f"dt_{last}({b}, a)") for number in _NUMBERS]
+    else:  # it takes a number in the first place
+        ways += [(number, "type(dt_tensor)", f"dt_{name}(a, b)") for number in _NUMBERS]
+    functions = [
+        f"function op_{name}_{i}({'a, b' if b else 'a'}) result(out)\n"
+        f"  {a}, intent(in) :: a\n"
+        + (f"  {b}, intent(in) :: b\n" if b else "")
+        + f"  type(dt_tensor) :: out\n  out = {value}\nend function"
+        for i, (a, b, value) in enumerate(ways)
+    ]
+    names = [f"op_{name}_{i}" for i in range(len(ways))]
+    interface = f"interface operator({_sign(c)})\n  procedure {', '.join(names)}\nend interface"
+    return interface, "\n".join(functions)
 
 
 # ---- functions
@@ -272,109 +246,101 @@ end function"""
 
 def _procedure(c: Call, index: int) -> str:
     is_function = len(c.results) == 1
-    results = [(r, "out" if is_function else r.name) for r in c.results]
-    shown = [s.name for s in c.required] + ([] if is_function else [name for _, name in results])
+    names = ["out"] if is_function else [r.name for r in c.results]
+    shown = [s.name for s in c.required] + ([] if is_function else names)
     shown += [s.name for s in c.optional] + ["stat", "errmsg"]
     word, tail = ("function", " result(out)") if is_function else ("subroutine", "")
-    lines = [_comment(f"{c.function.name}: {c.about}")]
-    lines.append(f"{word} dt_{c.function.name}({', '.join(shown)}){tail}")
-    lines += [_dummy(s, is_method(c) and s is c.slots[0]) for s in c.slots]
-    lines += ["integer, intent(out), optional :: stat"]
-    lines += ["character(*), intent(inout), optional :: errmsg"]
-    lines += [_result(r, name, is_function) for r, name in results]
-    lines += ["type(frame) :: f", f"call dtf_begin(f, {index})"]
-    cell = 0
-    for i, s in enumerate(c.slots):
-        given = _given(s, i, cell)
-        lines.append(f"if (present({s.name})) {given}" if _may_be_absent(s) else given)
-        cell += len(cells(s.kind))
-    lines.append("call tell(dtf_run(f), stat, errmsg)")
-    cell = 0
-    for i, (r, name) in enumerate(results):
-        lines.append(_taken(r.kind, "f%results", cell, name, i))
-        cell += result_cells(r)
-    return "\n  ".join([*lines, "call dtf_end(f)"]) + f"\nend {word}"
-
-
-def _taken(kind: Kind, array: str, cell: int, out: str, i: int = 0) -> str:
-    where = dict(zip("abc", (f"{array}({cell + k})" for k in range(3)), strict=True))
-    return _TAKEN[_key(kind)][1].format(out=out, cell=cell, i=i, **where)
+    lines = [
+        f"{word} dt_{c.function.name}({', '.join(shown)}){tail}",
+        *(_dummy(s, is_method(c) and s is c.slots[0]) for s in c.slots),
+        "integer, intent(out), optional :: stat",
+        "character(*), intent(inout), optional :: errmsg",
+        *(_result(r, name, is_function) for r, name in zip(c.results, names, strict=True)),
+        "type(frame) :: f",
+        f"call dtf_begin(f, {index})",
+        *(_given(s, i) for i, s in enumerate(c.slots)),
+        "call tell(dtf_run(f), stat, errmsg)",
+        *(
+            _taken(r.kind, name, i)
+            for i, (r, name) in enumerate(zip(c.results, names, strict=True))
+        ),
+        "call dtf_end(f)",
+    ]
+    about = _comment(f"{c.function.name}: {c.about}")
+    return "\n".join([about, "\n  ".join(lines), f"end {word}"])
 
 
 def _key(kind: Kind) -> str:
-    return f"{kind.base}[]" if kind.list else kind.key
+    return kind.base + ("[]" if kind.list else "")
+
+
+def _typed(form: str, kind: Kind) -> str:
+    return form.format(name=kind.name or "tensor")
 
 
 def _may_be_absent(s: Slot) -> bool:
     return not s.required or s.kind.optional
 
 
-def _given(s: Slot, i: int, cell: int) -> str:
-    """Of a callback the procedure, which is its user data."""
-    if s.kind.base == "callback":
-        return f"f%args({cell}) = transfer(c_funloc({s.name}), 0_int64)"
-    if s.kind.base in ("operand", "scalar"):
-        return f"call give(f, {i}, {s.name})"
-    is_object = s.kind.base in ("tensor", "handle")
-    if is_object and not s.kind.list:
-        return f"call dtf_give_object(f, {i}, handle_of({s.name}))"
-    return f"call dtf_give(f, {i}, {f'handle_of({s.name})' if is_object else s.name})"
-
-
 def _dummy(s: Slot, is_this: bool) -> str:
     """Objects are `in` also where the call writes what is behind them: the variable stays as it is."""
-    optional = ", optional" if _may_be_absent(s) else ""
-    if s.kind.base == "callback":
-        return f"procedure(dt_{s.kind.name}){optional} :: {s.name}"
-    kinds = _LISTS if s.kind.list else _PLAIN
-    if s.kind.base != "handle" and s.kind.base not in kinds:
+    if _key(s.kind) not in _ARGUMENTS:
         raise SchemaError(f"fortran: a value of kind {s.kind.key}")
-    kind = kinds.get(s.kind.base, f"type(dt_{s.kind.name})")
-    kind = kind.replace("type(", "class(") if is_this else kind
-    return f"{kind}, intent(in){optional} :: {s.name}{'(:)' if s.kind.list else ''}"
+    words = [_typed(_ARGUMENTS[_key(s.kind)][0], s.kind)]
+    words[0] = words[0].replace("type(", "class(") if is_this else words[0]
+    words += ["intent(in)"] if s.kind.base != "callback" else []
+    words += ["optional"] if _may_be_absent(s) else []
+    return f"{', '.join(words)} :: {s.name}{'(:)' if s.kind.list else ''}"
 
 
-def declared(r: Result) -> str:
+def _given(s: Slot, i: int) -> str:
+    _, *form = *_ARGUMENTS[_key(s.kind)], "call dtf_give(f, {i}, {x})"
+    return f"if (present({s.name})) " * _may_be_absent(s) + form[0].format(i=i, x=s.name)
+
+
+def declared(kind: Kind) -> str:
     """What a variable for a result is, but for its name."""
-    return _TAKEN[r.kind.key][0].format(name=r.kind.name)
+    return _typed(_RESULTS[_key(kind)][0], kind)
 
 
 def _result(r: Result, name: str, is_function: bool) -> str:
-    kind = declared(r)
+    kind = declared(r.kind)
     intent = "out" if "type(" not in kind or "allocatable" in kind else "inout"
     return f"{kind}{'' if is_function else f', intent({intent})'} :: {name}"
+
+
+def _taken(kind: Kind, name: str, i: int) -> str:
+    words = {"a": f"f%args({2 * i})", "n": f"f%args({2 * i + 1})"}
+    return _RESULTS[_key(kind)][1].format(x=name, **words)
 
 
 # ---- callbacks
 
 
-def _hook_interface(h: Hook) -> str:
-    lines = [_comment(h.callback.doc), "abstract interface"]
-    lines += [f"subroutine dt_{h.name}({_names(h)})", "  import dt_tensor, int64"]
+def _interface(h: Hook) -> str:
+    names = ", ".join([*(s.name for s in h.inputs), *(r.name for r in h.results)])
+    lines = [_comment(h.callback.doc), "abstract interface", f"subroutine dt_{h.name}({names})"]
+    lines.append("  import dt_tensor, int64")
     for s in h.inputs:
-        kind = (
-            "character(*)"
-            if s.kind.base == "str"
-            else _TAKEN[_key(s.kind)][0].replace(", allocatable", "")
-        )
+        kind = declared(s.kind).replace("(:), allocatable", "(*)").replace(", allocatable", "")
         lines.append(f"  {kind}, intent(in) :: {s.name}")
-    lines += [f"  {_HANDED[r.kind.key][0]} :: {r.name}" for r in h.results]
+    for r in h.results:
+        lines.append(f"  {declared(r.kind)}, intent({_HANDED[_key(r.kind)][0]}) :: {r.name}")
     return "\n".join([*lines, "end subroutine", "end interface"])
 
 
-def _names(h: Hook) -> str:
-    return ", ".join([s.name for s in h.inputs] + [r.name for r in h.results])
-
-
-def _run_hook(h: Hook) -> str:
-    lines = [f"subroutine run_{h.name}(f)", "type(frame), intent(inout) :: f"]
-    lines += [f"procedure(dt_{h.name}), pointer :: hook"]
-    lines += [f"{_TAKEN[_key(s.kind)][0]} :: {s.name}" for s in h.inputs]
-    lines += [f"{declared(r)} :: {r.name}" for r in h.results]
-    lines.append("call c_f_procpointer(transfer(f%user_data, c_null_funptr), hook)")
-    lines += [_taken(s.kind, "f%args", 2 * i, s.name) for i, s in enumerate(h.inputs)]
-    lines.append(f"call hook({_names(h)})")
-    lines += [_HANDED[r.kind.key][1].format(x=r.name) for r in h.results]
+def _run(h: Hook) -> str:
+    values = [*h.inputs, *h.results]
+    lines = [
+        f"subroutine run_{h.name}(f)",
+        "type(frame), intent(inout) :: f",
+        f"procedure(dt_{h.name}), pointer :: hook",
+        *(f"{declared(v.kind)} :: {v.name}" for v in values),
+        "call c_f_procpointer(transfer(f%user_data, c_null_funptr), hook)",
+        *(_taken(s.kind, s.name, i) for i, s in enumerate(h.inputs)),
+        f"call hook({', '.join(v.name for v in values)})",
+        *(_HANDED[_key(r.kind)][1].format(x=r.name) for r in h.results),
+    ]
     return "\n  ".join(lines) + "\nend subroutine"
 
 
@@ -382,11 +348,11 @@ def _dispatch(plan: Plan) -> str:
     cases = "\n".join(f"  case ('{h.name}')\n    call run_{h.name}(f)" for h in plan.hooks)
     return f"""\
 ! Runs the procedure behind a callback; bridge.c calls it.
-subroutine dispatch(name, f) bind(c, name='dtf_dispatch')
-  integer(c_int64_t), value :: name
+subroutine dispatch(name, length, f) bind(c, name='dtf_dispatch')
+  integer(c_int64_t), value :: name, length
   type(frame), intent(inout) :: f
   character(:), allocatable :: text
-  call take_text(text, name)
+  call take_text(text, name, length)
   select case (text)
 {cases}
   end select

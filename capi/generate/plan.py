@@ -32,6 +32,14 @@ FORMS = {
 # The kind of handle behind a form that is read and released.
 _CARRIERS = {"tensors": "tensor_list", "text": "bytes", "texts": "string_list"}
 
+# Of an operator whose first operand is a number: the functions that do it with the tensor first, one after
+# the other. 2 / x is x.reciprocal().mul(2).
+REFLECTED = {
+    "add": ("add",), "sub": ("rsub",), "mul": ("mul",), "truediv": ("reciprocal", "mul"),
+    "and": ("bitwise_and",), "or": ("bitwise_or",), "xor": ("bitwise_xor",),
+    "eq": ("eq",), "ne": ("ne",), "lt": ("gt",), "le": ("ge",), "gt": ("lt",), "ge": ("le",),
+}  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Slot:

@@ -58,39 +58,37 @@ inline Lanes64 multiply_low_halves(Lanes64 a, uint32_t m) {
 #endif
 }
 
-// Blocks are made so many at a time: a number that the compiler knows, so that few of them need no
-// scalar rest.
-constexpr int64_t kBlocksAtOnce = 16;
+// Blocks are made so many at a time, each word by word in 64-bit lanes: what is above a word's 32
+// bits is never looked at.
+constexpr int kBlocksAtOnce = 16;
 
-// The words of `blocks` blocks, and of some more; the others keep what they have. A word of the
-// state per 64-bit lane; what is above its 32 bits is never looked at.
+// The words of `blocks` blocks, and of some more; the others keep what they have.
 inline void make_words(Words& out, uint64_t first, uint64_t key, int64_t blocks = kBlocks) {
   constexpr int kLanes = kVectorBytes / 8;
-  alignas(64) uint64_t state[4][kBlocks];
-  for (int i = 0; i < kBlocks; ++i) state[0][i] = first + static_cast<uint64_t>(i);
-  blocks = ceil_div(blocks, kBlocksAtOnce) * kBlocksAtOnce;
-  for (int64_t i = 0; i < blocks; i += kLanes) {
-    Lanes64 c0 = load(&state[0][i]), c1 = c0 >> 32, c2 = {}, c3 = {};
-    uint32_t k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
-    for (int round = 0; round < philox::kRounds; ++round) {
-      const Lanes64 p0 = multiply_low_halves(c0, philox::kMultiplier0);
-      const Lanes64 p1 = multiply_low_halves(c2, philox::kMultiplier1);
-      c0 = (p1 >> 32) ^ c1 ^ static_cast<uint64_t>(k0);
-      c2 = (p0 >> 32) ^ c3 ^ static_cast<uint64_t>(k1);
-      c1 = p1;
-      c3 = p0;
-      k0 += philox::kWeyl0;
-      k1 += philox::kWeyl1;
+  alignas(64) uint64_t state[4][kBlocksAtOnce];
+  for (int64_t begin = 0; begin < blocks; begin += kBlocksAtOnce, first += kBlocksAtOnce) {
+    for (int i = 0; i < kBlocksAtOnce; ++i) state[0][i] = first + static_cast<uint64_t>(i);
+    for (int i = 0; i < kBlocksAtOnce; i += kLanes) {
+      Lanes64 c0 = load(&state[0][i]), c1 = c0 >> 32, c2 = {}, c3 = {};
+      uint32_t k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
+      for (int round = 0; round < philox::kRounds; ++round) {
+        const Lanes64 p0 = multiply_low_halves(c0, philox::kMultiplier0);
+        const Lanes64 p1 = multiply_low_halves(c2, philox::kMultiplier1);
+        c0 = (p1 >> 32) ^ c1 ^ static_cast<uint64_t>(k0);
+        c2 = (p0 >> 32) ^ c3 ^ static_cast<uint64_t>(k1);
+        c1 = p1;
+        c3 = p0;
+        k0 += philox::kWeyl0;
+        k1 += philox::kWeyl1;
+      }
+      store(&state[0][i], c0);
+      store(&state[1][i], c1);
+      store(&state[2][i], c2);
+      store(&state[3][i], c3);
     }
-    store(&state[0][i], c0);
-    store(&state[1][i], c1);
-    store(&state[2][i], c2);
-    store(&state[3][i], c3);
-  }
-  for (int w = 0; w < 4; ++w) {
-    for (int64_t begin = 0; begin < blocks; begin += kBlocksAtOnce) {
-      for (int64_t i = begin; i < begin + kBlocksAtOnce; ++i)
-        out.word[w][i] = static_cast<uint32_t>(state[w][i]);
+    for (int w = 0; w < 4; ++w) {
+      for (int i = 0; i < kBlocksAtOnce; ++i)
+        out.word[w][begin + i] = static_cast<uint32_t>(state[w][i]);
     }
   }
 }

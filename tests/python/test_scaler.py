@@ -4,6 +4,7 @@ numbers. test_small_names.py compares GradScaler's loop and refusals with PyTorc
 import dumbtorch as dt
 import numpy as np
 import pytest
+from meanings import class_of
 from optimizer_rows import SETTINGS
 
 torch = pytest.importorskip("torch")
@@ -89,10 +90,8 @@ def test_masters_are_what_float32_gives(name, dtype):
     start = torch.from_numpy(start).to(getattr(torch, dtype)).float().numpy()
     narrow = [dt.tensor(v, dtype=getattr(dt, dtype), requires_grad=True) for v in (start, start[0])]
     wide = [torch.tensor(v, requires_grad=True) for v in (start, start[0])]
-    ours, theirs = (
-        getattr(dt.optim, name)(narrow, lr=1e-3),
-        getattr(torch.optim, name)(wide, lr=1e-3),
-    )
+    ours = getattr(dt.optim, name)(narrow, lr=1e-3)
+    theirs = class_of(torch, "optim", name)(wide, lr=1e-3)
     ours.use_master_weights()
     train(dt, ours, narrow, getattr(dt, dtype), steps=12)
     again = getattr(dt.optim, name)(narrow, lr=1e-3)

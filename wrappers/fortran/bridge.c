@@ -1,6 +1,9 @@
 /* What Fortran calls and cannot say by itself: the table of functions, objects that several
  * variables hold, arrays of any rank, callbacks. The generator declares the functions dtf_... to
- * Fortran by their lines here; addresses are integers there. */
+ * Fortran by their lines here; addresses are integers there.
+ *
+ * All that comes out, results and what a callback is given, lies in the frame's args, two cells
+ * each: an object and its handle, a number, or an address and how much is there. */
 #include <ISO_Fortran_binding.h>
 
 #include "wrappers/table/frame.h"
@@ -8,119 +11,6 @@
 
 typedef dtt_frame frame;
 typedef const CFI_cdesc_t any;
-
-void dtf_begin(frame* f, int32_t i) {
-  dtt_begin(f, i);
-}
-
-void dtf_end(frame* f) {
-  dtt_end(f);
-}
-
-/* ---- arguments: the compiler sees to their types, but for integers and for what may be a tensor
- */
-
-void dtf_refuse(frame* f, int32_t i) {
-  char message[200];
-  const dtt_item* item = f->function->args + i;
-  const char* wanted = item->is_list               ? "a list of integers"
-                       : item->kind == DTT_OPERAND ? "a tensor or a number"
-                       : item->kind == DTT_SCALAR  ? "a number"
-                                                   : "an integer";
-  if (f->status) return;
-  snprintf(message, sizeof message, "%s: %s must be %s", f->function->name, item->name, wanted);
-  f->status = dt_error_set(DT_STATUS_TYPE_ERROR, message);
-}
-
-void dtf_give_object(frame* f, int32_t i, void* handle) {
-  const dtt_item* item = f->function->args + i;
-  if (item->kind == DTT_SCALAR) dtf_refuse(f, i);
-  f->args[item->cell].p = handle;
-  if (item->kind == DTT_OPERAND) f->args[item->cell + 1].i = 0;
-}
-
-static int32_t kind_of(any* a) {
-  if (a->type == CFI_type_int32_t || a->type == CFI_type_int64_t) return DT_SCALAR_KIND_INT;
-  if (a->type == CFI_type_float || a->type == CFI_type_double) return DT_SCALAR_KIND_FLOAT;
-  return DT_SCALAR_KIND_BOOL;
-}
-
-/* An element's bits: those of an integer, a double or the address of text. */
-static int64_t bits_at(frame* f, any* a, const char* at) {
-  dtt_cell cell = {0};
-  size_t length = a->elem_len;
-  switch (a->type) {
-    case CFI_type_int32_t:
-      return *(const int32_t*)at;
-    case CFI_type_int64_t:
-      return *(const int64_t*)at;
-    case CFI_type_float:
-      cell.f = (double)*(const float*)at;
-      return cell.i;
-    case CFI_type_double:
-      return *(const int64_t*)at;
-    case CFI_type_char: /* the name of a file, as all text but bytes, ends before the blanks */
-      cell.p = memcpy(dtt_lend(f, (int64_t)length), at, length);
-      while (length > 0 && at[length - 1] == ' ') ((char*)cell.p)[--length] = 0;
-      return cell.i;
-  }
-  return *at != 0; /* a logical of any kind */
-}
-
-void dtf_give(frame* f, int32_t i, any* a) {
-  const dtt_item* item = f->function->args + i;
-  dtt_cell* at = f->args + item->cell;
-  dt_device_type type = 0;
-  int64_t bits = 0, index = 0;
-  const int is_integer = kind_of(a) == DT_SCALAR_KIND_INT && a->rank == item->is_list;
-  if (item->kind == DTT_I64 && !is_integer) {
-    dtf_refuse(f, i);
-  } else if (item->is_list) {
-    dtt_give_list(f, item, at, a->dim[0].extent);
-    for (int64_t k = 0; k < at[1].i; k++)
-      dtt_give_entry(item, at, k, bits_at(f, a, (char*)a->base_addr + k * a->dim[0].sm));
-  } else if (item->kind == DTT_BYTES) {
-    memcpy(dtt_give_list(f, item, at, (int64_t)a->elem_len), a->base_addr, a->elem_len);
-  } else {
-    bits = bits_at(f, a, a->base_addr);
-    if (item->kind == DTT_DEVICE) {
-      if (!f->status) f->status = dt_device_from_text((char*)bits, &type, &index);
-      at[0].i = type, at[1].i = index;
-    } else if (item->kind == DTT_STR) {
-      at[0].i = bits;
-    } else {
-      dtt_give_number(item, at, kind_of(a), bits);
-    }
-  }
-}
-
-/* ---- calls */
-
-/* Of results, a device becomes its name, and a number of any kind a double. */
-int32_t dtf_run(frame* f) {
-  const dt_status status = dtt_call(f);
-  const dtt_item *item = f->function->results, *end = item + f->function->n_results;
-  for (; !status && item < end; item++) {
-    dtt_cell* at = f->results + item->cell;
-    if (item->kind == DTT_DEVICE) {
-      char* text = dtt_lend(f, 32);
-      at[1].i = dtt_name_device(at, text);
-      at[0].p = text;
-    }
-    if (item->kind == DTT_SCALAR)
-      at[0].f = at[0].i == DT_SCALAR_KIND_FLOAT ? at[2].f : (double)at[1].i;
-  }
-  return status;
-}
-
-/* The last error's. */
-const char* dtf_message(void) {
-  return dt_error_message();
-}
-
-int64_t dtf_length(const char* text) {
-  return (int64_t)strlen(text);
-}
 
 /* ---- objects: a handle, and how many variables share it
  *
@@ -153,33 +43,22 @@ static shared* exchange(shared* given) {
   return taken;
 }
 
-static shared* hold(void* handle, const dtt_handle* of) {
+static void hold(void* handle, const dtt_handle* of, dtt_cell* out) {
   shared* s = NULL;
-  if (!handle) return s;
-  s = exchange(NULL);
-  if (!s) s = malloc(sizeof *s);
-  if (!s) abort();
-  *s = (shared){handle, of, 1, NULL};
-  return s;
+  if (handle) {
+    s = exchange(NULL);
+    if (!s) s = malloc(sizeof *s);
+    if (!s) abort();
+    *s = (shared){handle, of, 1, NULL};
+  }
+  out[0].p = s, out[1].p = handle;
 }
 
-shared* dtf_hold(const frame* f, int32_t result, int32_t cell) {
-  return hold(f->results[cell].p, f->function->results[result].of);
-}
-
-shared* dtf_tensor(void* handle) {
-  return hold(handle, &dtt_handle_tensor);
-}
-
-void* dtf_handle(const shared* s) {
-  return s ? s->handle : NULL;
-}
-
-/* Another variable has it; NULL if the object is gone. */
-shared* dtf_share(shared* s, const void* handle) {
-  if (!s || s->handle != handle) return NULL;
+/* Whether another variable can have it: it may be gone. */
+int32_t dtf_share(shared* s, const void* handle) {
+  if (!s || s->handle != handle) return 0;
   __atomic_add_fetch(&s->variables, 1, __ATOMIC_RELAXED);
-  return s;
+  return 1;
 }
 
 void dtf_release(shared* s, const void* handle) {
@@ -188,6 +67,127 @@ void dtf_release(shared* s, const void* handle) {
   s->of->release(s->handle);
   s->handle = NULL;
   exchange(s);
+}
+
+/* ---- arguments: the compiler sees to their types, but for integers and for what may be a tensor
+ */
+
+void dtf_begin(frame* f, int32_t i) {
+  dtt_begin(f, i);
+}
+
+void dtf_end(frame* f) {
+  dtt_end(f);
+}
+
+void dtf_refuse(frame* f, int32_t i) {
+  char message[200];
+  const dtt_item* item = f->function->args + i;
+  if (f->status) return;
+  snprintf(message, sizeof message, "%s: %s must be %s", f->function->name, item->name,
+           item->is_list               ? "a list of integers"
+           : item->kind == DTT_OPERAND ? "a tensor or a number"
+           : item->kind == DTT_SCALAR  ? "a number"
+                                       : "an integer");
+  f->status = dt_error_set(DT_STATUS_TYPE_ERROR, message);
+}
+
+void dtf_give_object(frame* f, int32_t i, void* handle) {
+  const dtt_item* item = f->function->args + i;
+  if (item->kind == DTT_SCALAR) dtf_refuse(f, i);
+  f->args[item->cell].p = handle;
+  if (item->kind == DTT_OPERAND) f->args[item->cell + 1].i = 0;
+}
+
+static int32_t kind_of(any* a) {
+  if (a->type == CFI_type_int32_t || a->type == CFI_type_int64_t) return DT_SCALAR_KIND_INT;
+  if (a->type == CFI_type_float || a->type == CFI_type_double) return DT_SCALAR_KIND_FLOAT;
+  return DT_SCALAR_KIND_BOOL;
+}
+
+/* An element's bits: those of an integer, a double or the address of text. */
+static int64_t bits_at(frame* f, any* a, const char* at) {
+  dtt_cell cell = {0};
+  size_t length = a->elem_len;
+  if (a->type == CFI_type_int32_t) return *(const int32_t*)at;
+  if (a->type == CFI_type_int64_t || a->type == CFI_type_double) return *(const int64_t*)at;
+  if (a->type == CFI_type_float) {
+    cell.f = (double)*(const float*)at;
+  } else if (a->type == CFI_type_char) { /* text ends before its blanks, as names of files do */
+    cell.p = memcpy(dtt_lend(f, (int64_t)length), at, length);
+    while (length > 0 && at[length - 1] == ' ') ((char*)cell.p)[--length] = 0;
+  } else { /* a logical of any kind */
+    cell.i = *at != 0;
+  }
+  return cell.i;
+}
+
+void dtf_give(frame* f, int32_t i, any* a) {
+  const dtt_item* item = f->function->args + i;
+  dtt_cell* at = f->args + item->cell;
+  const int is_integer = kind_of(a) == DT_SCALAR_KIND_INT && a->rank == item->is_list;
+  if (item->kind == DTT_I64 && !is_integer) {
+    dtf_refuse(f, i);
+  } else if (item->is_list) {
+    dtt_give_list(f, item, at, a->dim[0].extent);
+    for (int64_t k = 0; k < at[1].i; k++)
+      dtt_give_entry(item, at, k, bits_at(f, a, (char*)a->base_addr + k * a->dim[0].sm));
+  } else if (item->kind == DTT_BYTES) {
+    memcpy(dtt_give_list(f, item, at, (int64_t)a->elem_len), a->base_addr, a->elem_len);
+  } else if (item->kind == DTT_STR) {
+    at->i = bits_at(f, a, a->base_addr);
+  } else if (item->kind == DTT_DEVICE) {
+    const char* text = (char*)bits_at(f, a, a->base_addr);
+    dt_device_type type = 0;
+    if (!f->status) f->status = dt_device_from_text(text, &type, &at[1].i);
+    at->i = type;
+  } else {
+    dtt_give_number(item, at, kind_of(a), bits_at(f, a, a->base_addr));
+  }
+}
+
+/* ---- what comes out */
+
+/* A list of objects or of texts becomes one of pairs of cells. */
+static void take(frame* f, const dtt_item* item, const dtt_cell* from, dtt_cell* to) {
+  const dtt_handle* of = item->kind == DTT_TENSOR ? &dtt_handle_tensor : item->of;
+  const int is_object = item->kind == DTT_TENSOR || item->kind == DTT_HANDLE;
+  const dtt_cell *entries = from[0].p, number = from[1];
+  if (dtt_is_numbers(item)) {
+    to[0] = from[0], to[1] = from[2];
+  } else if (item->is_list) {
+    dtt_cell* pairs = dtt_lend(f, number.i * 2 * (int64_t)sizeof *pairs);
+    to[0].p = pairs, to[1] = number;
+    for (int64_t k = 0; k < number.i; k++, pairs += 2) {
+      if (is_object) hold(entries[k].p, of, pairs);
+      if (!is_object) pairs[0] = entries[k], pairs[1].i = (int64_t)strlen(entries[k].p);
+    }
+  } else if (is_object) {
+    hold(from[0].p, of, to);
+  } else if (item->kind == DTT_DEVICE) {
+    char* text = dtt_lend(f, 32);
+    to[1].i = dtt_name_device(from, text);
+    to[0].p = text;
+  } else if (item->kind == DTT_SCALAR) { /* of any kind, as a double */
+    to[0].f = from[0].i == DT_SCALAR_KIND_FLOAT ? from[2].f : (double)from[1].i;
+  } else {
+    to[0] = from[0], to[1] = number;
+  }
+}
+
+int32_t dtf_run(frame* f) {
+  const dt_status status = dtt_call(f);
+  const dtt_item* item = f->function->results;
+  memset(f->args, 0, sizeof f->args);
+  for (int32_t i = 0; !status && i < f->function->n_results; i++, item++)
+    take(f, item, f->results + item->cell, f->args + 2 * i);
+  return status;
+}
+
+/* The last error's. */
+void dtf_message(dtt_cell* out) {
+  const char* text = dt_error_message();
+  out[0].p = (void*)text, out[1].i = (int64_t)strlen(text);
 }
 
 /* ---- arrays: (i, j, ...) keeps its sizes, and its order in memory becomes strides */
@@ -221,27 +221,25 @@ static dt_status look(any* a, dt_tensor** out) {
                       a->rank, dtype, DT_DEVICE_TYPE_CPU, 0, NULL, NULL, out);
 }
 
-int32_t dtf_from_array(any* a, shared** out) {
+int32_t dtf_from_array(frame* f, any* a) {
   dt_tensor *view = NULL, *copy = NULL;
   dt_status status = look(a, &view);
   if (!status) status = dt_clone(view, DT_MEMORY_FORMAT_PRESERVE, &copy);
   dt_tensor_release(view);
-  *out = hold(copy, &dtt_handle_tensor);
+  hold(copy, &dtt_handle_tensor, f->args);
   return status;
 }
 
 int32_t dtf_to_array(void* x, any* a) {
-  dt_tensor *view = NULL, *detached = NULL;
+  dt_tensor* view = NULL;
   int64_t size[CFI_MAX_RANK], n = 0;
   dt_status status = dt_tensor_shape(x, size, CFI_MAX_RANK, &n);
   int same = n == a->rank;
-  if (status) return status;
   for (int i = 0; same && i < n; i++) same = size[i] == a->dim[i].extent;
-  if (!same) return dt_error_set(DT_STATUS_VALUE_ERROR, "the array has not the tensor's shape");
-  status = look(a, &view);
-  if (!status) status = dt_detach(x, &detached);
-  if (!status) status = dt_copy_(view, detached, 0);
-  dt_tensor_release(detached);
+  if (!status && !same)
+    status = dt_error_set(DT_STATUS_VALUE_ERROR, "the array has not the tensor's shape");
+  if (!status) status = look(a, &view);
+  if (!status) status = dt_copy_(view, x, 0);
   dt_tensor_release(view);
   return status;
 }
@@ -255,10 +253,13 @@ void dtf_give_back(frame* f, void* const* handles, int64_t n) {
   f->status = dtt_give_back(f);
 }
 
-void dtf_dispatch(const char* name, frame* f); /* dumbtorch.gen.f90 */
+void dtf_dispatch(const char* name, int64_t length, frame* f); /* dumbtorch.gen.f90 */
 
 static dt_status dispatch(frame* f) {
-  dtf_dispatch(f->callback->name, f);
+  const dtt_item* item = f->callback->args;
+  for (int32_t i = 0; i < f->callback->n_args; i++, item++)
+    take(f, item, f->args + 2 * i, f->args + 2 * i);
+  dtf_dispatch(f->callback->name, (int64_t)strlen(f->callback->name), f);
   return (dt_status)f->status;
 }
 

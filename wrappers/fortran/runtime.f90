@@ -1,6 +1,12 @@
-! What the generated procedures share: objects, errors, arrays, how results come out. It is
-! printed as a part of their module, which declares what is in bridge.c too. Addresses are
-! integers.
+! What the generated procedures share: objects, errors, arrays, how results come out. The generator
+! puts its declarations before `contains`, those of what is in bridge.c too, and its procedures
+! behind all others. Addresses are integers.
+module dumbtorch_functions
+  use, intrinsic :: iso_c_binding
+  use, intrinsic :: iso_fortran_env, only: int32, int64, real32, real64
+  implicit none
+  private
+  public :: assignment(=), from_array
 
   ! A share in an object of the library. gfortran copies components bit by bit, and finalizes the
   ! copies, in places where a defined assignment is due, such as array constructors. A share knows
@@ -32,12 +38,12 @@ contains
 
   ! ---- objects
 
-  subroutine hold(x, shared)
+  subroutine hold(x, shared, handle)
     class(object), intent(inout) :: x
-    integer(int64), intent(in) :: shared
+    integer(int64), intent(in) :: shared, handle
     if (.not. allocated(x%share)) allocate (x%share)
     call give_up(x%share)
-    x%share = share(shared, dtf_handle(shared), place_of(x%share))
+    x%share = share(shared, handle, place_of(x%share))
   end subroutine
 
   integer(int64) function place_of(s)
@@ -66,9 +72,10 @@ contains
     integer(int64) :: shared, handle
     shared = 0
     handle = handle_of(from)
-    if (handle /= 0) shared = dtf_share(from%share%shared, handle)
-    call hold(to, shared)
-    to%share%handle = handle
+    if (handle /= 0) then
+      if (dtf_share(from%share%shared, handle) /= 0) shared = from%share%shared
+    end if
+    call hold(to, shared, handle)
   end subroutine
 
   ! Whether the variable holds an object.
@@ -80,7 +87,7 @@ contains
   ! Gives the object up now, not when the variable goes.
   subroutine release(this)
     class(object), intent(inout) :: this
-    call hold(this, 0_int64)
+    call hold(this, 0_int64, 0_int64)
   end subroutine
 
   ! ---- calls
@@ -91,9 +98,11 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: text
+    integer(int64) :: message(2)
     if (present(stat)) stat = status
     if (status == 0) return
-    call take_text(text, dtf_message())
+    call dtf_message(message)
+    call take_text(text, message(1), message(2))
     if (present(errmsg)) errmsg = text
     if (.not. present(stat)) error stop text
   end subroutine
@@ -134,16 +143,10 @@ contains
   ! No function: of text that one gives, gfortran keeps the length in a place that threads share.
   subroutine take_text(text, address, length)
     character(:), allocatable, intent(out) :: text
-    integer(int64), intent(in) :: address
-    integer(int64), intent(in), optional :: length
-    integer(int64) :: n
-    n = dtf_length(address)
-    if (present(length)) n = length
-    block
-      character(n), pointer :: there
-      call c_f_pointer(transfer(address, c_null_ptr), there)
-      text = there
-    end block
+    integer(int64), intent(in) :: address, length
+    character(length), pointer :: there
+    call c_f_pointer(transfer(address, c_null_ptr), there)
+    text = there
   end subroutine
 
   ! All as long as the longest.
@@ -151,12 +154,11 @@ contains
     character(:), allocatable, intent(out) :: texts(:)
     integer(int64), intent(in) :: address, n
     character(:), allocatable :: text
-    integer(int64) :: there(n), i, longest
-    there = words_at(address, n)
-    longest = maxval([0_int64, (dtf_length(there(i)), i=1, n)])
-    allocate (character(longest) :: texts(n))
+    integer(int64) :: pairs(2, n), i
+    pairs = reshape(words_at(address, 2 * n), [2_int64, n])
+    allocate (character(maxval([0_int64, pairs(2, :)])) :: texts(n))
     do i = 1, n
-      call take_text(text, there(i))
+      call take_text(text, pairs(1, i), pairs(2, i))
       texts(i) = text
     end do
   end subroutine
@@ -164,11 +166,11 @@ contains
   subroutine take_tensors(tensors, address, n)
     type(dt_tensor), allocatable, intent(out) :: tensors(:)
     integer(int64), intent(in) :: address, n
-    integer(int64) :: handles(n), i
-    handles = words_at(address, n)
+    integer(int64) :: pairs(2, n), i
+    pairs = reshape(words_at(address, 2 * n), [2_int64, n])
     allocate (tensors(n))
     do i = 1, n
-      call hold(tensors(i), dtf_tensor(handles(i)))
+      call hold(tensors(i), pairs(1, i), pairs(2, i))
     end do
   end subroutine
 
@@ -181,9 +183,9 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
-    integer(int64) :: shared(1)
-    call tell(dtf_from_array(array, shared), stat, errmsg)
-    call hold(out, shared(1))
+    type(frame) :: f
+    call tell(dtf_from_array(f, array), stat, errmsg)
+    call hold(out, f%args(0), f%args(1))
   end function
 
   ! Fills an array that has the tensor's shape; the elements are converted to its kind.

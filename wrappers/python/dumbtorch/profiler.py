@@ -5,7 +5,6 @@ from __future__ import annotations
 import enum
 import functools
 import os
-import socket
 import time
 import warnings
 from dataclasses import dataclass, field
@@ -93,7 +92,7 @@ def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None):
 
     def handle(prof) -> None:
         os.makedirs(dir_name, exist_ok=True)
-        worker = worker_name or f"{socket.gethostname()}_{os.getpid()}"
+        worker = worker_name or f"{os.uname().nodename}_{os.getpid()}"
         path = f"{worker}.{time.time_ns()}.pt.trace.json"
         prof.export_chrome_trace(os.path.join(dir_name, path))
 

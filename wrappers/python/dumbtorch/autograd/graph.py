@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import ctypes
 import threading
 import weakref
 from contextlib import contextmanager
 from typing import NamedTuple
 
 from .. import _missing, _ops
-from .._native import lib
-from .._runtime import NULL, keep_alive, wrap
+from .._native import ffi, lib
+from .._runtime import NULL, ffi_new, keep_alive, wrap
 from .._tensor import GradFn as Node
 from .._tensor import Tensor
 from .._tensor_type import TensorBase
@@ -96,8 +95,8 @@ class _Kept:
     """An object, and the byte that stands for it."""
 
     def __init__(self, value):
-        self.value, self.memory = value, ctypes.c_uint8()
-        self.address = ctypes.addressof(self.memory)
+        self.value, self.memory = value, ffi_new("uint8_t *")
+        self.address = int(ffi.cast("intptr_t", self.memory))
 
 
 def _packed(value):

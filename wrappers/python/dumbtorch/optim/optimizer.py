@@ -425,9 +425,9 @@ def check_variants(name: str, foreach, fused, differentiable: bool) -> None:
         raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
 
 
-def _numbers(settings: tuple) -> list[float]:
-    """A learning rate that is a tensor is read on its device: the number does not count."""
-    return [0.0 if isinstance(s, TensorBase) else float(s) for s in settings]
+def _numbers(settings: tuple) -> tuple:
+    """A learning rate (the first one) that is a tensor is read on its device: the number does not count."""
+    return (0.0, *settings[1:]) if isinstance(settings[0], TensorBase) else settings
 
 
 def _members(params) -> list:
