@@ -289,3 +289,48 @@ def square(t, cast_inputs, region):
 def test_custom_functions(cast, region):
     ours, theirs = (square(t, cast and getattr(t, cast), region) for t in (dt, torch))
     assert ours == theirs
+
+
+# ---- cross_entropy, which widens what it reads
+
+LOSSES = {
+    "mean": {},
+    "none": {"reduction": "none"},
+    "sum, weighted": {"reduction": "sum", "weight": True},
+    "smooth": {"label_smoothing": 0.1, "weight": True, "ignore_index": 2},
+}
+
+
+@LOWER
+@pytest.mark.parametrize("options", LOSSES.values(), ids=LOSSES)
+def test_cross_entropy_is_that_of_wide_logits(options, lower):
+    """Bit for bit: the loss is float32, the gradient is rounded once."""
+    lower = getattr(dt, lower)
+    rng = np.random.default_rng(0)
+    logits = dt.from_numpy(rng.normal(size=(7, 33)).astype("float32") * 3).to(lower)
+    target = dt.from_numpy(rng.integers(0, 33, 7))
+    weight = dt.from_numpy(rng.uniform(0.5, 2, 33).astype("float32"))
+    given = {**options, "weight": weight} if "weight" in options else options
+    found = []
+    for is_cast in (False, True):
+        x = logits.clone().requires_grad_()
+        if is_cast:
+            loss = dt.nn.functional.cross_entropy(x.float(), target, **given)
+        else:
+            with dt.autocast("cpu", lower):
+                loss = dt.nn.functional.cross_entropy(x, target, **given)
+        loss.sum().backward()
+        assert loss.dtype == dt.float32 and x.grad.dtype == lower
+        found.append((loss.detach().numpy(), x.grad.float().numpy()))
+    for a, b in zip(*found, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@LOWER
+def test_cross_entropy_of_probabilities(lower):
+    for t in (torch, dt):
+        x = t.ones(2, 3, dtype=getattr(t, lower))
+        with t.autocast("cpu", getattr(t, lower)):
+            loss = t.nn.functional.cross_entropy(x, t.full((2, 3), 1 / 3))
+        assert name(loss) == "float32"
+        assert abs(loss.item() - np.log(3)) < 1e-6

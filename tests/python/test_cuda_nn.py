@@ -128,3 +128,60 @@ def test_recurrent_layers(torch, kind, lengths, bias, dtype):
         right = right.detach().numpy()
         tolerance = (1e-12 if dtype == "float64" else 1e-5) * max(np.abs(right).max(), 1)
         assert np.abs(wide(mine) - right).max() <= tolerance
+
+
+@pytest.mark.parametrize("dtype", ROUNDING)
+@pytest.mark.parametrize("options", [
+    {}, {"reduction": "none"}, {"weight": True, "label_smoothing": 0.1}, {"ignore_index": 1, "reduction": "sum"},
+])  # fmt: skip
+@pytest.mark.parametrize("rows, classes", [(5, 3), (64, 1000), (9, 50257), (2, 50304)])
+def test_cross_entropy(rows, classes, options, dtype):
+    """Of narrow logits: sums are wide, the loss and the gradient are rounded once."""
+    torch = pytest.importorskip("torch")
+    x = dt.tensor(numbers(rows, classes), device="cuda").to(getattr(dt, dtype)).requires_grad_()
+    target = np.random.default_rng(1).integers(0, classes, rows)
+    weight = np.random.default_rng(2).uniform(0.5, 2, classes).astype(np.float32)
+    given = {k: v for k, v in options.items() if k != "weight"}
+    ours = (
+        {**given, "weight": dt.tensor(weight, device="cuda").to(x.dtype)}
+        if "weight" in options
+        else given
+    )
+    loss = F.cross_entropy(x, dt.tensor(target, device="cuda"), **ours)
+    loss.sum().backward()
+    exact = torch.tensor(wide(x), requires_grad=True)
+    if "weight" in options:
+        given["weight"] = torch.tensor(wide(ours["weight"]))
+    truth = torch.nn.functional.cross_entropy(exact, torch.tensor(target), **given)
+    truth.sum().backward()
+    for a, b in ((loss, truth.detach().numpy()), (x.grad, exact.grad.numpy())):
+        assert (abs(wide(a) - b) <= ROUNDING[dtype] * abs(b) + 2e-6 * abs(b).max()).all()
+
+
+@pytest.mark.parametrize("is_last", [False, True])
+@pytest.mark.parametrize("sizes, out", [
+    ((2, 3, 513, 517), (3, 2)), ((3, 5, 100, 99), (7, 5)), ((1, 4, 40, 700), (1, 3)), ((2, 8, 31, 33), (2, 2)),
+])  # fmt: skip
+def test_means_of_large_windows(sizes, out, is_last):
+    """A window is added up by a warp or by a block; the truth by slices, in float64."""
+    given = numbers(*sizes)
+    x = dt.tensor(given, device="cuda")
+    if is_last:
+        x = x.to(memory_format=dt.channels_last)
+    y = wide(F.adaptive_avg_pool2d(x, out))
+    edges = [
+        [(i * n // m, -(-(i + 1) * n // m)) for i in range(m)]
+        for n, m in zip(sizes[2:], out, strict=True)
+    ]
+    for i, (top, bottom) in enumerate(edges[0]):
+        for j, (left, right) in enumerate(edges[1]):
+            mean = given[:, :, top:bottom, left:right].astype(np.float64).mean((2, 3))
+            np.testing.assert_allclose(y[:, :, i, j], mean, rtol=0, atol=1e-6)
+    window, step, padding = (sizes[2] // 2, 20), (7, 5), (3, 4)
+    mean = wide(F.avg_pool2d(x, window, step, padding, count_include_pad=False))
+    whole = wide(
+        F.avg_pool2d(
+            dt.tensor(given.astype(np.float64)), window, step, padding, count_include_pad=False
+        )
+    )
+    np.testing.assert_allclose(mean, whole, rtol=0, atol=1e-6)

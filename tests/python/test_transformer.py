@@ -254,3 +254,18 @@ def test_assertions_of_heads(torch):
         ):
             with pytest.raises(error, match=words):
                 attention(*args)
+
+
+def test_a_batch_that_comes_first_is_not_copied(torch, same):
+    """Heads and projections are looks at what is there, forward and backward."""
+    found = []
+    for t, layer in made(torch, lambda t: t.nn.MultiheadAttention(6, 2, batch_first=True)):
+        x = numbers(t, 3, 5, 6).requires_grad_()
+        with dt.profiler.profile(record_shapes=True) as p:
+            y = layer(x, x, x, need_weights=False)[0]
+        y.square().sum().backward()
+        found.append([y, x.grad, *(w.grad for w in layer.parameters())])
+        if t is dt:
+            assert not [e for e in p.events() if e.name == "copy"]
+            assert y.is_contiguous()
+    same(*found, rtol=1e-4, atol=1e-5)

@@ -1,6 +1,7 @@
 """Gradients through views that are written to, against PyTorch: first and second derivatives."""
 
 import dumbtorch as dt
+import numpy as np
 import pytest
 
 
@@ -178,3 +179,44 @@ def test_what_a_view_is_of(torch, dtype):
     assert v[0]._base.is_same(v._base)
     y = dt.nn.functional.conv2d(dt.ones(1, 1, 3, 3), dt.ones(1, 1, 2, 2), padding="same")
     assert not y._is_view() and y.is_contiguous()
+
+
+PARTS = {
+    "unbound": lambda x, t: sum(p**2 * (i + 2) for i, p in enumerate(x.unbind(1))),
+    "split": lambda x, t: sum((p**2 * (i + 2)).sum(2) for i, p in enumerate(x.split([1, 3, 2], 2))),
+    "overlapping": lambda x, t: x[:, 1:4, ::2].sum() * 3 + (x[:, 2:] ** 2).sum() + x[1, 2].sum(),
+    "beside other uses": lambda x, t: (x[0] * 2).sum() + (x * x).sum() + (x[0, 1:] * 5).sum(),
+    "of parts": lambda x, t: (x[0][1:] * 2).sum() + (x[0][1:3].t()[2:] ** 2).sum() + x[0].sum(),
+}
+
+
+@pytest.mark.parametrize("second", [False, True])
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("name", PARTS)
+def test_parts_of_one_tensor(name, turned, second, torch):
+    """What arrives from its parts, at the tensor and at hooks on the way."""
+
+    def program(t):
+        x = leaf(t, 6, 5, 3) if turned else leaf(t, 3, 5, 6)
+        y = (x.permute(2, 1, 0) if turned else x).sin()
+        seen = []
+        y.register_hook(lambda g: seen.append(g.detach().clone()))
+        grads = t.autograd.grad(PARTS[name](y, t).sum(), [y, x], create_graph=second)
+        if second:
+            grads += t.autograd.grad(sum((g**2).sum() for g in grads), [x])
+        return [*seen, *(g.detach() for g in grads)]
+
+    ours, theirs = both(torch, program)
+    assert len(ours) == len(theirs)
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-13)
+
+
+def test_parts_are_added_without_the_whole():
+    """No sum of the whole size for each part: the work is that of the parts."""
+    x = dt.ones(4, 1000, requires_grad=True)
+    loss = sum((row * 2).sum() for row in x * 1)
+    with dt.profiler.profile(record_shapes=True) as p:
+        loss.backward()
+    sums = [e.input_shapes for e in p.events() if e.name == "add"]
+    assert sums == ["[[1000], [1000]]"] * 3
