@@ -107,6 +107,8 @@ void divide_packing(const Gemm<T>& g, GemmPlan* plan) {
   plan->batch_group = is_whole && g.b.batch == 0 ? g.batch : 1;
 }
 
+constexpr int64_t kShortSum = 24, kShortSumBytes = 131072;  // terms; bytes of b
+
 constexpr int64_t kMostPanels = 20;  // of a block of a, which fits into the second-level cache
 constexpr int64_t kMostOfK = 256;    // terms that a tile kernel works off at a time
 
@@ -177,6 +179,7 @@ struct GemmGroup {
   Panel<T> pack_a(const Block& at) const;
   TileOutput<T> output(int64_t batch, int64_t i, int64_t j, int64_t k) const;
   Ahead<T> next_panel(const Block& at, int64_t j) const;
+  void tile(const Block& at, const Panel<T>& a, int64_t i, int64_t j, const Ahead<T>& ahead) const;
   void multiply_block(const Block& at, const Panel<T>& a) const;
   void multiply_rows(int64_t batch, int64_t i0) const;
 };
@@ -233,26 +236,43 @@ Ahead<T> GemmGroup<T>::next_panel(const Block& at, int64_t j) const {
   return {packed_b(panel, next < g.n ? at.k0 : at.k1), ceil_div(kTileCols<T>, tiles)};
 }
 
-// y[i0:i1] (+)= alpha * a[i0:i1, k0:k1] @ b[k0:k1].
+// One tile of the block, with rows from i and columns from j on.
+template <class T>
+void GemmGroup<T>::tile(const Block& at, const Panel<T>& a, int64_t i, int64_t j,
+                        const Ahead<T>& ahead) const {
+  const int64_t length = at.k1 - at.k0, before = i - at.i0;
+  const T* const a_data = a.data + before * (plan.pack_a ? length : a.lane);
+  const Panel<T> b = b_panel(at.batch, j / kTileCols<T>, at.k0);
+  const int64_t rows = min(plan.height, at.i1 - i), cols = min<int64_t>(kTileCols<T>, g.n - j);
+  const TileOutput<T> out = output(at.batch, i, j, at.k0);
+  if (cols <= kLanes<T>) {
+    outer_tile<T, 1>(rows, length, a_data, a.lane, a.k, b.data, EvenRows{b.k}, cols, out, ahead);
+  } else {
+    outer_tile<T, 2>(rows, length, a_data, a.lane, a.k, b.data, EvenRows{b.k}, cols, out, ahead);
+  }
+}
+
+// y[i0:i1] (+)= alpha * a[i0:i1, k0:k1] @ b[k0:k1]. Short sums spend their time in writing y, which
+// goes along its rows then, as far as panels of b stay in a near cache.
 template <class T>
 void GemmGroup<T>::multiply_block(const Block& at, const Panel<T>& a) const {
   const int64_t length = at.k1 - at.k0;
-  const int64_t a_panel = plan.pack_a ? plan.height * length : plan.height * a.lane;
-  for (int64_t j = 0; j < g.n; j += kTileCols<T>) {
-    const Panel<T> b = b_panel(at.batch, j / kTileCols<T>, at.k0);
-    const int64_t cols = min<int64_t>(kTileCols<T>, g.n - j);
-    const T* a_data = a.data;
-    Ahead<T> ahead = next_panel(at, j);
-    for (int64_t i = at.i0; i < at.i1; i += plan.height, a_data += a_panel) {
-      const int64_t rows = min(plan.height, at.i1 - i);
-      const TileOutput<T> out = output(at.batch, i, j, at.k0);
-      if (cols <= kLanes<T>) {
-        outer_tile<T, 1>(rows, length, a_data, a.lane, a.k, b.data, EvenRows{b.k}, cols, out,
-                         ahead);
-      } else {
-        outer_tile<T, 2>(rows, length, a_data, a.lane, a.k, b.data, EvenRows{b.k}, cols, out,
-                         ahead);
+  if (length <= kShortSum && g.n > kTileCols<T>) {
+    const int64_t panel_bytes = max<int64_t>(1, length) * kTileCols<T> * int64_t{sizeof(T)};
+    const int64_t reach = kShortSumBytes / panel_bytes * kTileCols<T>;
+    for (int64_t from = 0; from < g.n; from += reach) {
+      const int64_t to = min(g.n, from + reach);
+      for (int64_t i = at.i0; i < at.i1; i += plan.height) {
+        for (int64_t j = from; j < to; j += kTileCols<T>)
+          tile(at, a, i, j, {b_panel(at.batch, 0, at.k0).data, 0});
       }
+    }
+    return;
+  }
+  for (int64_t j = 0; j < g.n; j += kTileCols<T>) {
+    Ahead<T> ahead = next_panel(at, j);
+    for (int64_t i = at.i0; i < at.i1; i += plan.height) {
+      tile(at, a, i, j, ahead);
       ahead.data += length * ahead.step;
     }
   }
