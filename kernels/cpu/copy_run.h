@@ -27,8 +27,12 @@ inline void copy_run(T* y, const T* x, int64_t n) {
     copy_overlapping<kVectorBytes>(to, from, bytes);
   } else if (bytes >= 16) {
     copy_overlapping<16>(to, from, bytes);
-  } else {
-    for (int64_t i = 0; i < n; ++i) y[i] = x[i];
+  } else if (bytes >= 8) {
+    copy_overlapping<8>(to, from, bytes);
+  } else if (bytes >= 4) {
+    copy_overlapping<4>(to, from, bytes);
+  } else if (n > 0) {
+    y[0] = x[0], y[n / 2] = x[n / 2], y[n - 1] = x[n - 1];  // at most three
   }
 }
 
