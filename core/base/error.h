@@ -38,9 +38,17 @@ class Error : public std::exception {
   std::string message_;
 };
 
+[[noreturn]] void throw_error(Code code, const Word* words, size_t n);
+
 template <class... Parts>
-[[noreturn]] __attribute__((cold, noinline)) void fail(Code code, const Parts&... parts) {
-  throw Error(code, text(parts...));
+[[noreturn]] __attribute__((cold, noinline)) void fail_with(Code code, Parts... parts) {
+  const Word words[] = {word(parts)...};
+  throw_error(code, words, sizeof...(parts));
+}
+
+template <class... Parts>
+[[noreturn]] __attribute__((always_inline)) inline void fail(Code code, const Parts&... parts) {
+  fail_with<Passed<Parts>...>(code, parts...);
 }
 
 }  // namespace dt

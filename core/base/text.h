@@ -1,6 +1,8 @@
 // text(1, " and ", {2, 3}) joins values into a string: the words of error messages.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -32,11 +34,45 @@ inline void append(std::string& s, double v) {
   s += buffer;
 }
 
+// A value of a text, and how it is written.
+struct Word {
+  const void* value;
+  void (*append_to)(std::string& s, const void* value);
+};
+
+std::string join(const Word* words, size_t n);
+
+template <class T>
+Word word(const T& value) {
+  return {&value, [](std::string& s, const void* v) { append(s, *static_cast<const T*>(v)); }};
+}
+
+// Texts are many and rarely wanted, so there is one function for all whose values are alike: a
+// literal of any length is its address, an integer has 64 bits.
+template <class T>
+struct PassedAs {
+  using type = std::conditional_t<std::is_scalar_v<T>, T, const T&>;
+};
+template <size_t N>
+struct PassedAs<char[N]> {
+  using type = const char*;
+};
+template <>
+struct PassedAs<int> {
+  using type = int64_t;
+};
+template <class T>
+using Passed = typename PassedAs<T>::type;
+
 template <class... Parts>
-std::string text(const Parts&... parts) {
-  std::string s;
-  (append(s, parts), ...);
-  return s;
+__attribute__((noinline)) std::string text_of(Parts... parts) {
+  const Word words[] = {word(parts)...};
+  return join(words, sizeof...(parts));
+}
+
+template <class... Parts>
+inline std::string text(const Parts&... parts) {
+  return text_of<Passed<Parts>...>(parts...);
 }
 
 }  // namespace dt

@@ -1,5 +1,6 @@
 // Conversions between dtypes, and the op `copy`: the elementwise op whose tile function converts.
 #include "kernels/calls/creation.gen.h"
+#include "kernels/cpu/copy_run.h"
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/halves.h"
 #include "kernels/cpu/tile_move.h"
@@ -37,12 +38,10 @@ void convert_tile(const Tile& tile) {
 
 template <class T>
 void move_tile(const Tile& tile) {
-  for (int64_t r = 0; r < tile.rows; ++r) {
-    __builtin_memmove(
-        static_cast<char*>(tile.out) + r * tile.out_row * int64_t{sizeof(T)},
-        static_cast<const char*>(tile.in[0]) + r * tile.in_row[0] * int64_t{sizeof(T)},
-        static_cast<size_t>(tile.n * int64_t{sizeof(T)}));
-  }
+  T* const y = static_cast<T*>(tile.out);
+  const T* const x = static_cast<const T*>(tile.in[0]);
+  const int64_t rows = tile.rows, n = tile.n, y_row = tile.out_row, x_row = tile.in_row[0];
+  for (int64_t r = 0; r < rows; ++r) copy_run(y + r * y_row, x + r * x_row, n);
 }
 
 }  // namespace

@@ -278,9 +278,21 @@ inline void set_blocked_step(ElementwisePlan& plan, int64_t transposed_bytes, in
   }
 }
 
+// Whether all that an op does is to move rows as they are.
+inline bool only_moves_rows(const ElementwisePlan& plan) {
+  const Elementwise& op = *plan.op;
+  if (op.n_in != 1 || op.n_out != 1 || !keeps_bits(op.in_dtype[0], op.out_dtype)) return false;
+  const PlannedOperand &y = plan.operand[0], &x = plan.operand[1];
+  const int last = plan.ndim - 1;
+  return x.convert == nullptr && y.convert == nullptr && !x.immediate &&
+         x.stride[last] == x.bytes && y.stride[last] == y.bytes &&
+         op.function[0][kVectors] == conversion(op.in_dtype[0], op.out_dtype);
+}
+
 // Whether rows are too short for a loop each.
 inline bool has_short_rows(const ElementwisePlan& plan) {
   const int last = plan.ndim - 1;
+  if (only_moves_rows(plan)) return plan.size[last] == 1;
   for (int k = plan.op->n_out; k < plan.n_operands; ++k) {
     const PlannedOperand& x = plan.operand[k];
     if (x.stride[last] == 0 && x.stride[last - 1] != 0) return plan.size[last] < kShortRowOfOne;

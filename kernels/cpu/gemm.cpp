@@ -21,9 +21,7 @@ struct GemmPlan {
   int64_t b_in_place;                  // the panels of b before this one are used where they are
   int64_t k_block;                     // how much of k a tile kernel works off at a time
   int64_t rows_per_block;              // whole panels
-  int64_t batch_group,
-      k_group;       // what of b is packed and multiplied before the next is packed
-  int64_t b_copies;  // packed matrices: 1 when the batch shares b
+  int64_t batch_group, k_group;        // matrices and steps that share one packing of b
   bool pack_a;
 };
 
@@ -83,23 +81,33 @@ inline bool use_b_in_place(const Gemm<T>& g) {
   return g.m <= (bytes <= 262144 ? 12 : 6) * kTileRows && !crowds_cache<T>(g.b.row);
 }
 
+// A last panel of few columns is packed for a tile of one vector, whose whole reads may also stay
+// inside of b.
+template <class T>
+inline int64_t panel_width(const Gemm<T>& g, int64_t panel) {
+  return g.n - panel * kTileCols<T> <= kLanes<T> ? kLanes<T> : kTileCols<T>;
+}
+
+template <class T>
+inline int64_t packed_lanes(const Gemm<T>& g, const GemmPlan& plan) {
+  if (plan.b_in_place == plan.b_panels) return 0;
+  const int64_t last = plan.b_panels - 1;
+  return (last - plan.b_in_place) * kTileCols<T> + panel_width(g, last);
+}
+
 // Chooses how much of b is packed at a time.
 template <class T>
 void divide_packing(const Gemm<T>& g, GemmPlan* plan) {
-  const int64_t lanes = (plan->b_panels - plan->b_in_place) * kTileCols<T>;
+  const int64_t lanes = packed_lanes(g, *plan);
   const int64_t y_bytes = g.m * g.n * static_cast<int64_t>(sizeof(T));
   const int64_t bytes = y_bytes <= kNearBytes ? kNearBytes : kFarBytes;
   const int64_t room = bytes / static_cast<int64_t>(sizeof(T)) / max<int64_t>(1, lanes);
-  plan->k_group = g.k;
-  plan->batch_group = g.batch;
-  if (room < g.k) {
-    plan->k_group = max<int64_t>(1, room / plan->k_block) * plan->k_block;
-    plan->batch_group = 1;
-  } else if (g.b.batch != 0) {
-    plan->batch_group = min(g.batch, max<int64_t>(1, room / max<int64_t>(1, g.k)));
-  }
-  plan->b_copies = g.b.batch == 0 ? 1 : plan->batch_group;
+  const bool is_whole = room >= g.k;
+  plan->k_group = is_whole ? g.k : max<int64_t>(1, room / plan->k_block) * plan->k_block;
+  plan->batch_group = is_whole && g.b.batch == 0 ? g.batch : 1;
 }
+
+constexpr int64_t kShortSum = 24, kShortSumBytes = 131072;  // terms; bytes of b
 
 constexpr int64_t kMostPanels = 20;  // of a block of a, which fits into the second-level cache
 constexpr int64_t kMostOfK = 256;    // terms that a tile kernel works off at a time
@@ -115,9 +123,10 @@ GemmPlan plan_gemm(const Gemm<T>& g) {
   plan.height = ceil_div(g.m, ceil_div(g.m, kTileRows));
   plan.a_panels = ceil_div(g.m, plan.height);
   plan.b_panels = ceil_div(g.n, kTileCols<T>);
-  // Tiles read whole vectors of b, so an incomplete last panel is packed, with zeros behind its
-  // columns.
-  plan.b_in_place = use_b_in_place(g) ? g.n / kTileCols<T> : 0;
+  // Tiles read whole vectors of b, so a last panel with an incomplete one is packed, with zeros
+  // behind its columns.
+  const bool is_whole = g.n % kTileCols<T> == kLanes<T>;
+  plan.b_in_place = use_b_in_place(g) ? g.n / kTileCols<T> + is_whole : 0;
   const int64_t blocks = max<int64_t>(1, ceil_div(g.k, kMostOfK));
   plan.k_block = max<int64_t>(1, ceil_div(g.k, blocks));
   plan.rows_per_block = plan.height * panels_per_block(plan.a_panels);
@@ -130,9 +139,8 @@ template <class T>
 struct GemmScratch {
   T *packed_b, *packed_a;
 
-  GemmScratch(const GemmPlan& plan, Workspace* workspace) {
-    packed_b = workspace->take<T>(plan.b_copies * (plan.b_panels - plan.b_in_place) * kTileCols<T> *
-                                  plan.k_group);
+  GemmScratch(const Gemm<T>& g, const GemmPlan& plan, Workspace* workspace) {
+    packed_b = workspace->take<T>(packed_lanes(g, plan) * plan.k_group);
     packed_a = workspace->take<T>(plan.pack_a ? plan.rows_per_block * plan.k_block : 0);
   }
 };
@@ -144,22 +152,21 @@ struct Panel {
   int64_t lane, k;  // strides
 };
 
-// What is multiplied with one packing of b: some batches, a range of k.
+// What is multiplied with one packing of b: from one matrix of the batch on, a range of k.
 template <class T>
 struct GemmGroup {
   const Gemm<T>& g;
   const GemmPlan& plan;
   const GemmScratch<T>& scratch;
-  int64_t batch_begin, batch_end, k_begin, k_end;
+  int64_t batch_begin, k_begin, k_end;
 
-  T* packed_b(int64_t batch, int64_t panel, int64_t k) const {
-    const int64_t copy = plan.b_copies == 1 ? 0 : batch - batch_begin;
-    const int64_t index = copy * (plan.b_panels - plan.b_in_place) + panel - plan.b_in_place;
-    return scratch.packed_b + (index * (k_end - k_begin) + k - k_begin) * kTileCols<T>;
+  T* packed_b(int64_t panel, int64_t k) const {
+    return scratch.packed_b + (panel - plan.b_in_place) * (k_end - k_begin) * kTileCols<T> +
+           (k - k_begin) * panel_width(g, panel);
   }
 
   Panel<T> b_panel(int64_t batch, int64_t panel, int64_t k) const {
-    if (panel >= plan.b_in_place) return {packed_b(batch, panel, k), 1, kTileCols<T>};
+    if (panel >= plan.b_in_place) return {packed_b(panel, k), 1, panel_width(g, panel)};
     return {g.b.at(batch, k, panel * kTileCols<T>), g.b.col, g.b.row};
   }
 
@@ -172,6 +179,7 @@ struct GemmGroup {
   Panel<T> pack_a(const Block& at) const;
   TileOutput<T> output(int64_t batch, int64_t i, int64_t j, int64_t k) const;
   Ahead<T> next_panel(const Block& at, int64_t j) const;
+  void tile(const Block& at, const Panel<T>& a, int64_t i, int64_t j, const Ahead<T>& ahead) const;
   void multiply_block(const Block& at, const Panel<T>& a) const;
   void multiply_rows(int64_t batch, int64_t i0) const;
 };
@@ -179,18 +187,14 @@ struct GemmGroup {
 template <class T>
 void GemmGroup<T>::pack_b() const {
   const int64_t step = pack_step<T>(g.b.col, g.b.row, plan.k_block);
-  const int64_t copies = plan.b_copies == 1 ? 1 : batch_end - batch_begin;
-  for (int64_t copy = 0; copy < copies; ++copy) {
-    const int64_t batch = batch_begin + copy;
-    const auto pack = [&](int64_t k, int64_t count, int64_t offset) {
-      for (int64_t panel = plan.b_in_place; panel < plan.b_panels; ++panel) {
-        const int64_t j = panel * kTileCols<T>;
-        pack_panel(packed_b(batch, panel, k), kTileCols<T>, g.b.at(batch, 0, j) + offset, g.b.col,
-                   min<int64_t>(kTileCols<T>, g.n - j), g.b.row, count);
-      }
-    };
-    for_each_step(k_begin, k_end, step, g.piece, g.b.row, g.b_piece, pack);
-  }
+  const auto pack = [&](int64_t k, int64_t count, int64_t offset) {
+    for (int64_t panel = plan.b_in_place; panel < plan.b_panels; ++panel) {
+      const int64_t j = panel * kTileCols<T>;
+      pack_panel(packed_b(panel, k), panel_width(g, panel), g.b.at(batch_begin, 0, j) + offset,
+                 g.b.col, min<int64_t>(kTileCols<T>, g.n - j), g.b.row, count);
+    }
+  };
+  for_each_step(k_begin, k_end, step, g.piece, g.b.row, g.b_piece, pack);
 }
 
 // The first panel of the block's rows of a; the others follow it at a distance of height * lane, or
@@ -229,29 +233,46 @@ Ahead<T> GemmGroup<T>::next_panel(const Block& at, int64_t j) const {
   const int64_t next = j + kTileCols<T>, tiles = ceil_div(at.i1 - at.i0, plan.height);
   const int64_t panel = (next < g.n ? next : 0) / kTileCols<T>;
   if (panel < plan.b_in_place) return {b_panel(at.batch, panel, at.k0).data, 0};
-  return {packed_b(at.batch, panel, next < g.n ? at.k0 : at.k1), ceil_div(kTileCols<T>, tiles)};
+  return {packed_b(panel, next < g.n ? at.k0 : at.k1), ceil_div(kTileCols<T>, tiles)};
 }
 
-// y[i0:i1] (+)= alpha * a[i0:i1, k0:k1] @ b[k0:k1].
+// One tile of the block, with rows from i and columns from j on.
+template <class T>
+void GemmGroup<T>::tile(const Block& at, const Panel<T>& a, int64_t i, int64_t j,
+                        const Ahead<T>& ahead) const {
+  const int64_t length = at.k1 - at.k0, before = i - at.i0;
+  const T* const a_data = a.data + before * (plan.pack_a ? length : a.lane);
+  const Panel<T> b = b_panel(at.batch, j / kTileCols<T>, at.k0);
+  const int64_t rows = min(plan.height, at.i1 - i), cols = min<int64_t>(kTileCols<T>, g.n - j);
+  const TileOutput<T> out = output(at.batch, i, j, at.k0);
+  if (cols <= kLanes<T>) {
+    outer_tile<T, 1>(rows, length, a_data, a.lane, a.k, b.data, EvenRows{b.k}, cols, out, ahead);
+  } else {
+    outer_tile<T, 2>(rows, length, a_data, a.lane, a.k, b.data, EvenRows{b.k}, cols, out, ahead);
+  }
+}
+
+// y[i0:i1] (+)= alpha * a[i0:i1, k0:k1] @ b[k0:k1]. Short sums spend their time in writing y, which
+// goes along its rows then, as far as panels of b stay in a near cache.
 template <class T>
 void GemmGroup<T>::multiply_block(const Block& at, const Panel<T>& a) const {
   const int64_t length = at.k1 - at.k0;
-  const int64_t a_panel = plan.pack_a ? plan.height * length : plan.height * a.lane;
-  for (int64_t j = 0; j < g.n; j += kTileCols<T>) {
-    const Panel<T> b = b_panel(at.batch, j / kTileCols<T>, at.k0);
-    const int64_t cols = min<int64_t>(kTileCols<T>, g.n - j);
-    const T* a_data = a.data;
-    Ahead<T> ahead = next_panel(at, j);
-    for (int64_t i = at.i0; i < at.i1; i += plan.height, a_data += a_panel) {
-      const int64_t rows = min(plan.height, at.i1 - i);
-      const TileOutput<T> out = output(at.batch, i, j, at.k0);
-      if (cols <= kLanes<T>) {
-        outer_tile<T, 1>(rows, length, a_data, a.lane, a.k, b.data, EvenRows{b.k}, cols, out,
-                         ahead);
-      } else {
-        outer_tile<T, 2>(rows, length, a_data, a.lane, a.k, b.data, EvenRows{b.k}, cols, out,
-                         ahead);
+  if (length <= kShortSum && g.n > kTileCols<T>) {
+    const int64_t panel_bytes = max<int64_t>(1, length) * kTileCols<T> * int64_t{sizeof(T)};
+    const int64_t reach = kShortSumBytes / panel_bytes * kTileCols<T>;
+    for (int64_t from = 0; from < g.n; from += reach) {
+      const int64_t to = min(g.n, from + reach);
+      for (int64_t i = at.i0; i < at.i1; i += plan.height) {
+        for (int64_t j = from; j < to; j += kTileCols<T>)
+          tile(at, a, i, j, {b_panel(at.batch, 0, at.k0).data, 0});
       }
+    }
+    return;
+  }
+  for (int64_t j = 0; j < g.n; j += kTileCols<T>) {
+    Ahead<T> ahead = next_panel(at, j);
+    for (int64_t i = at.i0; i < at.i1; i += plan.height) {
+      tile(at, a, i, j, ahead);
       ahead.data += length * ahead.step;
     }
   }
@@ -281,13 +302,13 @@ void GemmGroup<T>::multiply_rows(int64_t batch, int64_t i0) const {
 template <class T>
 void run_part(const Gemm<T>& g, Workspace workspace) {
   const GemmPlan plan = plan_gemm(g);
-  const GemmScratch<T> scratch(plan, &workspace);
+  const GemmScratch<T> scratch(g, plan, &workspace);
   for (int64_t batch = 0; batch < g.batch; batch += plan.batch_group) {
     const int64_t batch_end = min(batch + plan.batch_group, g.batch);
     int64_t k = 0;
     do {
       const int64_t k_end = min(k + plan.k_group, g.k);
-      const GemmGroup<T> group = {g, plan, scratch, batch, batch_end, k, k_end};
+      const GemmGroup<T> group = {g, plan, scratch, batch, k, k_end};
       if (plan.b_in_place < plan.b_panels) group.pack_b();
       for (int64_t n = batch; n < batch_end; ++n) {
         for (int64_t i = 0; i < g.m; i += plan.rows_per_block) group.multiply_rows(n, i);
@@ -306,7 +327,7 @@ int64_t part_workspace(const Gemm<T>& g, const GemmParts& parts) {
         part_at(g, parts, end & 1 ? parts.batch_parts - 1 : 0, end & 2 ? parts.row_parts - 1 : 0,
                 end & 4 ? parts.col_parts - 1 : 0);
     Workspace workspace(nullptr);
-    GemmScratch<T>(plan_gemm(part), &workspace);
+    GemmScratch<T>(part, plan_gemm(part), &workspace);
     bytes = max(bytes, workspace.bytes());
   }
   return bytes;

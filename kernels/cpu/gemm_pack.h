@@ -32,6 +32,11 @@ inline void pack_line(T* to, const T* from, int64_t count, int64_t width, int64_
 template <class T>
 __attribute__((noinline)) void pack_panel(T* dst, int64_t width, const T* src, int64_t i_stride,
                                           int64_t i_count, int64_t k_stride, int64_t k_count) {
+  if (i_stride == 1 && width == kLanes<T> && i_count < width) {
+    for (int64_t k = 0; k < k_count; ++k)
+      store(dst + k * width, load_first(src + k * k_stride, i_count));
+    return;
+  }
   if (i_stride == 1) {
     for (int64_t k = 0; k < k_count; ++k)
       pack_line(dst + k * width, src + k * k_stride, i_count, width, (k_count - k) * width);

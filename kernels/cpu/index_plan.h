@@ -49,6 +49,28 @@ inline int64_t offset_of(const Selector& s, int64_t value) {
   return (value < 0 ? value + s.size : value) * s.step;
 }
 
+// The first of n values that is not in [lowest, size), or -1. What is left of a place in either
+// direction is negative then, and signs are collected without branches.
+inline int64_t first_outside(const int64_t* x, int64_t stride, int64_t n, int64_t lowest,
+                             int64_t size) {
+  constexpr int64_t kRun = 256;
+  const auto sign = [&](int64_t value) { return (value - lowest) | (size - 1 - value); };
+  for (int64_t begin = 0; begin < n; begin += kRun) {
+    const int64_t end = min(n, begin + kRun);
+    int64_t signs = 0;
+    if (stride == 1) {
+      for (int64_t i = begin; i < end; ++i) signs |= sign(x[i]);
+    } else {
+      for (int64_t i = begin; i < end; ++i) signs |= sign(x[i * stride]);
+    }
+    if (signs >= 0) continue;
+    int64_t i = begin;
+    while (sign(x[i * stride]) >= 0) ++i;
+    return i;
+  }
+  return -1;
+}
+
 // Checks that the values of an index operand are in [lowest, size). Repeated values are looked at
 // once.
 inline bool check_index(const dt_stream* stream, const dt_view& index, int64_t lowest,
@@ -71,10 +93,9 @@ inline bool check_index(const dt_stream* stream, const dt_view& index, int64_t l
   for (int d = 0; d < n - 1; ++d) lines *= sizes[d];
   const int64_t* line = data<const int64_t>(index);
   for (int64_t i = 0; i < lines; ++i) {
-    for (int64_t j = 0; j < run; ++j) {
-      const auto place = static_cast<uint64_t>(line[j * stride] - lowest);
-      if (place < static_cast<uint64_t>(size - lowest)) continue;
-      stream->fault->index = line[j * stride];
+    const int64_t wrong = first_outside(line, stride, run, lowest, size);
+    if (wrong >= 0) {
+      stream->fault->index = line[wrong * stride];
       stream->fault->size = size;
       return false;
     }

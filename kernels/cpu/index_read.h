@@ -2,36 +2,18 @@
 // Elements are moved as bits, so only their size matters.
 #pragma once
 
+#include "kernels/cpu/copy_run.h"
 #include "kernels/cpu/index_plan.h"
-#include "kernels/cpu/lanes.h"
 
 namespace dt::cpu {
 namespace {
 
-// Rows up to this size are copied here, by vectors of which the last two may overlap: a call of
-// memcpy would take longer.
-constexpr int64_t kShortCopyBytes = 1024;
-
-template <int kStep>
-inline void copy_overlapping(char* y, const char* x, int64_t bytes) {
-  for (int64_t i = 0; i + kStep < bytes; i += kStep) __builtin_memcpy(y + i, x + i, kStep);
-  __builtin_memcpy(y + bytes - kStep, x + bytes - kStep, kStep);
-}
-
 template <class T>
 inline void copy_slice(T* y, int64_t y_stride, const T* x, int64_t x_stride, int64_t n) {
-  const int64_t bytes = n * static_cast<int64_t>(sizeof(T));
-  if (y_stride != 1 || x_stride != 1) {
-    for (int64_t i = 0; i < n; ++i) y[i * y_stride] = x[i * x_stride];
-  } else if (bytes > kShortCopyBytes) {
-    __builtin_memcpy(y, x, static_cast<size_t>(bytes));
-  } else if (bytes >= kVectorBytes) {
-    copy_overlapping<kVectorBytes>(reinterpret_cast<char*>(y), reinterpret_cast<const char*>(x),
-                                   bytes);
-  } else if (bytes >= 16) {
-    copy_overlapping<16>(reinterpret_cast<char*>(y), reinterpret_cast<const char*>(x), bytes);
+  if (y_stride == 1 && x_stride == 1) {
+    copy_run(y, x, n);
   } else {
-    for (int64_t i = 0; i < n; ++i) y[i] = x[i];
+    for (int64_t i = 0; i < n; ++i) y[i * y_stride] = x[i * x_stride];
   }
 }
 

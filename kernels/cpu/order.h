@@ -82,9 +82,11 @@ struct WideItem {
   }
   Key key() const { return of_key; }
   int64_t position() const { return static_cast<int64_t>(at); }
-  bool operator<(const WideItem& other) const {
-    return of_key < other.of_key || (of_key == other.of_key && at < other.at);
+  // As one number, whose comparison does not branch.
+  __extension__ unsigned __int128 both() const {
+    return static_cast<unsigned __int128>(of_key) << 64 | at;
   }
+  bool operator<(const WideItem& other) const { return both() < other.both(); }
 };
 
 // A key alone, where nobody asks for positions.

@@ -84,10 +84,10 @@ class RadixSort {
   // Sorts n items with keys of so many bits, and says where they are then.
   const Item* run(const dt_stream* stream, int64_t n, int bits) {
     const int digits = static_cast<int>(ceil_div(bits, kDigitBits));
-    // A step of merging costs half as much as a digit of many items, which costs no less of few.
-    if (digits > 0 && n <= int64_t{128} << digits) {
-      bool in_other = true;  // so that rank_sort leaves its items where they belong
-      for (int64_t run = n; run > kRun; run = ceil_div(run, 2)) in_other = !in_other;
+    int64_t steps = 1;
+    bool in_other = true;  // so that rank_sort leaves its items where they belong
+    for (int64_t run = n; run > kRun; run = ceil_div(run, 2)) ++steps, in_other = !in_other;
+    if (digits > 0 && kStepCost * steps * n <= digits * (n + kDigitItems)) {
       merge_sort(items_, other_, n, in_other);
       return in_other ? other_ : items_;
     }
@@ -98,6 +98,9 @@ class RadixSort {
   }
 
  private:
+  // What a step of merging costs, in digits, and what counting costs of any number of items.
+  static constexpr int64_t kStepCost = sizeof(Item) > 8 ? 2 : 1, kDigitItems = 256;
+
   struct Digit {
     int shift;
     uint32_t mask;

@@ -223,3 +223,22 @@ def test_a_list_of_tensors_is_one_index(torch):
     a, b = [0, 1], [1, 0]
     ours = dt.arange(6).view(2, 3)[[dt.tensor(a), dt.tensor(b)]]
     assert ours.tolist() == torch.arange(6).view(2, 3)[torch.tensor([a, b])].tolist()
+
+
+@pytest.mark.parametrize("wrong", [-1, 5, 2**62, 2**63 - 1, -(2**63)])
+@pytest.mark.parametrize("place", [0, 255, 256, 700, 999])
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_wrong_index_anywhere_writes_nothing(turned, place, wrong):
+    values = [i % 5 for i in range(1000)]
+    values[place] = wrong
+    index = dt.tensor(values).view(500, 2)
+    index = index.t().contiguous().t() if turned else index
+    x, y = dt.ones(500, 2), dt.zeros(500, 5)
+    for work in (
+        lambda: y.scatter_(1, index, x),
+        lambda: y.scatter_reduce_(1, index, x, "amax"),
+        lambda: y.gather(1, index),
+    ):
+        with pytest.raises((IndexError, RuntimeError), match=f"{wrong} is out of bounds"):
+            work()
+    assert not y.any()

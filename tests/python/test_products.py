@@ -106,6 +106,9 @@ CONVOLUTIONS = (
     (3, 70, 70, 9, 3, {"padding": 1, "groups": 70}),
     (2, 70, 70, 10, (3, 2), {"padding": (2, 1), "stride": 2, "groups": 70}),
     (2, 9, 9, 10, 3, {"dilation": 2, "padding": 1, "groups": 9}),
+    (2, 3, 32, 15, 3, {"padding": 1, "stride": 2}),
+    (3, 4, 64, 11, (3, 5), {"padding": (2, 0), "stride": (1, 3), "dilation": (2, 1)}),
+    (2, 8, 32, 6, 5, {"padding": 4}),
 )
 
 
