@@ -192,7 +192,7 @@ _missing_name = _missing.getattr_of(__name__)
 
 def _late(name: str):
     # What few programs use, and takes its time to import.
-    if name in ("distributions", "multiprocessing", "sparse"):
+    if name in ("distributions", "hub", "multiprocessing", "sparse", "testing", "types"):
         return _importlib.import_module(f"{__name__}.{name}")
     return _missing_name(name)
 
