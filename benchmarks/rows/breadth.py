@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from measure import Row, Target
+from measure import Row, Target, Variant
 
-from rows.compare import compare
+from rows.compare import compare, lazily
 
 
 @dataclass(frozen=True)
@@ -151,4 +151,81 @@ def rows(dumbtorch, torch) -> list[Row]:
 
             ours, theirs = compare(make, dumbtorch, torch)
             result.append(Row("breadth", case.name_at(size), Target(ratio=case.cpu), ours, theirs))
-    return result
+    return [
+        *result,
+        *linear_cross_entropy_rows(dumbtorch, torch),
+        *einsum_rows(dumbtorch),
+        *narrow_rows(dumbtorch),
+    ]
+
+
+def linear_cross_entropy_rows(dumbtorch, torch) -> list[Row]:
+    """With the gradients by the features and by the weight, against PyTorch's own and its two steps."""
+
+    def row(size):
+        rows, features, classes = size
+
+        def make(t, fused=True):
+            x = t.randn(rows, features).requires_grad_()
+            weight = (t.randn(classes, features) * 0.02).requires_grad_()
+            target = t.randint(0, classes, (rows,))
+            f = t.nn.functional
+
+            def loss():
+                if fused:
+                    return f.linear_cross_entropy(x, weight, target)
+                return f.cross_entropy(f.linear(x, weight), target)
+
+            return lambda: t.autograd.grad(loss(), (x, weight))
+
+        rivals = {"its own": {}, "two steps": {"fused": False}}
+        ours, theirs = compare(make, dumbtorch, torch, rivals=rivals)
+        name = f"linear_cross_entropy {'×'.join(map(str, size))}"
+        return Row("breadth", name, Target(ratio=1), ours, theirs)
+
+    return [row(size) for size in ((512, 256, 8192), (128, 512, 32000), (333, 77, 5001))]
+
+
+def einsum_rows(dumbtorch) -> list[Row]:
+    """einsum against the product that it is, both of ours."""
+
+    def row(size):
+        def measured(f):
+            return lazily(lambda: forward(f, whole, whole)(dumbtorch, size, "cpu"))
+
+        ours = Variant("dumbtorch", measured(einsum))
+        product = Variant("matmul", measured(lambda t, q, k: q @ k.mT))
+        return Row(
+            "breadth", f"einsum {'×'.join(map(str, size))}", Target(ratio=0.98), ours, (product,)
+        )
+
+    return [row(size) for size in ((8, 8, 128, 64), (2, 12, 512, 64), (3, 7, 99, 33))]
+
+
+NARROW = {
+    "add": lambda x, y: x + y,
+    "mul": lambda x, y: x * y,
+    "relu": lambda x, y: x.relu(),
+    "exp": lambda x, y: x.exp(),
+}
+
+
+def narrow_rows(dumbtorch) -> list[Row]:
+    """Elementwise ops of 16 bits against those of float32: half of the memory, half of the time."""
+
+    def row(name, dtype, n):
+        def measured(kind):
+            def make():
+                x, y = (dumbtorch.randn(n).to(kind) for _ in range(2))
+                return lambda: NARROW[name](x, y)
+
+            return lazily(make)
+
+        ours = Variant("dumbtorch", measured(getattr(dumbtorch, dtype)))
+        wide = Variant("float32", measured(dumbtorch.float32))
+        return Row("breadth", f"{name} {n} {dtype}", Target(ratio=2), ours, (wide,))
+
+    sizes = (1 << 16, 1 << 24, 777_777)
+    return [
+        row(name, dtype, n) for name in NARROW for dtype in ("float16", "bfloat16") for n in sizes
+    ]

@@ -259,7 +259,7 @@ def test_adaptive_log_softmax_refusals(both, same):
     ("place", "name", "reason"),
     [
         ("", "sparse_coo_tensor", "there are no sparse tensors"),
-        ("", "stft", "there are no complex numbers"),
+        ("", "istft", "there are no complex numbers"),
         ("", "quantize_per_tensor", "there are no quantized tensors"),
         ("", "distributed", "nothing is distributed over processes"),
         (".utils.data", "IterDataPipe", "datasets and samplers do what pipes of data did"),
@@ -292,6 +292,33 @@ def test_what_tensors_do_not_have():
     ):
         dt.Tensor.to_sparse  # noqa: B018
     assert not hasattr(x, "values") and not hasattr(dt.nn.Parameter(x), "indices")
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda t: t.zeros(1).volatile,
+        lambda t: setattr(t.zeros(1), "volatile", True),
+        lambda t: t.autograd.Variable(t.ones(2), volatile=True).tolist(),
+    ],
+)
+def test_volatile(use, both):
+    def run(t):
+        with pytest.warns(UserWarning) as warned:
+            value = use(t)
+        return value, [str(w.message) for w in warned]
+
+    ours, theirs = both(run)
+    assert ours == theirs
+
+
+def test_sparse_is_a_namespace_of_refusals(both, same):
+    """Programs find one-hot rows behind it."""
+    same(*both(lambda t: t.sparse.torch.eye(3).index_select(0, t.tensor([2, 0]))))
+    from dumbtorch import sparse
+
+    with pytest.raises(AttributeError, match="attribute 'mm': there are no sparse tensors"):
+        sparse.mm  # noqa: B018
 
 
 def test_synchronised_norms_are_refused():

@@ -136,6 +136,7 @@ from ._settings import (  # noqa: E402
     set_warn_always,
     use_deterministic_algorithms,
 )
+from ._spectral import stft  # noqa: E402
 from ._type_info import (  # noqa: E402
     can_cast,
     finfo,
@@ -191,7 +192,7 @@ _missing_name = _missing.getattr_of(__name__)
 
 def _late(name: str):
     # What few programs use, and takes its time to import.
-    if name in ("distributions", "multiprocessing"):
+    if name in ("distributions", "hub", "multiprocessing", "sparse", "testing", "types"):
         return _importlib.import_module(f"{__name__}.{name}")
     return _missing_name(name)
 

@@ -115,6 +115,7 @@ from ._settings import set_num_interop_threads as set_num_interop_threads
 from ._settings import set_printoptions as set_printoptions
 from ._settings import set_warn_always as set_warn_always
 from ._settings import use_deterministic_algorithms as use_deterministic_algorithms
+from ._spectral import stft as stft
 from ._type_info import can_cast as can_cast
 from ._type_info import finfo as finfo
 from ._type_info import iinfo as iinfo

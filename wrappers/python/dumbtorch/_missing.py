@@ -7,10 +7,10 @@ _REASONS = {
     "there are no complex numbers, which the eigenvalues of a matrix that is not symmetric are; eigh and eigvalsh find "
     "those of a symmetric one": "eig eigvals",
     "there are no complex numbers": """
-        cdouble cfloat chalf complex complex32 complex64 complex128 fft istft polar stft view_as_complex
+        cdouble cfloat chalf complex complex32 complex64 complex128 fft istft polar view_as_complex
         view_as_complex_copy view_as_real view_as_real_copy ComplexDoubleStorage ComplexFloatStorage""",
     "there are no sparse tensors": """
-        ccol_indices coalesce col_indices crow_indices hspmm indices row_indices smm sparse sparse_bsc sparse_bsr
+        ccol_indices coalesce col_indices crow_indices hspmm indices row_indices smm sparse_bsc sparse_bsr
         sparse_compressed_tensor sparse_coo sparse_csc sparse_csr sparse_bsc_tensor sparse_bsr_tensor
         sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor sparse_mask sparse_resize_ sparse_resize_and_clear_
         sspaddmm to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr values
@@ -32,7 +32,6 @@ _REASONS = {
     "there is no such device": "ipu mps mtia xpu",
     "all tensors are strided": "to_mkldnn",
     "volumes have no order of their own in memory": "channels_last_3d",
-    "matmul and bmm take the groups one by one": "grouped_mm",
     "nothing is distributed over processes": "distributed",
     "nothing is compiled or exported": "export fork fx jit onnx wait",
     "optimizers and modules have it; x.grad = None clears one tensor's gradient": "zero_grad",
@@ -42,7 +41,7 @@ _OF_TENSORS = """
     cdouble cfloat chalf ccol_indices coalesce col_indices crow_indices dequantize hash_tensor indices int_repr ipu
     istft mtia q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qscheme
     row_indices smm
-    sparse_mask sparse_resize_ sparse_resize_and_clear_ sspaddmm stft to_mkldnn to_padded_tensor to_sparse
+    sparse_mask sparse_resize_ sparse_resize_and_clear_ sspaddmm to_mkldnn to_padded_tensor to_sparse
     to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr values xpu zero_grad"""
 
 

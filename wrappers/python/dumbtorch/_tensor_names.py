@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import mmap
+import warnings
 import weakref
 
-from . import _fill, _missing, _of_complex, _ops
+from . import _fill, _missing, _of_complex, _ops, _spectral
 from ._native import lib
 from ._tensor_type import TensorBase, adopt
 from ._types import channels_last, contiguous_format, layout, strided
 
+NO_VOLATILE = "volatile was removed and now has no effect. Use `with torch.no_grad():` instead."
 _FORMATS = (contiguous_format, channels_last)
 
 
@@ -34,6 +36,16 @@ class TensorNames(TensorBase):
 
     is_sparse_csr = is_quantized = is_nested = is_meta = is_mkldnn = is_mps = is_xla = is_sparse
     is_xpu = is_vulkan = is_ipu = is_maia = is_mtia = is_sparse
+
+    @property
+    def volatile(self) -> bool:
+        """Of before no_grad: False, with PyTorch's warning."""
+        warnings.warn("volatile was removed (Variable.volatile is always False)", stacklevel=2)
+        return False
+
+    @volatile.setter
+    def volatile(self, value) -> None:
+        warnings.warn(NO_VOLATILE, stacklevel=2)
 
     def is_inference(self) -> bool:
         return False
@@ -220,6 +232,7 @@ class TensorNames(TensorBase):
     def imag(self):
         return _of_complex.imag(self)
 
+    stft = _spectral.stft
     adjoint = _of_complex.adjoint
     angle = _of_complex.angle
     conj = conj_physical = resolve_conj = resolve_neg = _of_complex.conj

@@ -45,8 +45,38 @@ class _Switch:
         _ops.set_tf32(*both)
 
 
+def _way(name: str):
+    """How a way of attention is allowed, and whether it is. The library chooses by itself."""
+
+    def enable(self, enabled: bool) -> None:
+        self._ways = {**self._ways, name: bool(enabled)}
+
+    def enabled(self) -> bool:
+        return self._ways[name]
+
+    return enable, enabled
+
+
 class _Cuda(_Module):
     matmul = _Switch(0)
+    _ways = dict.fromkeys(("flash", "math", "mem_efficient", "cudnn"), True)
+    enable_flash_sdp, flash_sdp_enabled = _way("flash")
+    enable_math_sdp, math_sdp_enabled = _way("math")
+    enable_mem_efficient_sdp, mem_efficient_sdp_enabled = _way("mem_efficient")
+    enable_cudnn_sdp, cudnn_sdp_enabled = _way("cudnn")
+
+    @contextmanager
+    def sdp_kernel(
+        self, enable_flash=True, enable_math=True, enable_mem_efficient=True, enable_cudnn=True
+    ):
+        """The ways that are allowed inside of a block."""
+        before = self._ways
+        allowed = enable_flash, enable_math, enable_mem_efficient, enable_cudnn
+        self._ways = dict(zip(before, map(bool, allowed), strict=True))
+        try:
+            yield
+        finally:
+            self._ways = before
 
     @staticmethod
     def is_built() -> bool:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
+
 from .. import _ops
+from .._tensor_names import NO_VOLATILE
 from .._tensor_type import TensorBase
 
 
@@ -11,6 +14,8 @@ class _VariableType(type):
         return isinstance(x, TensorBase)
 
     def __call__(cls, data, requires_grad=False, volatile=False):
+        if volatile:
+            warnings.warn(NO_VOLATILE, stacklevel=2)
         return _ops.tensor_requires_grad_(_ops.detach(data), requires_grad)
 
 

@@ -1,19 +1,44 @@
 """Distributions of random tensors: their samples, densities, entropies and divergences."""
 
+import sys as _sys
+
 from .. import _missing
-from . import constraints
+from ..nn.modules.places import add_place as _add_place
+from . import constraints, transforms
 from .choices import Bernoulli, Categorical, OneHotCategorical, OneHotCategoricalStraightThrough
 from .distribution import Distribution, Independent
 from .divergence import kl_divergence, register_kl
 from .mixture import MixtureSameFamily
 from .numbers import Cauchy, Exponential, Gumbel, HalfNormal, Laplace, LogNormal, Normal, Uniform
+from .transformed import TransformedDistribution
+from .transforms import (
+    AbsTransform,
+    AffineTransform,
+    ComposeTransform,
+    ExpTransform,
+    PowerTransform,
+    SigmoidTransform,
+    SoftplusTransform,
+    TanhTransform,
+    Transform,
+    identity_transform,
+)
 from .vectors import MultivariateNormal
 
 __all__ = [
-    "Bernoulli", "Categorical", "Cauchy", "Distribution", "Exponential", "Gumbel", "HalfNormal",
-    "Independent", "Laplace", "LogNormal", "MixtureSameFamily", "MultivariateNormal", "Normal",
-    "OneHotCategorical", "OneHotCategoricalStraightThrough", "Uniform", "constraints",
-    "kl_divergence", "register_kl",
+    "AbsTransform", "AffineTransform", "Bernoulli", "Categorical", "Cauchy", "ComposeTransform",
+    "Distribution", "ExpTransform", "Exponential", "Gumbel", "HalfNormal", "Independent",
+    "Laplace", "LogNormal", "MixtureSameFamily", "MultivariateNormal", "Normal",
+    "OneHotCategorical", "OneHotCategoricalStraightThrough", "PowerTransform", "SigmoidTransform",
+    "SoftplusTransform", "TanhTransform", "Transform", "TransformedDistribution", "Uniform",
+    "constraints", "identity_transform", "kl_divergence", "register_kl", "transforms",
 ]  # fmt: skip
 
 __getattr__ = _missing.getattr_of(__name__)
+
+# The modules in which PyTorch's distributions stand, for programs that import from them.
+for _name in """
+    bernoulli categorical cauchy exponential gumbel half_normal independent kl laplace log_normal mixture_same_family
+    multivariate_normal normal one_hot_categorical transformed_distribution uniform
+""".split():
+    _add_place(_sys.modules[__name__], _name)

@@ -9,6 +9,7 @@ from ..nn.functional import softplus
 from .choices import Bernoulli, Categorical, OneHotCategorical
 from .distribution import Independent, sum_rightmost
 from .numbers import Exponential, HalfNormal, Laplace, LogNormal, Normal, Uniform
+from .transformed import TransformedDistribution
 from .vectors import MultivariateNormal, half_log_det, squared_mahalanobis
 
 _DIVERGENCES = {}
@@ -100,3 +101,10 @@ def _independent(p, q):
     if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
         raise NotImplementedError
     return sum_rightmost(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)
+
+
+@register_kl(TransformedDistribution, TransformedDistribution)
+def _transformed(p, q):
+    if p.transforms != q.transforms or p.event_shape != q.event_shape:
+        raise NotImplementedError
+    return kl_divergence(p.base_dist, q.base_dist)

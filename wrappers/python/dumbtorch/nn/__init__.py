@@ -1,7 +1,7 @@
 """Modules: layers, containers, losses."""
 
 from .. import _missing
-from . import functional, init, modules, parallel, utils
+from . import attention, functional, init, modules, parallel, utils
 from .kv_cache import KVCache
 from .modules import *  # noqa: F403
 from .parallel import DataParallel
@@ -16,6 +16,7 @@ __all__ = [
     "Parameter",
     "UninitializedBuffer",
     "UninitializedParameter",
+    "attention",
     "functional",
     "init",
     "modules",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 
-from .. import _missing, _ops, _overloads
+from .. import _grouped, _missing, _ops, _overloads
 from .._out import into
 
 __getattr__ = _missing.getattr_of(__name__)
@@ -176,6 +176,27 @@ def conv_tbc(input, weight, bias, pad=0):
     """conv1d of [length, batch, channels], with a weight [width, in, out]."""
     out = _ops.conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, 1, pad)
     return out.permute(2, 0, 1)
+
+
+def grouped_mm(mat_a, mat_b, *, offs=None, bias=None, out_dtype=None):
+    """mat_a @ mat_b for each group; `offs` says where the groups of a matrix of two dimensions end. What lies beyond
+    the last one is 0 in the result.
+
+    [rows, k] with [groups, k, n] has groups of rows, [groups, m, k] with [k, columns] of columns, two matrices
+    of the terms of the sum; two stacks of matrices are multiplied one by one.
+    """
+    _grouped.check(mat_a, mat_b, offs, bias, out_dtype)
+    if offs is None:
+        return mat_a @ mat_b
+    ends = offs.tolist()
+    groups = [slice(begin, end) for begin, end in zip([0, *ends], ends, strict=False)]
+    if mat_b.ndim == 3:
+        parts = [mat_a[rows] @ b for rows, b in zip(groups, mat_b, strict=True)]
+        return _grouped.filled(parts, 0, mat_a.shape[0])
+    if mat_a.ndim == 3:
+        parts = [a @ mat_b[:, columns] for a, columns in zip(mat_a, groups, strict=True)]
+        return _grouped.filled(parts, 1, mat_b.shape[1])
+    return _ops.stack([mat_a[:, terms] @ mat_b[terms] for terms in groups])
 
 
 def unfold(input, kernel_size, dilation=1, padding=0, stride=1):

@@ -1,6 +1,13 @@
+from importlib import import_module as _import_module
+
 from .. import _missing
 from . import checkpoint, data, dlpack, hooks
 
-__getattr__ = _missing.getattr_of(__name__)
+_missing_name = _missing.getattr_of(__name__)
+
+
+def __getattr__(name: str):
+    return _import_module(f"{__name__}.{name}") if name == "model_zoo" else _missing_name(name)
+
 
 __all__ = ["checkpoint", "data", "dlpack", "hooks"]

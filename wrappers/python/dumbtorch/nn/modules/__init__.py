@@ -5,6 +5,7 @@ import sys as _sys
 from . import batchnorm as batchnorm
 from . import layers, lazy
 from . import places as _places
+from . import utils as utils
 from .activation import MultiheadAttention
 from .adaptive import AdaptiveLogSoftmaxWithLoss
 from .batchnorm import SyncBatchNorm

@@ -61,12 +61,18 @@ def _layers_of(package: ModuleType, place: str):
     return __getattr__
 
 
+def add_place(package: ModuleType, name: str) -> ModuleType:
+    """Puts a place of that name into a package, which has all that stands in it."""
+    place = f"{package.__name__}.{name}"
+    module = sys.modules.setdefault(place, ModuleType(place, __doc__))
+    module.__getattr__ = _layers_of(package, place)
+    setattr(package, name, module)
+    return module
+
+
 def install(package: ModuleType) -> None:
     """Puts the places into the package of the layers."""
     for name in _PLACES.split():
-        place = f"{package.__name__}.{name}"
-        module = sys.modules.setdefault(place, ModuleType(place, __doc__))
-        module.__getattr__ = _layers_of(package, place)
+        module = add_place(package, name)
         for group in _GROUPS.get(name, ()):
             setattr(module, group.__name__, group)
-        setattr(package, name, module)

@@ -1,0 +1,142 @@
+"""Names beside the ops that programs import: types, tuples of sizes, settings of attention, what is not downloaded."""
+
+import importlib
+
+import dumbtorch as dt
+import numpy as np
+import pytest
+
+
+@pytest.mark.parametrize("x", [3, (1, 2), [4, 5], range(2)])
+@pytest.mark.parametrize("name", ["_single", "_pair", "_triple", "_quadruple", "_reverse_repeat_tuple"])  # fmt: skip
+def test_tuples_of_sizes(x, name, both):
+    arguments = (x, 2) if name == "_reverse_repeat_tuple" else (x,)
+    if arguments[-1] == 2 and not isinstance(x, tuple):
+        pytest.skip("of tuples alone")
+    ours, theirs = both(lambda t: getattr(t.nn.modules.utils, name)(*arguments))
+    assert ours == theirs
+
+
+def test_names_of_types(torch):
+    for place in ("nn.common_types", "types"):
+        ours, theirs = (
+            importlib.import_module(f"{name}.{place}") for name in ("dumbtorch", "torch")
+        )
+        names = [*getattr(ours, "__all__", []), *(n for n in vars(ours) if n[0] == "_" != n[1])]
+        assert names and all(hasattr(theirs, n) for n in names)
+    from dumbtorch.nn.common_types import _size_2_t
+    from dumbtorch.types import Number
+
+    assert isinstance(3.5, Number) and int in _size_2_t.__args__
+
+
+def attend(t):
+    x = t.linspace(-1, 1, 24).reshape(1, 2, 3, 4)
+    return t.nn.functional.scaled_dot_product_attention(x, x, x, is_causal=True)
+
+
+def test_ways_of_attention(both, same):
+    def run(t):
+        attention, cuda = t.nn.attention, t.backends.cuda
+        with attention.sdpa_kernel(attention.SDPBackend.MATH):
+            one = attend(t)
+        with attention.sdpa_kernel(
+            [attention.SDPBackend.MATH, attention.SDPBackend.FLASH_ATTENTION], True
+        ):
+            several = attend(t)
+        before = cuda.flash_sdp_enabled(), cuda.math_sdp_enabled()
+        cuda.enable_flash_sdp(False)
+        off = cuda.flash_sdp_enabled(), cuda.cudnn_sdp_enabled(), cuda.mem_efficient_sdp_enabled()
+        cuda.enable_flash_sdp(True)
+        return one, several, before, off
+
+    same(*both(run))
+    with pytest.raises(TypeError, match="SDPBackends"), dt.nn.attention.sdpa_kernel(["math"]):
+        pass
+
+
+def test_block_of_ways():
+    cuda = dt.backends.cuda
+    with cuda.sdp_kernel(enable_flash=False, enable_cudnn=False):
+        assert not cuda.flash_sdp_enabled() and not cuda.cudnn_sdp_enabled()
+        assert cuda.math_sdp_enabled() and cuda.mem_efficient_sdp_enabled()
+    assert cuda.flash_sdp_enabled() and cuda.cudnn_sdp_enabled()
+
+
+def test_nothing_is_downloaded():
+    from dumbtorch.hub import load_state_dict_from_url
+
+    for call in (load_state_dict_from_url, dt.utils.model_zoo.load_url):
+        with pytest.raises(NotImplementedError, match="fetch http://x and read it by torch.load"):
+            call("http://x", progress=True)
+    with pytest.raises(NotImplementedError, match="nothing is downloaded"):
+        dt.hub.load("somebody/something", "net")
+
+
+# ---- testing
+
+PAIRS = [
+    "t.tensor([1., 2, 3]), t.tensor([1., 2, 4])",
+    "t.tensor([1, 2, 3]), t.tensor([1, 2, 4])",
+    "1.0, 2.0",
+    "1, 2",
+    "1, 1",
+    "t.ones(1), t.ones(1).double()",
+    "t.ones(1), t.ones(1).double(), check_dtype=False",
+    "t.ones(2), t.ones(1)",
+    "[t.ones(1), t.ones(1)], [t.ones(1), t.ones(1) * 3]",
+    "[t.tensor(1.)], [t.tensor(1.), t.tensor(2.)]",
+    "{'a': t.tensor(1.)}, {'a': t.tensor(2.)}",
+    "{'a': t.tensor(1.)}, {'b': t.tensor(2.)}",
+    "[[1.5]], [[2.5]]",
+    "t.tensor([1.]), t.tensor([2.]), rtol=0.1",
+    "t.tensor(float('nan')), t.tensor(float('nan'))",
+    "None, None",
+    "None, 1",
+    "t.tensor(float('nan')), t.tensor(float('nan')), equal_nan=True",
+    "t.ones(2), [1., 2.]",
+    "'a', 'a'",
+    "t.ones(1), t.zeros(1), msg='hi'",
+    "t.ones(1), t.zeros(1), msg=lambda said: 'x' + said",
+    "True, False",
+    "True, True",
+    "t.tensor([[1., 2], [3, 4]]).t(), t.tensor([[1., 3], [2, 4]]), check_stride=True",
+    "t.tensor([True]), t.tensor([False])",
+    "t.tensor(1.), t.tensor(2.)",
+    "1, 1.0",
+    "t.zeros(1), t.tensor([float('inf')])",
+    "t.tensor([1., 5]), t.tensor([0., 4])",
+    "t.ones(1), 1.0",
+    "np.ones(2), np.ones(2) * 2",
+    "np.ones(2), np.ones(2)",
+    "t.zeros(0), t.zeros(0)",
+    "(1, 2.5), (1, 2.5)",
+    "t.tensor([1e-6]), t.zeros(1)",
+    "t.ones(1), t.ones(1), rtol=0, atol=0",
+    "t.tensor([3]), t.tensor([1]), rtol=0, atol=1",
+    "t.ones(2).half(), t.ones(2).half() * 1.0009765625",
+    "t.ones(2).bfloat16(), t.ones(2).bfloat16() * 1.03125",
+    "t.ones(2, requires_grad=True), t.ones(2)",
+    "t.ones(2, 3), t.eye(2, 3)",
+    "1.5, float('nan')",
+    "0.0, 1e-8",
+]
+
+
+@pytest.mark.parametrize("text", PAIRS)
+def test_assert_close(text, both):
+    def run(t):
+        try:
+            return eval(f"t.testing.assert_close({text})", {"t": t, "np": np})
+        except (AssertionError, TypeError, ValueError) as error:
+            said = str(error).replace("dumbtorch._tensor.Tensor", "torch.Tensor")
+            return type(error), said.replace("dumbtorch.", "torch.")
+
+    ours, theirs = both(run)
+    assert ours == theirs
+
+
+def test_assert_allclose():
+    dt.testing.assert_allclose(dt.ones(2), np.ones(2))
+    with pytest.raises(AssertionError, match="Mismatched elements: 2 / 2"):
+        dt.testing.assert_allclose(dt.ones(2), [1.1, 1.2], rtol=1e-3, atol=0)
