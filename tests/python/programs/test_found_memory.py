@@ -145,6 +145,19 @@ x3 = t.nn.functional.adaptive_avg_pool1d(t.ones(2, 0), 1)
 x4 = t.nn.functional.adaptive_avg_pool1d(t.ones(2, 0), 2)
 x5 = t.nn.functional.adaptive_avg_pool1d(t.ones(2), 1)
 """,
+    "images that are unpooled keep their order": """
+x1 = t.arange(16.0).reshape(2, 2, 2, 2).permute(0, 3, 1, 2)
+x2, x3 = t.nn.functional.max_pool2d(x1, 1, return_indices=True)
+x4 = t.nn.functional.max_unpool2d(x2, x3, 2)
+x5 = t.nn.functional.max_unpool2d(x2[0], x3[0], 2)
+x6, x7 = t.nn.functional.max_pool3d(x1[None].requires_grad_(), 1, return_indices=True)
+x8 = t.nn.functional.max_unpool3d(x6, x7, 1)
+""",
+    "a zero point beside a number is one": """
+x1 = t.fake_quantize_per_tensor_affine(t.tensor([0.0, 5.0]), t.tensor(1.0), t.tensor(0), 1, 3)
+x2 = t.fake_quantize_per_tensor_affine(t.tensor([0.0, 5.0]), 1.0, t.tensor(2), 1, 3)
+x3 = t.fake_quantize_per_tensor_affine(t.tensor([0.0, 5.0]), 1.0, t.tensor(0), 1, 3)
+""",
     "what a view writes at which PyTorch lets nobody look": """
 x1 = t.tensor([0.0, 0.5, 0.0]).requires_grad_()
 x2, x3 = t.split(x1, 2)
