@@ -30,6 +30,8 @@ class Case:
     grad_enabled: bool
     theirs: object  # PyTorch's tensor, where it is about one
     tensors: dict[str, torch.Tensor]  # all of PyTorch's, by name
+    # What PyTorch's nodes had forgotten before the statement, if that goes backward: each node with its name for it.
+    forgotten: tuple[tuple[Node, str], ...] = ()
 
     @property
     def aspect(self) -> str:

@@ -96,6 +96,13 @@ def _(c: Case) -> bool:
     return c.aspect == "strides" and re.search(r"conv\dd\(.*groups=[2-9]", c.called) is not None
 
 
+# Where factors have dimensions of size 1, which are left away before they are multiplied.
+@documented("**Memory order**")
+def _(c: Case) -> bool:
+    factors = [x for x in c.used if x is not c.theirs]
+    return c.aspect == "strides" and "einsum(" in c.statement and any(1 in x.shape for x in factors)
+
+
 # Of what an index of tensors gives, too.
 @documented("**Memory order**")
 def _(c: Case) -> bool:
@@ -298,7 +305,7 @@ def _(c: Case) -> bool:
 @documented("**Rounding**")
 def _(c: Case) -> bool:
     many = any(x.numel() >= 1024 for x in c.used) and re.search(
-        r"(sum|mean|sum_to_size)\(", c.statement
+        r"(sum|mean|sum_to_size|histogram)\(", c.statement
     )
     single = isinstance(c.theirs, torch.Tensor) and c.theirs.dtype is torch.float32
     return c.aspect == "values" and bool(many) and single and may_be_rounding(c)

@@ -104,7 +104,8 @@ def values(pair: Pair, tolerance: Callable[[], float]) -> Differing:
             else:
                 yield "values", describe(ours), describe(theirs)
     elif isinstance(theirs, float) and isinstance(ours, float):
-        if not _close(np.float64(ours), np.float64(theirs), tolerance()):
+        same = ours == theirs or (ours != ours and theirs != theirs)  # asks for no tolerance
+        if not same and not _close(np.float64(ours), np.float64(theirs), tolerance()):
             yield "values", ours, theirs
     elif isinstance(theirs, (list, tuple)) and isinstance(ours, (list, tuple)):
         yield "length", len(ours), len(theirs)
