@@ -55,8 +55,16 @@ def _(c: Case) -> bool:
 @documented("**Memory order**")
 def _(c: Case) -> bool:
     given = [x for x in c.used if x is not c.theirs]
-    converted = any(x.dtype is not y.dtype and repeats(x) for x in given for y in given)
-    return c.aspect == "strides" and converted
+    if c.aspect != "strides":
+        return False
+    to_floats = (
+        isinstance(c.theirs, torch.Tensor) and c.theirs.is_floating_point()
+    )  # what computes in floats converts all integers
+    return any(
+        repeats(x) and (x.dtype is not y.dtype or (to_floats and not x.is_floating_point()))
+        for x in given
+        for y in given
+    )
 
 
 @documented("**Memory order**")
@@ -167,6 +175,13 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     overlaps = re.search(r"as_strided|\bunfold\(", c.history) is not None
     return c.aspect == "values" and overlaps and any(map(repeats, c.used))
+
+
+# Along an expanded dimension PyTorch's median is not even an element.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    middle = re.search(r"median\(", c.statement) is not None and c.aspect == "values"
+    return middle and any(0 in x.stride() and repeats(x) for x in c.used)
 
 
 # PyTorch spreads the gradient of a view that is made again over what shares its memory.

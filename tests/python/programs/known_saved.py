@@ -140,8 +140,9 @@ def _(c: Case) -> bool:
     gone = c.forgotten
     inputs = re.findall(r"\.backward\(.*inputs=\[(.*?)\]", c.history)
     ends = {n for x in c.named(" ".join(inputs)) for n in makers(x)}
-    # Of aminmax ours are two, of an extreme each.
-    ends |= {n for n, _ in gone if n.name() == "AminmaxBackward0"}
+    # Of these ours are two, of a result each.
+    pairs = ("AminmaxBackward0", "StdMeanBackward0", "VarMeanBackward0")
+    ends |= {n for n, _ in gone if n.name() in pairs}
     ends |= {n for n, what in gone if is_kept_by_pytorch_alone(c, n, what)}
     ends |= {n for n, _ in gone} - something_arrives_at(c)
     alone = all(n in ends for n, _ in gone)
@@ -424,6 +425,14 @@ def _(c: Case) -> bool:
     operands = re.findall(r"scaled_dot_product_attention\((.*)\)", c.history)
     of = c.tensors.get(c.difference.place.removesuffix(".grad"))
     return more and any(x is of for x in c.flagged) and any(x is of for x in c.named(str(operands)))
+
+
+# With a graph these are computed once more, from their inputs.
+@documented("**Recurrent networks**")
+def _(c: Case) -> bool:
+    layers = re.findall(r"^(m\d+) = t\.nn\.(?:LSTM|GRU|RNN)\(", c.history, re.M)
+    again = "create_graph=True" in c.statement and len(layers) > 0
+    return again and c.only_ours_raises(CHANGED) and c.passes(f"(?:{'|'.join(layers)})")
 
 
 # PyTorch's product does not notice that a factor was written.
