@@ -14,6 +14,7 @@ from .case import (
     graph_behind,
     graph_of,
     has_node,
+    is_derivative,
     share_memory,
 )
 from .elements import (
@@ -476,6 +477,14 @@ def _(c: Case) -> bool:
     return c.derives("Sgn", "Sign") and all_that_differ(
         c, lambda ours, theirs: ours.isnan() & theirs.isfinite()
     )
+
+
+# What is computed with them is not part of a graph.
+@documented("**Zeros without memory**")
+def _(c: Case) -> bool:
+    outside = c.aspect == "requires_grad" and c.difference.theirs == "False"
+    zeros = isinstance(c.theirs, torch.Tensor) and not c.theirs.any()
+    return outside and zeros and is_derivative(c) and c.derives("Sgn")
 
 
 # What a gradient that is such has become the sum of.
