@@ -40,6 +40,7 @@ KEPT_BY_PYTORCH_ALONE = {
     "CumminBackward0": "self",
     "DivBackward2": "self|other",
     "EluBackward1": "result",
+    "EluBackwardBackward0": "self_or_result",
     "FractionalMaxPool2DBackward0": "self|result1",
     "FractionalMaxPool3DBackward0": "self|result1",
     "GatherBackward0": "self",
@@ -219,8 +220,6 @@ def by_pytorch_alone(node: Node, what: str, asked: set[Node] | None) -> bool:
     match node.name():
         case "PowBackward0":  # what the derivative of a square is multiplied with
             return node._saved_exponent <= 1
-        case "EluBackwardBackward0":
-            return node._saved_is_result and what == "self_or_result"
         case "CumprodBackward0" | "LogcumsumexpBackward0":  # that of a number is the number
             return not node._input_metadata[0].shape
         case "ScatterReduceBackward0" | "IndexReduceBackward0":
