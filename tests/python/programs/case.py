@@ -68,8 +68,9 @@ class Case:
         call = _derivative(self.statement)
         if call is None:
             return []
-        of = call.args[0] if ast.unparse(call.func).startswith("t.autograd.") else call.func
-        return self.named(ast.unparse(of))
+        if not ast.unparse(call.func).startswith("t.autograd."):
+            return self.named(ast.unparse(call.func))
+        return self.named(ast.unparse(call.args[0])) if call.args else []
 
     def derives(self, *names: str) -> bool:
         """Whether the graph that it goes back through has one of these nodes."""

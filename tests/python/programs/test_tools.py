@@ -225,6 +225,11 @@ def test_what_is_compared_of_errors(errors, seen, monkeypatch):
     assert found is None if seen is None else found.aspect == seen
 
 
+def test_a_backward_of_nothing_is_an_error_in_both():
+    """Which reducing a program may make of it."""
+    assert compare("x1 = t.ones(1)\nt.autograd.backward()") is None
+
+
 def test_rounding_does_not_grow(monkeypatch):
     """A result that is as good as equal is made equal: what follows is compared from there."""
     monkeypatch.setattr(dt.Tensor, "exp", lambda x: dt.exp(x) * (1 + 1e-6))
