@@ -139,7 +139,7 @@ def largest(x) -> float:
     """The largest finite magnitude in a tensor."""
     if not isinstance(x, torch.Tensor) or not x.is_floating_point() or not x.numel():
         return 0.0
-    numbers = np.abs(x.detach().numpy(force=True))
+    numbers = np.abs(array(x))
     return float(np.max(numbers, where=np.isfinite(numbers), initial=0.0))
 
 
