@@ -63,8 +63,10 @@ def parameters(schema: Schema, a: Argument) -> list[str]:
             return [f"int32_t {n}_kind", f"int64_t {n}_i", f"double {n}_f"]
         case "i64" | "f64" if kind.optional and not kind.list:
             return [f"int32_t {n}_given", f"{_NUMBERS[kind.base]} {n}"]
+        case "bool" if kind.optional and not kind.list:
+            return [f"int32_t {n}"]  # -1 is absent
         case "bool" if not kind.list:
-            return [f"int32_t {n}"]  # -1 is absent where it is optional
+            return [f"_Bool {n}"]  # native.h takes none but Python's
         case "enum":
             return [f"int32_t {n}"]
         case "device":

@@ -1,6 +1,9 @@
 """Arguments of PyTorch's that concern devices and implementations: they work, or say why not."""
 
+import re
+
 import dumbtorch as dt
+import numpy as np
 import pytest
 
 
@@ -153,3 +156,94 @@ def test_normal_of_negative_deviation(torch):
     for t in (dt, torch):
         with pytest.raises(RuntimeError, match="normal expects std >= 0.0, but found std -1"):
             t.normal(0.0, -1.0, (2,))
+
+
+# ---- what stands for a bool, an integer, a list of them
+
+BOOLS = {
+    "keepdim": lambda t, x, v: x.sum(1, keepdim=v),
+    "by position": lambda t, x, v: x.max(1, v),
+    "largest": lambda t, x, v: x.topk(1, 0, v),
+    "unbiased": lambda t, x, v: x.var(1, unbiased=v),
+    "training": lambda t, x, v: t.nn.functional.dropout(x, 0.0, v),
+    "ceil_mode": lambda t, x, v: t.nn.functional.max_pool2d(x, 2, ceil_mode=v),
+    "requires_grad": lambda t, x, v: t.zeros(2, requires_grad=v),
+    "requires_grad_": lambda t, x, v: t.zeros(2).requires_grad_(v),
+    "set_grad_enabled": lambda t, x, v: t.set_grad_enabled(v),
+    "is_causal": lambda t, x, v: t.nn.functional.scaled_dot_product_attention(x, x, x, is_causal=v),
+}
+INTS = {
+    "cumsum": lambda t, x, v: x.cumsum(v),
+    "softmax": lambda t, x, v: x.softmax(v),
+    "diff": lambda t, x, v: x.diff(v),
+    "tril": lambda t, x, v: x.tril(v),
+    "groups": lambda t, x, v: t.nn.functional.conv1d(x, t.ones(3, 3, 1), groups=v),
+    "repeat_interleave": lambda t, x, v: x.repeat_interleave(v, 1),
+}
+LISTS = {
+    "sum": lambda t, x, v: x.sum(v),
+    "flip": lambda t, x, v: x.flip(v),
+    "zeros": lambda t, x, v: t.zeros(v, 2),
+    "reshape": lambda t, x, v: x.reshape([v, -1]),
+    "expand": lambda t, x, v: t.ones(1).expand(v),
+    "stride": lambda t, x, v: t.nn.functional.conv1d(x, t.ones(3, 3, 1), stride=v),
+    "max_pool2d": lambda t, x, v: t.nn.functional.max_pool2d(x, v),
+}
+GIVEN = {
+    "0": lambda t: 0,
+    "1": lambda t: 1,
+    "True": lambda t: True,
+    "1.0": lambda t: 1.0,
+    "int64": lambda t: np.int64(1),
+    "float32": lambda t: np.float32(1.5),
+    "a tensor": lambda t: t.tensor(1),
+    "a float tensor": lambda t: t.tensor(1.5),
+}
+
+
+@pytest.mark.parametrize("given", GIVEN)
+@pytest.mark.parametrize("name", [*BOOLS, *INTS, *LISTS])
+def test_bools_and_integers(name, given, both):
+    """PyTorch takes neither for the other, and no number of floats for an integer."""
+    call = {**BOOLS, **INTS, **LISTS}[name]
+
+    def run(t):
+        try:
+            call(t, t.arange(24.0).reshape(2, 3, 4), GIVEN[given](t))
+        except (TypeError, RuntimeError) as error:
+            return type(error)
+        finally:
+            t.set_grad_enabled(True)
+        return None
+
+    ours, theirs = both(run)
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("call", [
+    lambda t: t.ones(2).sum(0, keepdim=1),
+    lambda t: t.ones(2).cumsum(True),
+    lambda t: t.ones(2).topk(True),
+    lambda t: t.set_grad_enabled(0),
+])  # fmt: skip
+def test_what_is_said_of_them(call, both):
+    def run(t):
+        with pytest.raises(TypeError) as error:
+            call(t)
+        return re.findall("must be .*, not .*", str(error.value))
+
+    ours, theirs = both(run)
+    assert ours == theirs
+
+
+def test_seeds_and_flags_that_python_converts(both):
+    """These are Python's in PyTorch, too."""
+
+    def run(t):
+        t.manual_seed(1.5)
+        x = t.ones(2, requires_grad=True)
+        x.sum().backward(retain_graph=1)
+        return t.autograd.grad(x.sum(), x, create_graph=1)[0].tolist(), t.initial_seed()
+
+    ours, theirs = both(run)
+    assert ours == theirs

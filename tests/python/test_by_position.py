@@ -48,6 +48,22 @@ CALLS = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("rate", [-0.5, 2, float("nan")])
+@pytest.mark.parametrize(
+    "name", [f"{n}dropout{end}" for n in ("", "alpha_", "feature_alpha_") for end in ("", "_")]
+)
+def test_bad_rates_of_dropout(name, rate, both):
+    """nn.functional has a ValueError, but for NaN."""
+
+    def run(t):
+        with pytest.raises(RuntimeError, match="^dropout probability has to be") as error:
+            getattr(t, name)(t.ones(2, 2), rate, True)
+        return str(error.value)
+
+    ours, theirs = both(run)
+    assert ours == theirs
+
+
 @pytest.mark.parametrize("name", CALLS)
 def test_values_and_gradients(name, both, same):
     def run(t):

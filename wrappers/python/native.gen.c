@@ -121,7 +121,7 @@ static void py_hook_release(int64_t handle) {
   dt_hook_release((dt_hook *)(intptr_t)handle);
 }
 
-static int64_t py_nn_linear(int64_t in_features, int64_t out_features, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+static int64_t py_nn_linear(int64_t in_features, int64_t out_features, _Bool bias, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_linear_options options_options = DT_NN_LINEAR_OPTIONS_INIT;
   options_options.bias = bias;
   options_options.device_type = device_type;
@@ -132,7 +132,7 @@ static int64_t py_nn_linear(int64_t in_features, int64_t out_features, int32_t b
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_conv1d(int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int64_t groups, int32_t bias, const char *padding_mode, int32_t device_type, int64_t device_index, int32_t dtype) {
+static int64_t py_nn_conv1d(int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int64_t groups, _Bool bias, const char *padding_mode, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_conv1d_options options_options = DT_NN_CONV1D_OPTIONS_INIT;
   options_options.stride = stride;
   options_options.stride_n = stride_n;
@@ -151,7 +151,7 @@ static int64_t py_nn_conv1d(int64_t in_channels, int64_t out_channels, const int
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_conv2d(int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int64_t groups, int32_t bias, const char *padding_mode, int32_t device_type, int64_t device_index, int32_t dtype) {
+static int64_t py_nn_conv2d(int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int64_t groups, _Bool bias, const char *padding_mode, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_conv2d_options options_options = DT_NN_CONV2D_OPTIONS_INIT;
   options_options.stride = stride;
   options_options.stride_n = stride_n;
@@ -170,7 +170,7 @@ static int64_t py_nn_conv2d(int64_t in_channels, int64_t out_channels, const int
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_conv3d(int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int64_t groups, int32_t bias, const char *padding_mode, int32_t device_type, int64_t device_index, int32_t dtype) {
+static int64_t py_nn_conv3d(int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int64_t groups, _Bool bias, const char *padding_mode, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_conv3d_options options_options = DT_NN_CONV3D_OPTIONS_INIT;
   options_options.stride = stride;
   options_options.stride_n = stride_n;
@@ -189,7 +189,7 @@ static int64_t py_nn_conv3d(int64_t in_channels, int64_t out_channels, const int
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_conv_transpose1d(int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *output_padding, int64_t output_padding_n, int64_t groups, int32_t bias, const int64_t *dilation, int64_t dilation_n, const char *padding_mode, int32_t device_type, int64_t device_index, int32_t dtype) {
+static int64_t py_nn_conv_transpose1d(int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *output_padding, int64_t output_padding_n, int64_t groups, _Bool bias, const int64_t *dilation, int64_t dilation_n, const char *padding_mode, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_conv_transpose1d_options options_options = DT_NN_CONV_TRANSPOSE1D_OPTIONS_INIT;
   options_options.stride = stride;
   options_options.stride_n = stride_n;
@@ -210,7 +210,7 @@ static int64_t py_nn_conv_transpose1d(int64_t in_channels, int64_t out_channels,
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_conv_transpose2d(int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *output_padding, int64_t output_padding_n, int64_t groups, int32_t bias, const int64_t *dilation, int64_t dilation_n, const char *padding_mode, int32_t device_type, int64_t device_index, int32_t dtype) {
+static int64_t py_nn_conv_transpose2d(int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *output_padding, int64_t output_padding_n, int64_t groups, _Bool bias, const int64_t *dilation, int64_t dilation_n, const char *padding_mode, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_conv_transpose2d_options options_options = DT_NN_CONV_TRANSPOSE2D_OPTIONS_INIT;
   options_options.stride = stride;
   options_options.stride_n = stride_n;
@@ -231,7 +231,7 @@ static int64_t py_nn_conv_transpose2d(int64_t in_channels, int64_t out_channels,
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_conv_transpose3d(int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *output_padding, int64_t output_padding_n, int64_t groups, int32_t bias, const int64_t *dilation, int64_t dilation_n, const char *padding_mode, int32_t device_type, int64_t device_index, int32_t dtype) {
+static int64_t py_nn_conv_transpose3d(int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *output_padding, int64_t output_padding_n, int64_t groups, _Bool bias, const int64_t *dilation, int64_t dilation_n, const char *padding_mode, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_conv_transpose3d_options options_options = DT_NN_CONV_TRANSPOSE3D_OPTIONS_INIT;
   options_options.stride = stride;
   options_options.stride_n = stride_n;
@@ -252,7 +252,7 @@ static int64_t py_nn_conv_transpose3d(int64_t in_channels, int64_t out_channels,
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_batch_norm1d(int64_t num_features, double eps, int32_t momentum_kind, int64_t momentum_i, double momentum_f, int32_t affine, int32_t track_running_stats, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+static int64_t py_nn_batch_norm1d(int64_t num_features, double eps, int32_t momentum_kind, int64_t momentum_i, double momentum_f, _Bool affine, _Bool track_running_stats, _Bool bias, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_batch_norm1d_options options_options = DT_NN_BATCH_NORM1D_OPTIONS_INIT;
   options_options.eps = eps;
   options_options.momentum_kind = momentum_kind;
@@ -269,7 +269,7 @@ static int64_t py_nn_batch_norm1d(int64_t num_features, double eps, int32_t mome
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_batch_norm2d(int64_t num_features, double eps, int32_t momentum_kind, int64_t momentum_i, double momentum_f, int32_t affine, int32_t track_running_stats, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+static int64_t py_nn_batch_norm2d(int64_t num_features, double eps, int32_t momentum_kind, int64_t momentum_i, double momentum_f, _Bool affine, _Bool track_running_stats, _Bool bias, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_batch_norm2d_options options_options = DT_NN_BATCH_NORM2D_OPTIONS_INIT;
   options_options.eps = eps;
   options_options.momentum_kind = momentum_kind;
@@ -286,7 +286,7 @@ static int64_t py_nn_batch_norm2d(int64_t num_features, double eps, int32_t mome
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_batch_norm3d(int64_t num_features, double eps, int32_t momentum_kind, int64_t momentum_i, double momentum_f, int32_t affine, int32_t track_running_stats, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+static int64_t py_nn_batch_norm3d(int64_t num_features, double eps, int32_t momentum_kind, int64_t momentum_i, double momentum_f, _Bool affine, _Bool track_running_stats, _Bool bias, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_batch_norm3d_options options_options = DT_NN_BATCH_NORM3D_OPTIONS_INIT;
   options_options.eps = eps;
   options_options.momentum_kind = momentum_kind;
@@ -303,7 +303,7 @@ static int64_t py_nn_batch_norm3d(int64_t num_features, double eps, int32_t mome
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_instance_norm1d(int64_t num_features, double eps, int32_t momentum_kind, int64_t momentum_i, double momentum_f, int32_t affine, int32_t track_running_stats, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+static int64_t py_nn_instance_norm1d(int64_t num_features, double eps, int32_t momentum_kind, int64_t momentum_i, double momentum_f, _Bool affine, _Bool track_running_stats, _Bool bias, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_instance_norm1d_options options_options = DT_NN_INSTANCE_NORM1D_OPTIONS_INIT;
   options_options.eps = eps;
   options_options.momentum_kind = momentum_kind;
@@ -320,7 +320,7 @@ static int64_t py_nn_instance_norm1d(int64_t num_features, double eps, int32_t m
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_instance_norm2d(int64_t num_features, double eps, int32_t momentum_kind, int64_t momentum_i, double momentum_f, int32_t affine, int32_t track_running_stats, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+static int64_t py_nn_instance_norm2d(int64_t num_features, double eps, int32_t momentum_kind, int64_t momentum_i, double momentum_f, _Bool affine, _Bool track_running_stats, _Bool bias, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_instance_norm2d_options options_options = DT_NN_INSTANCE_NORM2D_OPTIONS_INIT;
   options_options.eps = eps;
   options_options.momentum_kind = momentum_kind;
@@ -337,7 +337,7 @@ static int64_t py_nn_instance_norm2d(int64_t num_features, double eps, int32_t m
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_instance_norm3d(int64_t num_features, double eps, int32_t momentum_kind, int64_t momentum_i, double momentum_f, int32_t affine, int32_t track_running_stats, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+static int64_t py_nn_instance_norm3d(int64_t num_features, double eps, int32_t momentum_kind, int64_t momentum_i, double momentum_f, _Bool affine, _Bool track_running_stats, _Bool bias, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_instance_norm3d_options options_options = DT_NN_INSTANCE_NORM3D_OPTIONS_INIT;
   options_options.eps = eps;
   options_options.momentum_kind = momentum_kind;
@@ -354,7 +354,7 @@ static int64_t py_nn_instance_norm3d(int64_t num_features, double eps, int32_t m
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_group_norm(int64_t num_groups, int64_t num_channels, double eps, int32_t affine, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+static int64_t py_nn_group_norm(int64_t num_groups, int64_t num_channels, double eps, _Bool affine, _Bool bias, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_group_norm_options options_options = DT_NN_GROUP_NORM_OPTIONS_INIT;
   options_options.eps = eps;
   options_options.affine = affine;
@@ -367,7 +367,7 @@ static int64_t py_nn_group_norm(int64_t num_groups, int64_t num_channels, double
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_rms_norm(const int64_t *normalized_shape, int64_t normalized_shape_n, int32_t eps_given, double eps, int32_t elementwise_affine, int32_t device_type, int64_t device_index, int32_t dtype) {
+static int64_t py_nn_rms_norm(const int64_t *normalized_shape, int64_t normalized_shape_n, int32_t eps_given, double eps, _Bool elementwise_affine, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_rms_norm_options options_options = DT_NN_RMS_NORM_OPTIONS_INIT;
   options_options.eps = eps_given ? &eps : NULL;
   options_options.elementwise_affine = elementwise_affine;
@@ -389,7 +389,7 @@ static int64_t py_nn_local_response_norm(int64_t size, double alpha, double beta
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_layer_norm(const int64_t *normalized_shape, int64_t normalized_shape_n, double eps, int32_t elementwise_affine, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+static int64_t py_nn_layer_norm(const int64_t *normalized_shape, int64_t normalized_shape_n, double eps, _Bool elementwise_affine, _Bool bias, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_layer_norm_options options_options = DT_NN_LAYER_NORM_OPTIONS_INIT;
   options_options.eps = eps;
   options_options.elementwise_affine = elementwise_affine;
@@ -402,7 +402,7 @@ static int64_t py_nn_layer_norm(const int64_t *normalized_shape, int64_t normali
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_dropout(double p, int32_t inplace) {
+static int64_t py_nn_dropout(double p, _Bool inplace) {
   dt_nn_dropout_options options_options = DT_NN_DROPOUT_OPTIONS_INIT;
   options_options.p = p;
   options_options.inplace = inplace;
@@ -411,7 +411,7 @@ static int64_t py_nn_dropout(double p, int32_t inplace) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_dropout1d(double p, int32_t inplace) {
+static int64_t py_nn_dropout1d(double p, _Bool inplace) {
   dt_nn_dropout1d_options options_options = DT_NN_DROPOUT1D_OPTIONS_INIT;
   options_options.p = p;
   options_options.inplace = inplace;
@@ -420,7 +420,7 @@ static int64_t py_nn_dropout1d(double p, int32_t inplace) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_dropout2d(double p, int32_t inplace) {
+static int64_t py_nn_dropout2d(double p, _Bool inplace) {
   dt_nn_dropout2d_options options_options = DT_NN_DROPOUT2D_OPTIONS_INIT;
   options_options.p = p;
   options_options.inplace = inplace;
@@ -429,7 +429,7 @@ static int64_t py_nn_dropout2d(double p, int32_t inplace) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_dropout3d(double p, int32_t inplace) {
+static int64_t py_nn_dropout3d(double p, _Bool inplace) {
   dt_nn_dropout3d_options options_options = DT_NN_DROPOUT3D_OPTIONS_INIT;
   options_options.p = p;
   options_options.inplace = inplace;
@@ -438,7 +438,7 @@ static int64_t py_nn_dropout3d(double p, int32_t inplace) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_alpha_dropout(double p, int32_t inplace) {
+static int64_t py_nn_alpha_dropout(double p, _Bool inplace) {
   dt_nn_alpha_dropout_options options_options = DT_NN_ALPHA_DROPOUT_OPTIONS_INIT;
   options_options.p = p;
   options_options.inplace = inplace;
@@ -447,7 +447,7 @@ static int64_t py_nn_alpha_dropout(double p, int32_t inplace) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_feature_alpha_dropout(double p, int32_t inplace) {
+static int64_t py_nn_feature_alpha_dropout(double p, _Bool inplace) {
   dt_nn_feature_alpha_dropout_options options_options = DT_NN_FEATURE_ALPHA_DROPOUT_OPTIONS_INIT;
   options_options.p = p;
   options_options.inplace = inplace;
@@ -456,7 +456,7 @@ static int64_t py_nn_feature_alpha_dropout(double p, int32_t inplace) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_embedding(int64_t num_embeddings, int64_t embedding_dim, int32_t padding_idx_given, int64_t padding_idx, int32_t max_norm_given, double max_norm, double norm_type, int32_t scale_grad_by_freq, int32_t sparse, int32_t device_type, int64_t device_index, int32_t dtype) {
+static int64_t py_nn_embedding(int64_t num_embeddings, int64_t embedding_dim, int32_t padding_idx_given, int64_t padding_idx, int32_t max_norm_given, double max_norm, double norm_type, _Bool scale_grad_by_freq, _Bool sparse, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_embedding_options options_options = DT_NN_EMBEDDING_OPTIONS_INIT;
   options_options.padding_idx = padding_idx_given ? &padding_idx : NULL;
   options_options.max_norm = max_norm_given ? &max_norm : NULL;
@@ -471,7 +471,7 @@ static int64_t py_nn_embedding(int64_t num_embeddings, int64_t embedding_dim, in
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_embedding_bag(int64_t num_embeddings, int64_t embedding_dim, int32_t max_norm_given, double max_norm, double norm_type, int32_t scale_grad_by_freq, const char *mode, int32_t sparse, int32_t include_last_offset, int32_t padding_idx_given, int64_t padding_idx, int32_t device_type, int64_t device_index, int32_t dtype) {
+static int64_t py_nn_embedding_bag(int64_t num_embeddings, int64_t embedding_dim, int32_t max_norm_given, double max_norm, double norm_type, _Bool scale_grad_by_freq, const char *mode, _Bool sparse, _Bool include_last_offset, int32_t padding_idx_given, int64_t padding_idx, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_embedding_bag_options options_options = DT_NN_EMBEDDING_BAG_OPTIONS_INIT;
   options_options.max_norm = max_norm_given ? &max_norm : NULL;
   options_options.norm_type = norm_type;
@@ -512,7 +512,7 @@ static int64_t py_nn_cosine_similarity(int64_t dim, double eps) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_pairwise_distance(double p, double eps, int32_t keepdim) {
+static int64_t py_nn_pairwise_distance(double p, double eps, _Bool keepdim) {
   dt_nn_pairwise_distance_options options_options = DT_NN_PAIRWISE_DISTANCE_OPTIONS_INIT;
   options_options.p = p;
   options_options.eps = eps;
@@ -522,7 +522,7 @@ static int64_t py_nn_pairwise_distance(double p, double eps, int32_t keepdim) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_bilinear(int64_t in1_features, int64_t in2_features, int64_t out_features, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+static int64_t py_nn_bilinear(int64_t in1_features, int64_t in2_features, int64_t out_features, _Bool bias, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_bilinear_options options_options = DT_NN_BILINEAR_OPTIONS_INIT;
   options_options.bias = bias;
   options_options.device_type = device_type;
@@ -533,7 +533,7 @@ static int64_t py_nn_bilinear(int64_t in1_features, int64_t in2_features, int64_
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_relu(int32_t inplace) {
+static int64_t py_nn_relu(_Bool inplace) {
   dt_nn_relu_options options_options = DT_NN_RELU_OPTIONS_INIT;
   options_options.inplace = inplace;
   dt_module *out = NULL;
@@ -541,7 +541,7 @@ static int64_t py_nn_relu(int32_t inplace) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_leaky_relu(double negative_slope, int32_t inplace) {
+static int64_t py_nn_leaky_relu(double negative_slope, _Bool inplace) {
   dt_nn_leaky_relu_options options_options = DT_NN_LEAKY_RELU_OPTIONS_INIT;
   options_options.negative_slope = negative_slope;
   options_options.inplace = inplace;
@@ -550,7 +550,7 @@ static int64_t py_nn_leaky_relu(double negative_slope, int32_t inplace) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_elu(double alpha, int32_t inplace) {
+static int64_t py_nn_elu(double alpha, _Bool inplace) {
   dt_nn_elu_options options_options = DT_NN_ELU_OPTIONS_INIT;
   options_options.alpha = alpha;
   options_options.inplace = inplace;
@@ -576,7 +576,7 @@ static int64_t py_nn_gelu(int32_t approximate) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_silu(int32_t inplace) {
+static int64_t py_nn_silu(_Bool inplace) {
   dt_nn_silu_options options_options = DT_NN_SILU_OPTIONS_INIT;
   options_options.inplace = inplace;
   dt_module *out = NULL;
@@ -602,7 +602,7 @@ static int64_t py_nn_tanh(void) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_hardtanh(double min_val, double max_val, int32_t inplace) {
+static int64_t py_nn_hardtanh(double min_val, double max_val, _Bool inplace) {
   dt_nn_hardtanh_options options_options = DT_NN_HARDTANH_OPTIONS_INIT;
   options_options.min_val = min_val;
   options_options.max_val = max_val;
@@ -612,7 +612,7 @@ static int64_t py_nn_hardtanh(double min_val, double max_val, int32_t inplace) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_re_lu6(int32_t inplace) {
+static int64_t py_nn_re_lu6(_Bool inplace) {
   dt_nn_re_lu6_options options_options = DT_NN_RE_LU6_OPTIONS_INIT;
   options_options.inplace = inplace;
   dt_module *out = NULL;
@@ -620,7 +620,7 @@ static int64_t py_nn_re_lu6(int32_t inplace) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_hardsigmoid(int32_t inplace) {
+static int64_t py_nn_hardsigmoid(_Bool inplace) {
   dt_nn_hardsigmoid_options options_options = DT_NN_HARDSIGMOID_OPTIONS_INIT;
   options_options.inplace = inplace;
   dt_module *out = NULL;
@@ -628,7 +628,7 @@ static int64_t py_nn_hardsigmoid(int32_t inplace) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_hardswish(int32_t inplace) {
+static int64_t py_nn_hardswish(_Bool inplace) {
   dt_nn_hardswish_options options_options = DT_NN_HARDSWISH_OPTIONS_INIT;
   options_options.inplace = inplace;
   dt_module *out = NULL;
@@ -658,7 +658,7 @@ static int64_t py_nn_tanhshrink(void) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_threshold(double threshold, double value, int32_t inplace) {
+static int64_t py_nn_threshold(double threshold, double value, _Bool inplace) {
   dt_nn_threshold_options options_options = DT_NN_THRESHOLD_OPTIONS_INIT;
   options_options.inplace = inplace;
   dt_module *out = NULL;
@@ -672,7 +672,7 @@ static int64_t py_nn_softsign(void) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_selu(int32_t inplace) {
+static int64_t py_nn_selu(_Bool inplace) {
   dt_nn_selu_options options_options = DT_NN_SELU_OPTIONS_INIT;
   options_options.inplace = inplace;
   dt_module *out = NULL;
@@ -680,7 +680,7 @@ static int64_t py_nn_selu(int32_t inplace) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_celu(double alpha, int32_t inplace) {
+static int64_t py_nn_celu(double alpha, _Bool inplace) {
   dt_nn_celu_options options_options = DT_NN_CELU_OPTIONS_INIT;
   options_options.alpha = alpha;
   options_options.inplace = inplace;
@@ -689,7 +689,7 @@ static int64_t py_nn_celu(double alpha, int32_t inplace) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_mish(int32_t inplace) {
+static int64_t py_nn_mish(_Bool inplace) {
   dt_nn_mish_options options_options = DT_NN_MISH_OPTIONS_INIT;
   options_options.inplace = inplace;
   dt_module *out = NULL;
@@ -717,7 +717,7 @@ static int64_t py_nn_prelu(int64_t num_parameters, double init, int32_t device_t
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_rrelu(double lower, double upper, int32_t inplace) {
+static int64_t py_nn_rrelu(double lower, double upper, _Bool inplace) {
   dt_nn_rrelu_options options_options = DT_NN_RRELU_OPTIONS_INIT;
   options_options.lower = lower;
   options_options.upper = upper;
@@ -751,7 +751,7 @@ static int64_t py_nn_log_softmax(int64_t dim) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_multihead_attention(int64_t embed_dim, int64_t num_heads, double dropout, int32_t bias, int32_t add_bias_kv, int32_t add_zero_attn, int32_t kdim_given, int64_t kdim, int32_t vdim_given, int64_t vdim, int32_t batch_first, int32_t device_type, int64_t device_index, int32_t dtype) {
+static int64_t py_nn_multihead_attention(int64_t embed_dim, int64_t num_heads, double dropout, _Bool bias, _Bool add_bias_kv, _Bool add_zero_attn, int32_t kdim_given, int64_t kdim, int32_t vdim_given, int64_t vdim, _Bool batch_first, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_multihead_attention_options options_options = DT_NN_MULTIHEAD_ATTENTION_OPTIONS_INIT;
   options_options.dropout = dropout;
   options_options.bias = bias;
@@ -768,7 +768,7 @@ static int64_t py_nn_multihead_attention(int64_t embed_dim, int64_t num_heads, d
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_transformer_encoder_layer(int64_t d_model, int64_t nhead, int64_t dim_feedforward, double dropout, const char *activation, double layer_norm_eps, int32_t batch_first, int32_t norm_first, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+static int64_t py_nn_transformer_encoder_layer(int64_t d_model, int64_t nhead, int64_t dim_feedforward, double dropout, const char *activation, double layer_norm_eps, _Bool batch_first, _Bool norm_first, _Bool bias, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_transformer_encoder_layer_options options_options = DT_NN_TRANSFORMER_ENCODER_LAYER_OPTIONS_INIT;
   options_options.dim_feedforward = dim_feedforward;
   options_options.dropout = dropout;
@@ -785,7 +785,7 @@ static int64_t py_nn_transformer_encoder_layer(int64_t d_model, int64_t nhead, i
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_transformer_decoder_layer(int64_t d_model, int64_t nhead, int64_t dim_feedforward, double dropout, const char *activation, double layer_norm_eps, int32_t batch_first, int32_t norm_first, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+static int64_t py_nn_transformer_decoder_layer(int64_t d_model, int64_t nhead, int64_t dim_feedforward, double dropout, const char *activation, double layer_norm_eps, _Bool batch_first, _Bool norm_first, _Bool bias, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_transformer_decoder_layer_options options_options = DT_NN_TRANSFORMER_DECODER_LAYER_OPTIONS_INIT;
   options_options.dim_feedforward = dim_feedforward;
   options_options.dropout = dropout;
@@ -802,7 +802,7 @@ static int64_t py_nn_transformer_decoder_layer(int64_t d_model, int64_t nhead, i
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_transformer(int64_t d_model, int64_t nhead, int64_t num_encoder_layers, int64_t num_decoder_layers, int64_t dim_feedforward, double dropout, const char *activation, double layer_norm_eps, int32_t batch_first, int32_t norm_first, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+static int64_t py_nn_transformer(int64_t d_model, int64_t nhead, int64_t num_encoder_layers, int64_t num_decoder_layers, int64_t dim_feedforward, double dropout, const char *activation, double layer_norm_eps, _Bool batch_first, _Bool norm_first, _Bool bias, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_transformer_options options_options = DT_NN_TRANSFORMER_OPTIONS_INIT;
   options_options.d_model = d_model;
   options_options.nhead = nhead;
@@ -897,7 +897,7 @@ static int64_t py_nn_huber_loss(int32_t reduction, double delta) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_kl_div_loss(int32_t reduction, int32_t log_target) {
+static int64_t py_nn_kl_div_loss(int32_t reduction, _Bool log_target) {
   dt_nn_kl_div_loss_options options_options = DT_NN_KL_DIV_LOSS_OPTIONS_INIT;
   options_options.reduction = reduction;
   options_options.log_target = log_target;
@@ -906,7 +906,7 @@ static int64_t py_nn_kl_div_loss(int32_t reduction, int32_t log_target) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_poisson_nll_loss(int32_t log_input, int32_t full, double eps, int32_t reduction) {
+static int64_t py_nn_poisson_nll_loss(_Bool log_input, _Bool full, double eps, int32_t reduction) {
   dt_nn_poisson_nll_loss_options options_options = DT_NN_POISSON_NLL_LOSS_OPTIONS_INIT;
   options_options.log_input = log_input;
   options_options.full = full;
@@ -917,7 +917,7 @@ static int64_t py_nn_poisson_nll_loss(int32_t log_input, int32_t full, double ep
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_gaussian_nll_loss(int32_t full, double eps, int32_t reduction) {
+static int64_t py_nn_gaussian_nll_loss(_Bool full, double eps, int32_t reduction) {
   dt_nn_gaussian_nll_loss_options options_options = DT_NN_GAUSSIAN_NLL_LOSS_OPTIONS_INIT;
   options_options.full = full;
   options_options.eps = eps;
@@ -962,7 +962,7 @@ static int64_t py_nn_cosine_embedding_loss(double margin, int32_t reduction) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_triplet_margin_loss(double margin, double p, double eps, int32_t swap, int32_t reduction) {
+static int64_t py_nn_triplet_margin_loss(double margin, double p, double eps, _Bool swap, int32_t reduction) {
   dt_nn_triplet_margin_loss_options options_options = DT_NN_TRIPLET_MARGIN_LOSS_OPTIONS_INIT;
   options_options.margin = margin;
   options_options.p = p;
@@ -1002,7 +1002,7 @@ static int64_t py_nn_multi_label_soft_margin_loss(int64_t weight, int32_t reduct
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_ctc_loss(int64_t blank, int32_t reduction, int32_t zero_infinity) {
+static int64_t py_nn_ctc_loss(int64_t blank, int32_t reduction, _Bool zero_infinity) {
   dt_nn_ctc_loss_options options_options = DT_NN_CTC_LOSS_OPTIONS_INIT;
   options_options.blank = blank;
   options_options.reduction = reduction;
@@ -1012,7 +1012,7 @@ static int64_t py_nn_ctc_loss(int64_t blank, int32_t reduction, int32_t zero_inf
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_max_pool1d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int32_t ceil_mode) {
+static int64_t py_nn_max_pool1d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, _Bool ceil_mode) {
   dt_nn_max_pool1d_options options_options = DT_NN_MAX_POOL1D_OPTIONS_INIT;
   options_options.stride = list_or_null(stride, stride_n);
   options_options.stride_n = list_count(stride_n);
@@ -1026,7 +1026,7 @@ static int64_t py_nn_max_pool1d(const int64_t *kernel_size, int64_t kernel_size_
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_max_pool2d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int32_t ceil_mode) {
+static int64_t py_nn_max_pool2d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, _Bool ceil_mode) {
   dt_nn_max_pool2d_options options_options = DT_NN_MAX_POOL2D_OPTIONS_INIT;
   options_options.stride = list_or_null(stride, stride_n);
   options_options.stride_n = list_count(stride_n);
@@ -1040,7 +1040,7 @@ static int64_t py_nn_max_pool2d(const int64_t *kernel_size, int64_t kernel_size_
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_max_pool3d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int32_t ceil_mode) {
+static int64_t py_nn_max_pool3d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, _Bool ceil_mode) {
   dt_nn_max_pool3d_options options_options = DT_NN_MAX_POOL3D_OPTIONS_INIT;
   options_options.stride = list_or_null(stride, stride_n);
   options_options.stride_n = list_count(stride_n);
@@ -1109,7 +1109,7 @@ static int64_t py_nn_fractional_max_pool3d(const int64_t *kernel_size, int64_t k
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_avg_pool1d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, int32_t ceil_mode, int32_t count_include_pad) {
+static int64_t py_nn_avg_pool1d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, _Bool ceil_mode, _Bool count_include_pad) {
   dt_nn_avg_pool1d_options options_options = DT_NN_AVG_POOL1D_OPTIONS_INIT;
   options_options.stride = list_or_null(stride, stride_n);
   options_options.stride_n = list_count(stride_n);
@@ -1122,7 +1122,7 @@ static int64_t py_nn_avg_pool1d(const int64_t *kernel_size, int64_t kernel_size_
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_avg_pool2d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, int32_t ceil_mode, int32_t count_include_pad, int32_t divisor_override_given, int64_t divisor_override) {
+static int64_t py_nn_avg_pool2d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, _Bool ceil_mode, _Bool count_include_pad, int32_t divisor_override_given, int64_t divisor_override) {
   dt_nn_avg_pool2d_options options_options = DT_NN_AVG_POOL2D_OPTIONS_INIT;
   options_options.stride = list_or_null(stride, stride_n);
   options_options.stride_n = list_count(stride_n);
@@ -1136,7 +1136,7 @@ static int64_t py_nn_avg_pool2d(const int64_t *kernel_size, int64_t kernel_size_
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_avg_pool3d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, int32_t ceil_mode, int32_t count_include_pad, int32_t divisor_override_given, int64_t divisor_override) {
+static int64_t py_nn_avg_pool3d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, _Bool ceil_mode, _Bool count_include_pad, int32_t divisor_override_given, int64_t divisor_override) {
   dt_nn_avg_pool3d_options options_options = DT_NN_AVG_POOL3D_OPTIONS_INIT;
   options_options.stride = list_or_null(stride, stride_n);
   options_options.stride_n = list_count(stride_n);
@@ -1162,7 +1162,7 @@ static int64_t py_nn_adaptive_max_pool1d(const int64_t *output_size, int64_t out
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_lp_pool1d(double norm_type, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, int32_t ceil_mode) {
+static int64_t py_nn_lp_pool1d(double norm_type, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, _Bool ceil_mode) {
   dt_nn_lp_pool1d_options options_options = DT_NN_LP_POOL1D_OPTIONS_INIT;
   options_options.stride = list_or_null(stride, stride_n);
   options_options.stride_n = list_count(stride_n);
@@ -1184,7 +1184,7 @@ static int64_t py_nn_adaptive_max_pool2d(const int64_t *output_size, int64_t out
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_lp_pool2d(double norm_type, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, int32_t ceil_mode) {
+static int64_t py_nn_lp_pool2d(double norm_type, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, _Bool ceil_mode) {
   dt_nn_lp_pool2d_options options_options = DT_NN_LP_POOL2D_OPTIONS_INIT;
   options_options.stride = list_or_null(stride, stride_n);
   options_options.stride_n = list_count(stride_n);
@@ -1206,7 +1206,7 @@ static int64_t py_nn_adaptive_max_pool3d(const int64_t *output_size, int64_t out
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_lp_pool3d(double norm_type, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, int32_t ceil_mode) {
+static int64_t py_nn_lp_pool3d(double norm_type, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, _Bool ceil_mode) {
   dt_nn_lp_pool3d_options options_options = DT_NN_LP_POOL3D_OPTIONS_INIT;
   options_options.stride = list_or_null(stride, stride_n);
   options_options.stride_n = list_count(stride_n);
@@ -1250,7 +1250,7 @@ static int64_t py_nn_upsampling_bilinear2d(const int64_t *size, int64_t size_n, 
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_rnn(int64_t input_size, int64_t hidden_size, int64_t num_layers, const char *nonlinearity, int32_t bias, int32_t batch_first, double dropout, int32_t bidirectional, int32_t device_type, int64_t device_index, int32_t dtype) {
+static int64_t py_nn_rnn(int64_t input_size, int64_t hidden_size, int64_t num_layers, const char *nonlinearity, _Bool bias, _Bool batch_first, double dropout, _Bool bidirectional, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_rnn_options options_options = DT_NN_RNN_OPTIONS_INIT;
   options_options.num_layers = num_layers;
   options_options.nonlinearity = nonlinearity;
@@ -1266,7 +1266,7 @@ static int64_t py_nn_rnn(int64_t input_size, int64_t hidden_size, int64_t num_la
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_lstm(int64_t input_size, int64_t hidden_size, int64_t num_layers, int32_t bias, int32_t batch_first, double dropout, int32_t bidirectional, int64_t proj_size, int32_t device_type, int64_t device_index, int32_t dtype) {
+static int64_t py_nn_lstm(int64_t input_size, int64_t hidden_size, int64_t num_layers, _Bool bias, _Bool batch_first, double dropout, _Bool bidirectional, int64_t proj_size, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_lstm_options options_options = DT_NN_LSTM_OPTIONS_INIT;
   options_options.num_layers = num_layers;
   options_options.bias = bias;
@@ -1282,7 +1282,7 @@ static int64_t py_nn_lstm(int64_t input_size, int64_t hidden_size, int64_t num_l
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_gru(int64_t input_size, int64_t hidden_size, int64_t num_layers, int32_t bias, int32_t batch_first, double dropout, int32_t bidirectional, int32_t device_type, int64_t device_index, int32_t dtype) {
+static int64_t py_nn_gru(int64_t input_size, int64_t hidden_size, int64_t num_layers, _Bool bias, _Bool batch_first, double dropout, _Bool bidirectional, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_gru_options options_options = DT_NN_GRU_OPTIONS_INIT;
   options_options.num_layers = num_layers;
   options_options.bias = bias;
@@ -1297,7 +1297,7 @@ static int64_t py_nn_gru(int64_t input_size, int64_t hidden_size, int64_t num_la
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_rnn_cell(int64_t input_size, int64_t hidden_size, int32_t bias, const char *nonlinearity, int32_t device_type, int64_t device_index, int32_t dtype) {
+static int64_t py_nn_rnn_cell(int64_t input_size, int64_t hidden_size, _Bool bias, const char *nonlinearity, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_rnn_cell_options options_options = DT_NN_RNN_CELL_OPTIONS_INIT;
   options_options.bias = bias;
   options_options.nonlinearity = nonlinearity;
@@ -1309,7 +1309,7 @@ static int64_t py_nn_rnn_cell(int64_t input_size, int64_t hidden_size, int32_t b
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_lstm_cell(int64_t input_size, int64_t hidden_size, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+static int64_t py_nn_lstm_cell(int64_t input_size, int64_t hidden_size, _Bool bias, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_lstm_cell_options options_options = DT_NN_LSTM_CELL_OPTIONS_INIT;
   options_options.bias = bias;
   options_options.device_type = device_type;
@@ -1320,7 +1320,7 @@ static int64_t py_nn_lstm_cell(int64_t input_size, int64_t hidden_size, int32_t 
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_gru_cell(int64_t input_size, int64_t hidden_size, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+static int64_t py_nn_gru_cell(int64_t input_size, int64_t hidden_size, _Bool bias, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_gru_cell_options options_options = DT_NN_GRU_CELL_OPTIONS_INIT;
   options_options.bias = bias;
   options_options.device_type = device_type;
@@ -1585,7 +1585,7 @@ static int64_t py_models_gpt2(int64_t vocabulary, int64_t context, int64_t width
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_models_lstm_lm(int64_t vocabulary, int64_t width, int64_t hidden, int64_t layers, double dropout, int32_t tie_weights, int32_t device_type, int64_t device_index, int32_t dtype) {
+static int64_t py_models_lstm_lm(int64_t vocabulary, int64_t width, int64_t hidden, int64_t layers, double dropout, _Bool tie_weights, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_models_lstm_lm_options options_options = DT_MODELS_LSTM_LM_OPTIONS_INIT;
   options_options.width = width;
   options_options.hidden = hidden;
@@ -1600,7 +1600,7 @@ static int64_t py_models_lstm_lm(int64_t vocabulary, int64_t width, int64_t hidd
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_optim_sgd(const int64_t *params, int64_t params_n, double lr, double momentum, double dampening, double weight_decay, int32_t nesterov, int32_t maximize) {
+static int64_t py_optim_sgd(const int64_t *params, int64_t params_n, double lr, double momentum, double dampening, double weight_decay, _Bool nesterov, _Bool maximize) {
   dt_sgd_options opts_options = DT_SGD_OPTIONS_INIT;
   opts_options.lr = lr;
   opts_options.momentum = momentum;
@@ -1613,7 +1613,7 @@ static int64_t py_optim_sgd(const int64_t *params, int64_t params_n, double lr, 
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_optim_adam(const int64_t *params, int64_t params_n, double lr, double beta1, double beta2, double eps, double weight_decay, int32_t amsgrad, int32_t maximize, int32_t decoupled_weight_decay) {
+static int64_t py_optim_adam(const int64_t *params, int64_t params_n, double lr, double beta1, double beta2, double eps, double weight_decay, _Bool amsgrad, _Bool maximize, _Bool decoupled_weight_decay) {
   dt_adam_options opts_options = DT_ADAM_OPTIONS_INIT;
   opts_options.lr = lr;
   opts_options.beta1 = beta1;
@@ -1628,7 +1628,7 @@ static int64_t py_optim_adam(const int64_t *params, int64_t params_n, double lr,
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_optim_adamw(const int64_t *params, int64_t params_n, double lr, double beta1, double beta2, double eps, double weight_decay, int32_t amsgrad, int32_t maximize) {
+static int64_t py_optim_adamw(const int64_t *params, int64_t params_n, double lr, double beta1, double beta2, double eps, double weight_decay, _Bool amsgrad, _Bool maximize) {
   dt_adamw_options opts_options = DT_ADAMW_OPTIONS_INIT;
   opts_options.lr = lr;
   opts_options.beta1 = beta1;
@@ -1642,7 +1642,7 @@ static int64_t py_optim_adamw(const int64_t *params, int64_t params_n, double lr
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_optim_rmsprop(const int64_t *params, int64_t params_n, double lr, double alpha, double eps, double weight_decay, double momentum, int32_t centered, int32_t maximize) {
+static int64_t py_optim_rmsprop(const int64_t *params, int64_t params_n, double lr, double alpha, double eps, double weight_decay, double momentum, _Bool centered, _Bool maximize) {
   dt_rmsprop_options opts_options = DT_RMSPROP_OPTIONS_INIT;
   opts_options.lr = lr;
   opts_options.alpha = alpha;
@@ -1656,7 +1656,7 @@ static int64_t py_optim_rmsprop(const int64_t *params, int64_t params_n, double 
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_optim_adagrad(const int64_t *params, int64_t params_n, double lr, double lr_decay, double weight_decay, double initial_accumulator_value, double eps, int32_t maximize) {
+static int64_t py_optim_adagrad(const int64_t *params, int64_t params_n, double lr, double lr_decay, double weight_decay, double initial_accumulator_value, double eps, _Bool maximize) {
   dt_adagrad_options opts_options = DT_ADAGRAD_OPTIONS_INIT;
   opts_options.lr = lr;
   opts_options.lr_decay = lr_decay;
@@ -1669,7 +1669,7 @@ static int64_t py_optim_adagrad(const int64_t *params, int64_t params_n, double 
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_optim_adadelta(const int64_t *params, int64_t params_n, double lr, double rho, double eps, double weight_decay, int32_t maximize) {
+static int64_t py_optim_adadelta(const int64_t *params, int64_t params_n, double lr, double rho, double eps, double weight_decay, _Bool maximize) {
   dt_adadelta_options opts_options = DT_ADADELTA_OPTIONS_INIT;
   opts_options.lr = lr;
   opts_options.rho = rho;
@@ -1681,7 +1681,7 @@ static int64_t py_optim_adadelta(const int64_t *params, int64_t params_n, double
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_optim_adamax(const int64_t *params, int64_t params_n, double lr, double beta1, double beta2, double eps, double weight_decay, int32_t maximize) {
+static int64_t py_optim_adamax(const int64_t *params, int64_t params_n, double lr, double beta1, double beta2, double eps, double weight_decay, _Bool maximize) {
   dt_adamax_options opts_options = DT_ADAMAX_OPTIONS_INIT;
   opts_options.lr = lr;
   opts_options.beta1 = beta1;
@@ -1694,7 +1694,7 @@ static int64_t py_optim_adamax(const int64_t *params, int64_t params_n, double l
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_optim_nadam(const int64_t *params, int64_t params_n, double lr, double beta1, double beta2, double eps, double weight_decay, double momentum_decay, int32_t decoupled_weight_decay, int32_t maximize) {
+static int64_t py_optim_nadam(const int64_t *params, int64_t params_n, double lr, double beta1, double beta2, double eps, double weight_decay, double momentum_decay, _Bool decoupled_weight_decay, _Bool maximize) {
   dt_nadam_options opts_options = DT_NADAM_OPTIONS_INIT;
   opts_options.lr = lr;
   opts_options.beta1 = beta1;
@@ -1709,7 +1709,7 @@ static int64_t py_optim_nadam(const int64_t *params, int64_t params_n, double lr
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_optim_radam(const int64_t *params, int64_t params_n, double lr, double beta1, double beta2, double eps, double weight_decay, int32_t decoupled_weight_decay, int32_t maximize) {
+static int64_t py_optim_radam(const int64_t *params, int64_t params_n, double lr, double beta1, double beta2, double eps, double weight_decay, _Bool decoupled_weight_decay, _Bool maximize) {
   dt_radam_options opts_options = DT_RADAM_OPTIONS_INIT;
   opts_options.lr = lr;
   opts_options.beta1 = beta1;
@@ -1723,7 +1723,7 @@ static int64_t py_optim_radam(const int64_t *params, int64_t params_n, double lr
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_optim_asgd(const int64_t *params, int64_t params_n, double lr, double lambd, double alpha, double t0, double weight_decay, int32_t maximize) {
+static int64_t py_optim_asgd(const int64_t *params, int64_t params_n, double lr, double lambd, double alpha, double t0, double weight_decay, _Bool maximize) {
   dt_asgd_options opts_options = DT_ASGD_OPTIONS_INIT;
   opts_options.lr = lr;
   opts_options.lambd = lambd;
@@ -1736,7 +1736,7 @@ static int64_t py_optim_asgd(const int64_t *params, int64_t params_n, double lr,
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_optim_rprop(const int64_t *params, int64_t params_n, double lr, double etaminus, double etaplus, double step_size_min, double step_size_max, int32_t maximize) {
+static int64_t py_optim_rprop(const int64_t *params, int64_t params_n, double lr, double etaminus, double etaplus, double step_size_min, double step_size_max, _Bool maximize) {
   dt_rprop_options opts_options = DT_RPROP_OPTIONS_INIT;
   opts_options.lr = lr;
   opts_options.etaminus = etaminus;
@@ -1791,13 +1791,13 @@ static int64_t py_optim_cosine_annealing_lr(int64_t optimizer, int64_t t_max, do
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_scaled_dot_product_attention(int64_t query, int64_t key, int64_t value, int64_t attn_mask, double dropout_p, int32_t is_causal, int32_t scale_given, double scale, int32_t enable_gqa) {
+static int64_t py_scaled_dot_product_attention(int64_t query, int64_t key, int64_t value, int64_t attn_mask, double dropout_p, _Bool is_causal, int32_t scale_given, double scale, _Bool enable_gqa) {
   dt_tensor *out = NULL;
   (void)!dt_scaled_dot_product_attention((dt_tensor *)(intptr_t)query, (dt_tensor *)(intptr_t)key, (dt_tensor *)(intptr_t)value, (dt_tensor *)(intptr_t)attn_mask, dropout_p, is_causal, scale_given ? &scale : NULL, enable_gqa, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_multi_head_attention_forward(int64_t query, int64_t key, int64_t value, int64_t embed_dim_to_check, int64_t num_heads, int64_t in_proj_weight, int64_t in_proj_bias, int64_t bias_k, int64_t bias_v, int32_t add_zero_attn, double dropout_p, int64_t out_proj_weight, int64_t out_proj_bias, int32_t training, int64_t key_padding_mask, int32_t need_weights, int64_t attn_mask, int32_t use_separate_proj_weight, int64_t q_proj_weight, int64_t k_proj_weight, int64_t v_proj_weight, int64_t static_k, int64_t static_v, int32_t average_attn_weights, int32_t is_causal, int64_t *out) {
+static int32_t py_multi_head_attention_forward(int64_t query, int64_t key, int64_t value, int64_t embed_dim_to_check, int64_t num_heads, int64_t in_proj_weight, int64_t in_proj_bias, int64_t bias_k, int64_t bias_v, _Bool add_zero_attn, double dropout_p, int64_t out_proj_weight, int64_t out_proj_bias, _Bool training, int64_t key_padding_mask, _Bool need_weights, int64_t attn_mask, _Bool use_separate_proj_weight, int64_t q_proj_weight, int64_t k_proj_weight, int64_t v_proj_weight, int64_t static_k, int64_t static_v, _Bool average_attn_weights, _Bool is_causal, int64_t *out) {
   dt_tensor *output = 0;
   dt_tensor *weights = 0;
   const int32_t status = dt_multi_head_attention_forward((dt_tensor *)(intptr_t)query, (dt_tensor *)(intptr_t)key, (dt_tensor *)(intptr_t)value, embed_dim_to_check, num_heads, (dt_tensor *)(intptr_t)in_proj_weight, (dt_tensor *)(intptr_t)in_proj_bias, (dt_tensor *)(intptr_t)bias_k, (dt_tensor *)(intptr_t)bias_v, add_zero_attn, dropout_p, (dt_tensor *)(intptr_t)out_proj_weight, (dt_tensor *)(intptr_t)out_proj_bias, training, (dt_tensor *)(intptr_t)key_padding_mask, need_weights, (dt_tensor *)(intptr_t)attn_mask, use_separate_proj_weight, (dt_tensor *)(intptr_t)q_proj_weight, (dt_tensor *)(intptr_t)k_proj_weight, (dt_tensor *)(intptr_t)v_proj_weight, (dt_tensor *)(intptr_t)static_k, (dt_tensor *)(intptr_t)static_v, average_attn_weights, is_causal, &output, &weights);
@@ -1806,7 +1806,7 @@ static int32_t py_multi_head_attention_forward(int64_t query, int64_t key, int64
   return status;
 }
 
-static int32_t py_autocast_begin(int32_t device_type, int32_t dtype, int32_t enabled, int32_t cache_enabled) {
+static int32_t py_autocast_begin(int32_t device_type, int32_t dtype, _Bool enabled, int32_t cache_enabled) {
   return dt_autocast_begin(device_type, dtype, enabled, cache_enabled < 0 ? NULL : &cache_enabled);
 }
 
@@ -1819,7 +1819,7 @@ static int32_t py_is_autocast_enabled(int32_t device_type) {
   return dt_is_autocast_enabled(device_type, &out) ? -1 : out;
 }
 
-static int32_t py_set_autocast_enabled(int32_t device_type, int32_t enabled) {
+static int32_t py_set_autocast_enabled(int32_t device_type, _Bool enabled) {
   return dt_set_autocast_enabled(device_type, enabled);
 }
 
@@ -1838,7 +1838,7 @@ static int32_t py_is_autocast_cache_enabled(void) {
   return dt_is_autocast_cache_enabled(&out) ? -1 : out;
 }
 
-static int32_t py_set_autocast_cache_enabled(int32_t enabled) {
+static int32_t py_set_autocast_cache_enabled(_Bool enabled) {
   return dt_set_autocast_cache_enabled(enabled);
 }
 
@@ -1846,15 +1846,15 @@ static int32_t py_clear_autocast_cache(void) {
   return dt_clear_autocast_cache();
 }
 
-static int32_t py_tensor_backward(int64_t input, int64_t gradient, int32_t retain_graph, int32_t create_graph, const int64_t *inputs, int64_t inputs_n) {
+static int32_t py_tensor_backward(int64_t input, int64_t gradient, int32_t retain_graph, _Bool create_graph, const int64_t *inputs, int64_t inputs_n) {
   return dt_tensor_backward((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)gradient, retain_graph < 0 ? NULL : &retain_graph, create_graph, (dt_tensor *const *)list_or_null(inputs, inputs_n), list_count(inputs_n));
 }
 
-static int32_t py_autograd_backward(const int64_t *tensors, int64_t tensors_n, const int64_t *grad_tensors, int64_t grad_tensors_n, int32_t retain_graph, int32_t create_graph, const int64_t *inputs, int64_t inputs_n) {
+static int32_t py_autograd_backward(const int64_t *tensors, int64_t tensors_n, const int64_t *grad_tensors, int64_t grad_tensors_n, int32_t retain_graph, _Bool create_graph, const int64_t *inputs, int64_t inputs_n) {
   return dt_autograd_backward((dt_tensor *const *)tensors, tensors_n, (dt_tensor *const *)grad_tensors, grad_tensors_n, retain_graph < 0 ? NULL : &retain_graph, create_graph, (dt_tensor *const *)list_or_null(inputs, inputs_n), list_count(inputs_n));
 }
 
-static int64_t py_autograd_grad(const int64_t *outputs, int64_t outputs_n, const int64_t *inputs, int64_t inputs_n, const int64_t *grad_outputs, int64_t grad_outputs_n, int32_t retain_graph, int32_t create_graph, int32_t allow_unused) {
+static int64_t py_autograd_grad(const int64_t *outputs, int64_t outputs_n, const int64_t *inputs, int64_t inputs_n, const int64_t *grad_outputs, int64_t grad_outputs_n, int32_t retain_graph, _Bool create_graph, _Bool allow_unused) {
   dt_tensor_list *out = NULL;
   (void)!dt_autograd_grad((dt_tensor *const *)outputs, outputs_n, (dt_tensor *const *)inputs, inputs_n, (dt_tensor *const *)grad_outputs, grad_outputs_n, retain_graph < 0 ? NULL : &retain_graph, create_graph, allow_unused, &out);
   return (int64_t)(intptr_t)out;
@@ -1956,121 +1956,121 @@ static int64_t py_conv_transpose3d(int64_t input, int64_t weight, int64_t bias, 
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_empty(const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad, int32_t memory_format) {
+static int64_t py_empty(const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad, int32_t memory_format) {
   dt_tensor *out = NULL;
   (void)!dt_empty(size, size_n, dtype, device_type, device_index, requires_grad, memory_format, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_empty_strided(const int64_t *size, int64_t size_n, const int64_t *stride, int64_t stride_n, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {
+static int64_t py_empty_strided(const int64_t *size, int64_t size_n, const int64_t *stride, int64_t stride_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_empty_strided(size, size_n, stride, stride_n, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_new_empty_strided(int64_t input, const int64_t *size, int64_t size_n, const int64_t *stride, int64_t stride_n, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {
+static int64_t py_new_empty_strided(int64_t input, const int64_t *size, int64_t size_n, const int64_t *stride, int64_t stride_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_new_empty_strided((dt_tensor *)(intptr_t)input, size, size_n, stride, stride_n, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_zeros(const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {
+static int64_t py_zeros(const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_zeros(size, size_n, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_ones(const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {
+static int64_t py_ones(const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_ones(size, size_n, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_full(const int64_t *size, int64_t size_n, int32_t fill_value_kind, int64_t fill_value_i, double fill_value_f, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {
+static int64_t py_full(const int64_t *size, int64_t size_n, int32_t fill_value_kind, int64_t fill_value_i, double fill_value_f, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_full(size, size_n, fill_value_kind, fill_value_i, fill_value_f, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_arange(int32_t start_kind, int64_t start_i, double start_f, int32_t end_kind, int64_t end_i, double end_f, int32_t step_kind, int64_t step_i, double step_f, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {
+static int64_t py_arange(int32_t start_kind, int64_t start_i, double start_f, int32_t end_kind, int64_t end_i, double end_f, int32_t step_kind, int64_t step_i, double step_f, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_arange(start_kind, start_i, start_f, end_kind, end_i, end_f, step_kind, step_i, step_f, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_linspace(int32_t start_kind, int64_t start_i, double start_f, int32_t end_kind, int64_t end_i, double end_f, int64_t steps, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {
+static int64_t py_linspace(int32_t start_kind, int64_t start_i, double start_f, int32_t end_kind, int64_t end_i, double end_f, int64_t steps, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_linspace(start_kind, start_i, start_f, end_kind, end_i, end_f, steps, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_logspace(int32_t start_kind, int64_t start_i, double start_f, int32_t end_kind, int64_t end_i, double end_f, int64_t steps, double base, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {
+static int64_t py_logspace(int32_t start_kind, int64_t start_i, double start_f, int32_t end_kind, int64_t end_i, double end_f, int64_t steps, double base, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_logspace(start_kind, start_i, start_f, end_kind, end_i, end_f, steps, base, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_eye(int64_t n, int32_t m_given, int64_t m, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {
+static int64_t py_eye(int64_t n, int32_t m_given, int64_t m, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_eye(n, m_given ? &m : NULL, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_scalar_tensor(int32_t s_kind, int64_t s_i, double s_f, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {
+static int64_t py_scalar_tensor(int32_t s_kind, int64_t s_i, double s_f, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_scalar_tensor(s_kind, s_i, s_f, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_empty_like(int64_t input, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad, int32_t memory_format) {
+static int64_t py_empty_like(int64_t input, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad, int32_t memory_format) {
   dt_tensor *out = NULL;
   (void)!dt_empty_like((dt_tensor *)(intptr_t)input, dtype, device_type, device_index, requires_grad, memory_format, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_zeros_like(int64_t input, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad, int32_t memory_format) {
+static int64_t py_zeros_like(int64_t input, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad, int32_t memory_format) {
   dt_tensor *out = NULL;
   (void)!dt_zeros_like((dt_tensor *)(intptr_t)input, dtype, device_type, device_index, requires_grad, memory_format, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_ones_like(int64_t input, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad, int32_t memory_format) {
+static int64_t py_ones_like(int64_t input, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad, int32_t memory_format) {
   dt_tensor *out = NULL;
   (void)!dt_ones_like((dt_tensor *)(intptr_t)input, dtype, device_type, device_index, requires_grad, memory_format, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_full_like(int64_t input, int32_t fill_value_kind, int64_t fill_value_i, double fill_value_f, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad, int32_t memory_format) {
+static int64_t py_full_like(int64_t input, int32_t fill_value_kind, int64_t fill_value_i, double fill_value_f, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad, int32_t memory_format) {
   dt_tensor *out = NULL;
   (void)!dt_full_like((dt_tensor *)(intptr_t)input, fill_value_kind, fill_value_i, fill_value_f, dtype, device_type, device_index, requires_grad, memory_format, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_new_empty(int64_t input, const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {
+static int64_t py_new_empty(int64_t input, const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_new_empty((dt_tensor *)(intptr_t)input, size, size_n, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_new_zeros(int64_t input, const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {
+static int64_t py_new_zeros(int64_t input, const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_new_zeros((dt_tensor *)(intptr_t)input, size, size_n, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_new_ones(int64_t input, const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {
+static int64_t py_new_ones(int64_t input, const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_new_ones((dt_tensor *)(intptr_t)input, size, size_n, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_new_full(int64_t input, const int64_t *size, int64_t size_n, int32_t fill_value_kind, int64_t fill_value_i, double fill_value_f, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {
+static int64_t py_new_full(int64_t input, const int64_t *size, int64_t size_n, int32_t fill_value_kind, int64_t fill_value_i, double fill_value_f, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_new_full((dt_tensor *)(intptr_t)input, size, size_n, fill_value_kind, fill_value_i, fill_value_f, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_from_numbers(const double *data, int64_t data_n, const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {
+static int64_t py_from_numbers(const double *data, int64_t data_n, const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_from_numbers(data, data_n, list_or_null(size, size_n), list_count(size_n), dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
@@ -2082,7 +2082,7 @@ static int64_t py_from_bools(const int32_t *data, int64_t data_n, const int64_t 
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_from_ints(const int64_t *data, int64_t data_n, const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {
+static int64_t py_from_ints(const int64_t *data, int64_t data_n, const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_from_ints(data, data_n, list_or_null(size, size_n), list_count(size_n), dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
@@ -2104,7 +2104,7 @@ static int64_t py_clone(int64_t input, int32_t memory_format) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_to(int64_t input, int32_t device_type, int64_t device_index, int32_t dtype, int32_t non_blocking, int32_t copy, int32_t memory_format) {
+static int64_t py_to(int64_t input, int32_t device_type, int64_t device_index, int32_t dtype, _Bool non_blocking, _Bool copy, int32_t memory_format) {
   dt_tensor *out = NULL;
   (void)!dt_to((dt_tensor *)(intptr_t)input, device_type, device_index, dtype, non_blocking, copy, memory_format, &out);
   return (int64_t)(intptr_t)out;
@@ -2116,7 +2116,7 @@ static int64_t py_cpu(int64_t input, int32_t memory_format) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_cuda(int64_t input, int32_t device_type, int64_t device_index, int32_t non_blocking, int32_t memory_format) {
+static int64_t py_cuda(int64_t input, int32_t device_type, int64_t device_index, _Bool non_blocking, int32_t memory_format) {
   dt_tensor *out = NULL;
   (void)!dt_cuda((dt_tensor *)(intptr_t)input, device_type, device_index, non_blocking, memory_format, &out);
   return (int64_t)(intptr_t)out;
@@ -2128,7 +2128,7 @@ static int64_t py_contiguous(int64_t input, int32_t memory_format) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_copy_(int64_t input, int64_t src, int32_t non_blocking) {
+static int32_t py_copy_(int64_t input, int64_t src, _Bool non_blocking) {
   return dt_copy_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)src, non_blocking);
 }
 
@@ -2153,7 +2153,7 @@ static int64_t py_dataset_len(int64_t self) {
   return out;
 }
 
-static int64_t py_data_loader_new(int64_t dataset, int64_t batch_size, int32_t shuffle, int32_t drop_last, int64_t num_workers, int64_t prefetch_factor, int64_t generator) {
+static int64_t py_data_loader_new(int64_t dataset, int64_t batch_size, _Bool shuffle, _Bool drop_last, int64_t num_workers, int64_t prefetch_factor, int64_t generator) {
   dt_data_loader_options opts_options = DT_DATA_LOADER_OPTIONS_INIT;
   opts_options.batch_size = batch_size;
   opts_options.shuffle = shuffle;
@@ -2246,7 +2246,7 @@ static int64_t py_archive_bytes(const char *const *names, int64_t names_n, const
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_load_archive(const char *path, int32_t mmap, int64_t *out) {
+static int32_t py_load_archive(const char *path, _Bool mmap, int64_t *out) {
   dt_string_list *names = 0;
   dt_tensor_list *records = 0;
   const int32_t status = dt_load_archive(path, mmap, &names, &records);
@@ -2287,7 +2287,7 @@ static int32_t py_load_npz(const char *path, const char *const *only, int64_t on
   return status;
 }
 
-static int32_t py_read_csv(const char *path, const char *const *columns, int64_t columns_n, const char *delimiter, int32_t header, const char *const *categories, int64_t categories_n, int32_t one_hot, int32_t dtype, int64_t *out) {
+static int32_t py_read_csv(const char *path, const char *const *columns, int64_t columns_n, const char *delimiter, _Bool header, const char *const *categories, int64_t categories_n, _Bool one_hot, int32_t dtype, int64_t *out) {
   dt_tensor *values = 0;
   dt_string_list *names = 0;
   dt_string_list *labels = 0;
@@ -2375,7 +2375,7 @@ static int32_t py_reset_peak_memory_stats(int32_t device_type, int64_t device_in
   return dt_reset_peak_memory_stats(device_type, device_index);
 }
 
-static int32_t py_set_tf32(int32_t matmul, int32_t convolution) {
+static int32_t py_set_tf32(_Bool matmul, _Bool convolution) {
   return dt_set_tf32(matmul, convolution);
 }
 
@@ -2388,7 +2388,7 @@ static int32_t py_get_tf32(int64_t *out) {
   return status;
 }
 
-static int32_t py_set_deterministic(int32_t enabled) {
+static int32_t py_set_deterministic(_Bool enabled) {
   return dt_set_deterministic(enabled);
 }
 
@@ -2462,7 +2462,7 @@ static int32_t py_tensor_record_stream(int64_t input, int64_t stream) {
   return dt_tensor_record_stream((dt_tensor *)(intptr_t)input, (dt_stream *)(intptr_t)stream);
 }
 
-static int64_t py_event_new(int32_t device_type, int64_t device_index, int32_t timing) {
+static int64_t py_event_new(int32_t device_type, int64_t device_index, _Bool timing) {
   dt_event *out = NULL;
   (void)!dt_event_new(device_type, device_index, timing, &out);
   return (int64_t)(intptr_t)out;
@@ -2525,13 +2525,13 @@ static int32_t py_is_capturing(void) {
   return dt_is_capturing(&out) ? -1 : out;
 }
 
-static int64_t py_linalg_cholesky(int64_t A, int32_t upper) {
+static int64_t py_linalg_cholesky(int64_t A, _Bool upper) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_cholesky((dt_tensor *)(intptr_t)A, upper, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_linalg_cholesky_ex(int64_t A, int32_t upper, int32_t check_errors, int64_t *out) {
+static int32_t py_linalg_cholesky_ex(int64_t A, _Bool upper, _Bool check_errors, int64_t *out) {
   dt_tensor *L = 0;
   dt_tensor *info = 0;
   const int32_t status = dt_linalg_cholesky_ex((dt_tensor *)(intptr_t)A, upper, check_errors, &L, &info);
@@ -2540,25 +2540,25 @@ static int32_t py_linalg_cholesky_ex(int64_t A, int32_t upper, int32_t check_err
   return status;
 }
 
-static int64_t py_cholesky(int64_t input, int32_t upper) {
+static int64_t py_cholesky(int64_t input, _Bool upper) {
   dt_tensor *out = NULL;
   (void)!dt_cholesky((dt_tensor *)(intptr_t)input, upper, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_cholesky_solve(int64_t input, int64_t input2, int32_t upper) {
+static int64_t py_cholesky_solve(int64_t input, int64_t input2, _Bool upper) {
   dt_tensor *out = NULL;
   (void)!dt_cholesky_solve((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)input2, upper, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_cholesky_inverse(int64_t input, int32_t upper) {
+static int64_t py_cholesky_inverse(int64_t input, _Bool upper) {
   dt_tensor *out = NULL;
   (void)!dt_cholesky_inverse((dt_tensor *)(intptr_t)input, upper, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_linalg_lu_factor(int64_t A, int32_t pivot, int64_t *out) {
+static int32_t py_linalg_lu_factor(int64_t A, _Bool pivot, int64_t *out) {
   dt_tensor *LU = 0;
   dt_tensor *pivots = 0;
   const int32_t status = dt_linalg_lu_factor((dt_tensor *)(intptr_t)A, pivot, &LU, &pivots);
@@ -2567,7 +2567,7 @@ static int32_t py_linalg_lu_factor(int64_t A, int32_t pivot, int64_t *out) {
   return status;
 }
 
-static int32_t py_linalg_lu_factor_ex(int64_t A, int32_t pivot, int32_t check_errors, int64_t *out) {
+static int32_t py_linalg_lu_factor_ex(int64_t A, _Bool pivot, _Bool check_errors, int64_t *out) {
   dt_tensor *LU = 0;
   dt_tensor *pivots = 0;
   dt_tensor *info = 0;
@@ -2578,7 +2578,7 @@ static int32_t py_linalg_lu_factor_ex(int64_t A, int32_t pivot, int32_t check_er
   return status;
 }
 
-static int32_t py_linalg_lu(int64_t A, int32_t pivot, int64_t *out) {
+static int32_t py_linalg_lu(int64_t A, _Bool pivot, int64_t *out) {
   dt_tensor *P = 0;
   dt_tensor *L = 0;
   dt_tensor *U = 0;
@@ -2589,7 +2589,7 @@ static int32_t py_linalg_lu(int64_t A, int32_t pivot, int64_t *out) {
   return status;
 }
 
-static int32_t py_lu_unpack(int64_t LU_data, int64_t LU_pivots, int32_t unpack_data, int32_t unpack_pivots, int64_t *out) {
+static int32_t py_lu_unpack(int64_t LU_data, int64_t LU_pivots, _Bool unpack_data, _Bool unpack_pivots, int64_t *out) {
   dt_tensor *P = 0;
   dt_tensor *L = 0;
   dt_tensor *U = 0;
@@ -2600,7 +2600,7 @@ static int32_t py_lu_unpack(int64_t LU_data, int64_t LU_pivots, int32_t unpack_d
   return status;
 }
 
-static int64_t py_linalg_lu_solve(int64_t LU, int64_t pivots, int64_t B, int32_t left, int32_t adjoint) {
+static int64_t py_linalg_lu_solve(int64_t LU, int64_t pivots, int64_t B, _Bool left, _Bool adjoint) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_lu_solve((dt_tensor *)(intptr_t)LU, (dt_tensor *)(intptr_t)pivots, (dt_tensor *)(intptr_t)B, left, adjoint, &out);
   return (int64_t)(intptr_t)out;
@@ -2612,13 +2612,13 @@ static int64_t py_lu_solve(int64_t input, int64_t LU_data, int64_t LU_pivots) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_linalg_solve(int64_t A, int64_t B, int32_t left) {
+static int64_t py_linalg_solve(int64_t A, int64_t B, _Bool left) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_solve((dt_tensor *)(intptr_t)A, (dt_tensor *)(intptr_t)B, left, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_linalg_solve_ex(int64_t A, int64_t B, int32_t left, int32_t check_errors, int64_t *out) {
+static int32_t py_linalg_solve_ex(int64_t A, int64_t B, _Bool left, _Bool check_errors, int64_t *out) {
   dt_tensor *result = 0;
   dt_tensor *info = 0;
   const int32_t status = dt_linalg_solve_ex((dt_tensor *)(intptr_t)A, (dt_tensor *)(intptr_t)B, left, check_errors, &result, &info);
@@ -2627,13 +2627,13 @@ static int32_t py_linalg_solve_ex(int64_t A, int64_t B, int32_t left, int32_t ch
   return status;
 }
 
-static int64_t py_linalg_solve_triangular(int64_t A, int64_t B, int32_t upper, int32_t left, int32_t unitriangular) {
+static int64_t py_linalg_solve_triangular(int64_t A, int64_t B, _Bool upper, _Bool left, _Bool unitriangular) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_solve_triangular((dt_tensor *)(intptr_t)A, (dt_tensor *)(intptr_t)B, upper, left, unitriangular, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_triangular_solve(int64_t input, int64_t A, int32_t upper, int32_t transpose, int32_t unitriangular, int64_t *out) {
+static int32_t py_triangular_solve(int64_t input, int64_t A, _Bool upper, _Bool transpose, _Bool unitriangular, int64_t *out) {
   dt_tensor *solution = 0;
   dt_tensor *cloned_coefficient = 0;
   const int32_t status = dt_triangular_solve((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)A, upper, transpose, unitriangular, &solution, &cloned_coefficient);
@@ -2654,7 +2654,7 @@ static int64_t py_inverse(int64_t input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_linalg_inv_ex(int64_t A, int32_t check_errors, int64_t *out) {
+static int32_t py_linalg_inv_ex(int64_t A, _Bool check_errors, int64_t *out) {
   dt_tensor *inverse = 0;
   dt_tensor *info = 0;
   const int32_t status = dt_linalg_inv_ex((dt_tensor *)(intptr_t)A, check_errors, &inverse, &info);
@@ -2729,7 +2729,7 @@ static int64_t py_orgqr(int64_t input, int64_t input2) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_ormqr(int64_t input, int64_t input2, int64_t input3, int32_t left, int32_t transpose) {
+static int64_t py_ormqr(int64_t input, int64_t input2, int64_t input3, _Bool left, _Bool transpose) {
   dt_tensor *out = NULL;
   (void)!dt_ormqr((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)input2, (dt_tensor *)(intptr_t)input3, left, transpose, &out);
   return (int64_t)(intptr_t)out;
@@ -2750,7 +2750,7 @@ static int64_t py_linalg_eigvalsh(int64_t A, const char *UPLO) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_linalg_svd(int64_t A, int32_t full_matrices, const char *driver, int64_t *out) {
+static int32_t py_linalg_svd(int64_t A, _Bool full_matrices, const char *driver, int64_t *out) {
   dt_tensor *U = 0;
   dt_tensor *S = 0;
   dt_tensor *Vh = 0;
@@ -2767,7 +2767,7 @@ static int64_t py_linalg_svdvals(int64_t A, const char *driver) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_svd(int64_t input, int32_t some, int32_t compute_uv, int64_t *out) {
+static int32_t py_svd(int64_t input, _Bool some, _Bool compute_uv, int64_t *out) {
   dt_tensor *U = 0;
   dt_tensor *S = 0;
   dt_tensor *V = 0;
@@ -2778,13 +2778,13 @@ static int32_t py_svd(int64_t input, int32_t some, int32_t compute_uv, int64_t *
   return status;
 }
 
-static int64_t py_linalg_pinv(int64_t A, int64_t atol, int32_t atol_kind, int64_t atol_i, double atol_f, int64_t rtol, int32_t rtol_kind, int64_t rtol_i, double rtol_f, int32_t hermitian) {
+static int64_t py_linalg_pinv(int64_t A, int64_t atol, int32_t atol_kind, int64_t atol_i, double atol_f, int64_t rtol, int32_t rtol_kind, int64_t rtol_i, double rtol_f, _Bool hermitian) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_pinv((dt_tensor *)(intptr_t)A, (dt_tensor *)(intptr_t)atol, atol_kind, atol_i, atol_f, (dt_tensor *)(intptr_t)rtol, rtol_kind, rtol_i, rtol_f, hermitian, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_linalg_matrix_rank(int64_t A, int64_t atol, int32_t atol_kind, int64_t atol_i, double atol_f, int64_t rtol, int32_t rtol_kind, int64_t rtol_i, double rtol_f, int32_t hermitian) {
+static int64_t py_linalg_matrix_rank(int64_t A, int64_t atol, int32_t atol_kind, int64_t atol_i, double atol_f, int64_t rtol, int32_t rtol_kind, int64_t rtol_i, double rtol_f, _Bool hermitian) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_matrix_rank((dt_tensor *)(intptr_t)A, (dt_tensor *)(intptr_t)atol, atol_kind, atol_i, atol_f, (dt_tensor *)(intptr_t)rtol, rtol_kind, rtol_i, rtol_f, hermitian, &out);
   return (int64_t)(intptr_t)out;
@@ -2833,7 +2833,7 @@ static int64_t py_linalg_tensorsolve(int64_t A, int64_t B, const int64_t *dims, 
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_rotary_embedding(int64_t input, int64_t positions, double base, int32_t interleaved) {
+static int64_t py_rotary_embedding(int64_t input, int64_t positions, double base, _Bool interleaved) {
   dt_tensor *out = NULL;
   (void)!dt_rotary_embedding((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)positions, base, interleaved, &out);
   return (int64_t)(intptr_t)out;
@@ -2933,13 +2933,13 @@ static int64_t py_index(int64_t input, const int64_t *indices, int64_t indices_n
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_index_put(int64_t input, const int64_t *indices, int64_t indices_n, int64_t values, int32_t accumulate) {
+static int64_t py_index_put(int64_t input, const int64_t *indices, int64_t indices_n, int64_t values, _Bool accumulate) {
   dt_tensor *out = NULL;
   (void)!dt_index_put((dt_tensor *)(intptr_t)input, (dt_tensor *const *)indices, indices_n, (dt_tensor *)(intptr_t)values, accumulate, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_index_put_(int64_t input, const int64_t *indices, int64_t indices_n, int64_t values, int32_t accumulate) {
+static int32_t py_index_put_(int64_t input, const int64_t *indices, int64_t indices_n, int64_t values, _Bool accumulate) {
   return dt_index_put_((dt_tensor *)(intptr_t)input, (dt_tensor *const *)indices, indices_n, (dt_tensor *)(intptr_t)values, accumulate);
 }
 
@@ -2959,7 +2959,7 @@ static int32_t py_index_add_(int64_t input, int64_t dim, int64_t index, int64_t 
   return dt_index_add_((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)source, alpha_kind, alpha_i, alpha_f);
 }
 
-static int64_t py_gather(int64_t input, int64_t dim, int64_t index, int32_t sparse_grad) {
+static int64_t py_gather(int64_t input, int64_t dim, int64_t index, _Bool sparse_grad) {
   dt_tensor *out = NULL;
   (void)!dt_gather((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, sparse_grad, &out);
   return (int64_t)(intptr_t)out;
@@ -2985,23 +2985,23 @@ static int32_t py_scatter_add_(int64_t input, int64_t dim, int64_t index, int64_
   return dt_scatter_add_((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)src);
 }
 
-static int64_t py_scatter_reduce(int64_t input, int64_t dim, int64_t index, int64_t src, const char *reduce, int32_t include_self) {
+static int64_t py_scatter_reduce(int64_t input, int64_t dim, int64_t index, int64_t src, const char *reduce, _Bool include_self) {
   dt_tensor *out = NULL;
   (void)!dt_scatter_reduce((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)src, reduce, include_self, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_scatter_reduce_(int64_t input, int64_t dim, int64_t index, int64_t src, const char *reduce, int32_t include_self) {
+static int32_t py_scatter_reduce_(int64_t input, int64_t dim, int64_t index, int64_t src, const char *reduce, _Bool include_self) {
   return dt_scatter_reduce_((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)src, reduce, include_self);
 }
 
-static int64_t py_index_reduce(int64_t input, int64_t dim, int64_t index, int64_t source, const char *reduce, int32_t include_self) {
+static int64_t py_index_reduce(int64_t input, int64_t dim, int64_t index, int64_t source, const char *reduce, _Bool include_self) {
   dt_tensor *out = NULL;
   (void)!dt_index_reduce((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)source, reduce, include_self, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_index_reduce_(int64_t input, int64_t dim, int64_t index, int64_t source, const char *reduce, int32_t include_self) {
+static int32_t py_index_reduce_(int64_t input, int64_t dim, int64_t index, int64_t source, const char *reduce, _Bool include_self) {
   return dt_index_reduce_((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)source, reduce, include_self);
 }
 
@@ -3047,13 +3047,13 @@ static int64_t py_take_along_dim(int64_t input, int64_t indices, int32_t dim_giv
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_put(int64_t input, int64_t index, int64_t source, int32_t accumulate) {
+static int64_t py_put(int64_t input, int64_t index, int64_t source, _Bool accumulate) {
   dt_tensor *out = NULL;
   (void)!dt_put((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)source, accumulate, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_put_(int64_t input, int64_t index, int64_t source, int32_t accumulate) {
+static int32_t py_put_(int64_t input, int64_t index, int64_t source, _Bool accumulate) {
   return dt_put_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)source, accumulate);
 }
 
@@ -3111,7 +3111,7 @@ static int32_t py_set_at(int64_t input, const char *index, int64_t value, int32_
   return dt_set_at((dt_tensor *)(intptr_t)input, index, (dt_tensor *)(intptr_t)value, value_kind, value_i, value_f, (dt_tensor *const *)tensors, tensors_n);
 }
 
-static int64_t py_segment_reduce(int64_t data, const char *reduce, int64_t lengths, int64_t indices, int64_t offsets, int64_t axis, int32_t unsafe, int32_t initial_kind, int64_t initial_i, double initial_f) {
+static int64_t py_segment_reduce(int64_t data, const char *reduce, int64_t lengths, int64_t indices, int64_t offsets, int64_t axis, _Bool unsafe, int32_t initial_kind, int64_t initial_i, double initial_f) {
   dt_tensor *out = NULL;
   (void)!dt_segment_reduce((dt_tensor *)(intptr_t)data, reduce, (dt_tensor *)(intptr_t)lengths, (dt_tensor *)(intptr_t)indices, (dt_tensor *)(intptr_t)offsets, axis, unsafe, initial_kind, initial_i, initial_f, &out);
   return (int64_t)(intptr_t)out;
@@ -3299,25 +3299,25 @@ static int64_t py_linalg_vecdot(int64_t x, int64_t y, int64_t dim) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_linalg_vector_norm(int64_t input, int32_t ord_kind, int64_t ord_i, double ord_f, const int64_t *dim, int64_t dim_n, int32_t keepdim, int32_t dtype) {
+static int64_t py_linalg_vector_norm(int64_t input, int32_t ord_kind, int64_t ord_i, double ord_f, const int64_t *dim, int64_t dim_n, _Bool keepdim, int32_t dtype) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_vector_norm((dt_tensor *)(intptr_t)input, ord_kind, ord_i, ord_f, list_or_null(dim, dim_n), list_count(dim_n), keepdim, dtype, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_linalg_matrix_norm(int64_t input, int32_t ord_kind, int64_t ord_i, double ord_f, const int64_t *dim, int64_t dim_n, int32_t keepdim, int32_t dtype) {
+static int64_t py_linalg_matrix_norm(int64_t input, int32_t ord_kind, int64_t ord_i, double ord_f, const int64_t *dim, int64_t dim_n, _Bool keepdim, int32_t dtype) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_matrix_norm((dt_tensor *)(intptr_t)input, ord_kind, ord_i, ord_f, dim, dim_n, keepdim, dtype, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nuclear_norm(int64_t input, const int64_t *dim, int64_t dim_n, int32_t keepdim) {
+static int64_t py_nuclear_norm(int64_t input, const int64_t *dim, int64_t dim_n, _Bool keepdim) {
   dt_tensor *out = NULL;
   (void)!dt_nuclear_norm((dt_tensor *)(intptr_t)input, dim, dim_n, keepdim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_linalg_norm(int64_t input, int32_t ord_kind, int64_t ord_i, double ord_f, const int64_t *dim, int64_t dim_n, int32_t keepdim, int32_t dtype) {
+static int64_t py_linalg_norm(int64_t input, int32_t ord_kind, int64_t ord_i, double ord_f, const int64_t *dim, int64_t dim_n, _Bool keepdim, int32_t dtype) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_norm((dt_tensor *)(intptr_t)input, ord_kind, ord_i, ord_f, list_or_null(dim, dim_n), list_count(dim_n), keepdim, dtype, &out);
   return (int64_t)(intptr_t)out;
@@ -3329,7 +3329,7 @@ static int64_t py_cosine_similarity(int64_t x1, int64_t x2, int64_t dim, double 
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_pairwise_distance(int64_t x1, int64_t x2, double p, double eps, int32_t keepdim) {
+static int64_t py_pairwise_distance(int64_t x1, int64_t x2, double p, double eps, _Bool keepdim) {
   dt_tensor *out = NULL;
   (void)!dt_pairwise_distance((dt_tensor *)(intptr_t)x1, (dt_tensor *)(intptr_t)x2, p, eps, keepdim, &out);
   return (int64_t)(intptr_t)out;
@@ -3363,7 +3363,7 @@ static int32_t py_renorm_(int64_t input, int32_t p_kind, int64_t p_i, double p_f
   return dt_renorm_((dt_tensor *)(intptr_t)input, p_kind, p_i, p_f, dim, maxnorm_kind, maxnorm_i, maxnorm_f);
 }
 
-static int64_t py_vander(int64_t x, int32_t N_given, int64_t N, int32_t increasing) {
+static int64_t py_vander(int64_t x, int32_t N_given, int64_t N, _Bool increasing) {
   dt_tensor *out = NULL;
   (void)!dt_vander((dt_tensor *)(intptr_t)x, N_given ? &N : NULL, increasing, &out);
   return (int64_t)(intptr_t)out;
@@ -3399,19 +3399,19 @@ static int64_t py_huber_loss(int64_t input, int64_t target, int32_t reduction, d
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_kl_div(int64_t input, int64_t target, int32_t reduction, int32_t log_target) {
+static int64_t py_kl_div(int64_t input, int64_t target, int32_t reduction, _Bool log_target) {
   dt_tensor *out = NULL;
   (void)!dt_kl_div((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, reduction, log_target, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_poisson_nll_loss(int64_t input, int64_t target, int32_t log_input, int32_t full, double eps, int32_t reduction) {
+static int64_t py_poisson_nll_loss(int64_t input, int64_t target, _Bool log_input, _Bool full, double eps, int32_t reduction) {
   dt_tensor *out = NULL;
   (void)!dt_poisson_nll_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, log_input, full, eps, reduction, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_gaussian_nll_loss(int64_t input, int64_t target, int64_t var, int32_t var_kind, int64_t var_i, double var_f, int32_t full, double eps, int32_t reduction) {
+static int64_t py_gaussian_nll_loss(int64_t input, int64_t target, int64_t var, int32_t var_kind, int64_t var_i, double var_f, _Bool full, double eps, int32_t reduction) {
   dt_tensor *out = NULL;
   (void)!dt_gaussian_nll_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, (dt_tensor *)(intptr_t)var, var_kind, var_i, var_f, full, eps, reduction, &out);
   return (int64_t)(intptr_t)out;
@@ -3441,7 +3441,7 @@ static int64_t py_cosine_embedding_loss(int64_t input1, int64_t input2, int64_t 
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_triplet_margin_loss(int64_t anchor, int64_t positive, int64_t negative, double margin, double p, double eps, int32_t swap, int32_t reduction) {
+static int64_t py_triplet_margin_loss(int64_t anchor, int64_t positive, int64_t negative, double margin, double p, double eps, _Bool swap, int32_t reduction) {
   dt_tensor *out = NULL;
   (void)!dt_triplet_margin_loss((dt_tensor *)(intptr_t)anchor, (dt_tensor *)(intptr_t)positive, (dt_tensor *)(intptr_t)negative, margin, p, eps, swap, reduction, &out);
   return (int64_t)(intptr_t)out;
@@ -3471,7 +3471,7 @@ static int64_t py_nll_loss(int64_t input, int64_t target, int64_t weight, int64_
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_ctc_loss(int64_t log_probs, int64_t targets, int64_t input_lengths, int64_t target_lengths, int64_t blank, int32_t reduction, int32_t zero_infinity) {
+static int64_t py_ctc_loss(int64_t log_probs, int64_t targets, int64_t input_lengths, int64_t target_lengths, int64_t blank, int32_t reduction, _Bool zero_infinity) {
   dt_tensor *out = NULL;
   (void)!dt_ctc_loss((dt_tensor *)(intptr_t)log_probs, (dt_tensor *)(intptr_t)targets, (dt_tensor *)(intptr_t)input_lengths, (dt_tensor *)(intptr_t)target_lengths, blank, reduction, zero_infinity, &out);
   return (int64_t)(intptr_t)out;
@@ -3531,7 +3531,7 @@ static int64_t py_module_kind(int64_t self) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_module_train(int64_t self, int32_t mode) {
+static int32_t py_module_train(int64_t self, _Bool mode) {
   return dt_module_train((dt_module *)(intptr_t)self, mode);
 }
 
@@ -3573,7 +3573,7 @@ static int32_t py_module_state_dict(int64_t self, int64_t *out) {
   return status;
 }
 
-static int32_t py_module_load_state_dict(int64_t self, const char *const *names, int64_t names_n, const int64_t *tensors, int64_t tensors_n, int32_t strict) {
+static int32_t py_module_load_state_dict(int64_t self, const char *const *names, int64_t names_n, const int64_t *tensors, int64_t tensors_n, _Bool strict) {
   return dt_module_load_state_dict((dt_module *)(intptr_t)self, names, names_n, (dt_tensor *const *)tensors, tensors_n, strict);
 }
 
@@ -3581,7 +3581,7 @@ static int32_t py_module_save(int64_t self, const char *path) {
   return dt_module_save((dt_module *)(intptr_t)self, path);
 }
 
-static int32_t py_module_load(int64_t self, const char *path, int32_t strict) {
+static int32_t py_module_load(int64_t self, const char *path, _Bool strict) {
   return dt_module_load((dt_module *)(intptr_t)self, path, strict);
 }
 
@@ -3597,11 +3597,11 @@ static int32_t py_module_cuda(int64_t self, int32_t device_type, int64_t device_
   return dt_module_cuda((dt_module *)(intptr_t)self, device_type, device_index);
 }
 
-static int32_t py_module_zero_grad(int64_t self, int32_t set_to_none) {
+static int32_t py_module_zero_grad(int64_t self, _Bool set_to_none) {
   return dt_module_zero_grad((dt_module *)(intptr_t)self, set_to_none);
 }
 
-static int32_t py_module_requires_grad_(int64_t self, int32_t requires_grad) {
+static int32_t py_module_requires_grad_(int64_t self, _Bool requires_grad) {
   return dt_module_requires_grad_((dt_module *)(intptr_t)self, requires_grad);
 }
 
@@ -3658,7 +3658,7 @@ static int64_t py_linear_activation(int64_t input, int64_t weight, int64_t bias,
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_batch_norm(int64_t input, int64_t running_mean, int64_t running_var, int64_t weight, int64_t bias, int32_t training, double momentum, double eps) {
+static int64_t py_batch_norm(int64_t input, int64_t running_mean, int64_t running_var, int64_t weight, int64_t bias, _Bool training, double momentum, double eps) {
   dt_tensor *out = NULL;
   (void)!dt_batch_norm((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)running_mean, (dt_tensor *)(intptr_t)running_var, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, training, momentum, eps, &out);
   return (int64_t)(intptr_t)out;
@@ -3682,7 +3682,7 @@ static int64_t py_group_norm(int64_t input, int64_t num_groups, int64_t weight, 
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_instance_norm(int64_t input, int64_t running_mean, int64_t running_var, int64_t weight, int64_t bias, int32_t use_input_stats, double momentum, double eps) {
+static int64_t py_instance_norm(int64_t input, int64_t running_mean, int64_t running_var, int64_t weight, int64_t bias, _Bool use_input_stats, double momentum, double eps) {
   dt_tensor *out = NULL;
   (void)!dt_instance_norm((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)running_mean, (dt_tensor *)(intptr_t)running_var, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, use_input_stats, momentum, eps, &out);
   return (int64_t)(intptr_t)out;
@@ -3706,89 +3706,89 @@ static int64_t py_log_softmax(int64_t input, int64_t dim, int32_t dtype) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_dropout(int64_t input, double p, int32_t training) {
+static int64_t py_dropout(int64_t input, double p, _Bool training) {
   dt_tensor *out = NULL;
   (void)!dt_dropout((dt_tensor *)(intptr_t)input, p, training, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_dropout_(int64_t input, double p, int32_t training) {
+static int32_t py_dropout_(int64_t input, double p, _Bool training) {
   return dt_dropout_((dt_tensor *)(intptr_t)input, p, training);
 }
 
-static int64_t py_dropout1d(int64_t input, double p, int32_t training) {
+static int64_t py_dropout1d(int64_t input, double p, _Bool training) {
   dt_tensor *out = NULL;
   (void)!dt_dropout1d((dt_tensor *)(intptr_t)input, p, training, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_dropout1d_(int64_t input, double p, int32_t training) {
+static int32_t py_dropout1d_(int64_t input, double p, _Bool training) {
   return dt_dropout1d_((dt_tensor *)(intptr_t)input, p, training);
 }
 
-static int64_t py_dropout2d(int64_t input, double p, int32_t training) {
+static int64_t py_dropout2d(int64_t input, double p, _Bool training) {
   dt_tensor *out = NULL;
   (void)!dt_dropout2d((dt_tensor *)(intptr_t)input, p, training, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_dropout2d_(int64_t input, double p, int32_t training) {
+static int32_t py_dropout2d_(int64_t input, double p, _Bool training) {
   return dt_dropout2d_((dt_tensor *)(intptr_t)input, p, training);
 }
 
-static int64_t py_dropout3d(int64_t input, double p, int32_t training) {
+static int64_t py_dropout3d(int64_t input, double p, _Bool training) {
   dt_tensor *out = NULL;
   (void)!dt_dropout3d((dt_tensor *)(intptr_t)input, p, training, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_dropout3d_(int64_t input, double p, int32_t training) {
+static int32_t py_dropout3d_(int64_t input, double p, _Bool training) {
   return dt_dropout3d_((dt_tensor *)(intptr_t)input, p, training);
 }
 
-static int64_t py_alpha_dropout(int64_t input, double p, int32_t training) {
+static int64_t py_alpha_dropout(int64_t input, double p, _Bool training) {
   dt_tensor *out = NULL;
   (void)!dt_alpha_dropout((dt_tensor *)(intptr_t)input, p, training, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_alpha_dropout_(int64_t input, double p, int32_t training) {
+static int32_t py_alpha_dropout_(int64_t input, double p, _Bool training) {
   return dt_alpha_dropout_((dt_tensor *)(intptr_t)input, p, training);
 }
 
-static int64_t py_feature_alpha_dropout(int64_t input, double p, int32_t training) {
+static int64_t py_feature_alpha_dropout(int64_t input, double p, _Bool training) {
   dt_tensor *out = NULL;
   (void)!dt_feature_alpha_dropout((dt_tensor *)(intptr_t)input, p, training, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_feature_alpha_dropout_(int64_t input, double p, int32_t training) {
+static int32_t py_feature_alpha_dropout_(int64_t input, double p, _Bool training) {
   return dt_feature_alpha_dropout_((dt_tensor *)(intptr_t)input, p, training);
 }
 
-static int64_t py_rrelu(int64_t input, double lower, double upper, int32_t training) {
+static int64_t py_rrelu(int64_t input, double lower, double upper, _Bool training) {
   dt_tensor *out = NULL;
   (void)!dt_rrelu((dt_tensor *)(intptr_t)input, lower, upper, training, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_rrelu_(int64_t input, double lower, double upper, int32_t training) {
+static int32_t py_rrelu_(int64_t input, double lower, double upper, _Bool training) {
   return dt_rrelu_((dt_tensor *)(intptr_t)input, lower, upper, training);
 }
 
-static int64_t py_gumbel_softmax(int64_t logits, double tau, int32_t hard, double eps, int64_t dim) {
+static int64_t py_gumbel_softmax(int64_t logits, double tau, _Bool hard, double eps, int64_t dim) {
   dt_tensor *out = NULL;
   (void)!dt_gumbel_softmax((dt_tensor *)(intptr_t)logits, tau, hard, eps, dim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_embedding(int64_t input, int64_t weight, int32_t padding_idx_given, int64_t padding_idx, int32_t max_norm_given, double max_norm, double norm_type, int32_t scale_grad_by_freq, int32_t sparse) {
+static int64_t py_embedding(int64_t input, int64_t weight, int32_t padding_idx_given, int64_t padding_idx, int32_t max_norm_given, double max_norm, double norm_type, _Bool scale_grad_by_freq, _Bool sparse) {
   dt_tensor *out = NULL;
   (void)!dt_embedding((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weight, padding_idx_given ? &padding_idx : NULL, max_norm_given ? &max_norm : NULL, norm_type, scale_grad_by_freq, sparse, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_embedding_bag(int64_t input, int64_t weight, int64_t offsets, int32_t max_norm_given, double max_norm, double norm_type, int32_t scale_grad_by_freq, const char *mode, int32_t sparse, int64_t per_sample_weights, int32_t include_last_offset, int32_t padding_idx_given, int64_t padding_idx) {
+static int64_t py_embedding_bag(int64_t input, int64_t weight, int64_t offsets, int32_t max_norm_given, double max_norm, double norm_type, _Bool scale_grad_by_freq, const char *mode, _Bool sparse, int64_t per_sample_weights, _Bool include_last_offset, int32_t padding_idx_given, int64_t padding_idx) {
   dt_tensor *out = NULL;
   (void)!dt_embedding_bag((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)offsets, max_norm_given ? &max_norm : NULL, norm_type, scale_grad_by_freq, mode, sparse, (dt_tensor *)(intptr_t)per_sample_weights, include_last_offset, padding_idx_given ? &padding_idx : NULL, &out);
   return (int64_t)(intptr_t)out;
@@ -3818,7 +3818,7 @@ static int32_t py_optimizer_use_stochastic_rounding(int64_t self) {
   return dt_optimizer_use_stochastic_rounding((dt_optimizer *)(intptr_t)self);
 }
 
-static int32_t py_optimizer_zero_grad(int64_t self, int32_t set_to_none) {
+static int32_t py_optimizer_zero_grad(int64_t self, _Bool set_to_none) {
   return dt_optimizer_zero_grad((dt_optimizer *)(intptr_t)self, set_to_none);
 }
 
@@ -3873,7 +3873,7 @@ static int64_t py_lr_scheduler_get_last_lr(int64_t self, double *out, int64_t ca
   return dt_lr_scheduler_get_last_lr((dt_lr_scheduler *)(intptr_t)self, out, capacity, &count) ? -1 : count;
 }
 
-static int64_t py_clip_grad_norm_(const int64_t *params, int64_t params_n, double max_norm, double norm_type, int32_t error_if_nonfinite) {
+static int64_t py_clip_grad_norm_(const int64_t *params, int64_t params_n, double max_norm, double norm_type, _Bool error_if_nonfinite) {
   dt_tensor *out = NULL;
   (void)!dt_clip_grad_norm_((dt_tensor *const *)params, params_n, max_norm, norm_type, error_if_nonfinite, &out);
   return (int64_t)(intptr_t)out;
@@ -3883,11 +3883,11 @@ static int32_t py_optimizer_check_not_capturing(void) {
   return dt_optimizer_check_not_capturing();
 }
 
-static int32_t py_optimizer_update(const char *optimizer, const int64_t *params, int64_t params_n, const int64_t *grads, int64_t grads_n, const int64_t *states, int64_t states_n, int64_t lr, int32_t lr_kind, int64_t lr_i, double lr_f, const double *settings, int64_t settings_n, int32_t first) {
+static int32_t py_optimizer_update(const char *optimizer, const int64_t *params, int64_t params_n, const int64_t *grads, int64_t grads_n, const int64_t *states, int64_t states_n, int64_t lr, int32_t lr_kind, int64_t lr_i, double lr_f, const double *settings, int64_t settings_n, _Bool first) {
   return dt_optimizer_update(optimizer, (dt_tensor *const *)params, params_n, (dt_tensor *const *)grads, grads_n, (dt_tensor *const *)states, states_n, (dt_tensor *)(intptr_t)lr, lr_kind, lr_i, lr_f, settings, settings_n, first);
 }
 
-static int32_t py_optimizer_update_unless(const char *optimizer, const int64_t *params, int64_t params_n, const int64_t *grads, int64_t grads_n, const int64_t *states, int64_t states_n, int64_t lr, int32_t lr_kind, int64_t lr_i, double lr_f, const double *settings, int64_t settings_n, int32_t first, int64_t found_inf) {
+static int32_t py_optimizer_update_unless(const char *optimizer, const int64_t *params, int64_t params_n, const int64_t *grads, int64_t grads_n, const int64_t *states, int64_t states_n, int64_t lr, int32_t lr_kind, int64_t lr_i, double lr_f, const double *settings, int64_t settings_n, _Bool first, int64_t found_inf) {
   return dt_optimizer_update_unless(optimizer, (dt_tensor *const *)params, params_n, (dt_tensor *const *)grads, grads_n, (dt_tensor *const *)states, states_n, (dt_tensor *)(intptr_t)lr, lr_kind, lr_i, lr_f, settings, settings_n, first, (dt_tensor *)(intptr_t)found_inf);
 }
 
@@ -4963,13 +4963,13 @@ static int32_t py_addcdiv_(int64_t input, int64_t tensor1, int64_t tensor2, int3
   return dt_addcdiv_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)tensor1, (dt_tensor *)(intptr_t)tensor2, value_kind, value_i, value_f);
 }
 
-static int64_t py_max_pool1d(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int32_t ceil_mode) {
+static int64_t py_max_pool1d(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, _Bool ceil_mode) {
   dt_tensor *out = NULL;
   (void)!dt_max_pool1d((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, dilation, dilation_n, ceil_mode, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_max_pool1d_with_indices(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int32_t ceil_mode, int64_t *out) {
+static int32_t py_max_pool1d_with_indices(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, _Bool ceil_mode, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
   const int32_t status = dt_max_pool1d_with_indices((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, dilation, dilation_n, ceil_mode, &values, &indices);
@@ -4978,19 +4978,19 @@ static int32_t py_max_pool1d_with_indices(int64_t input, const int64_t *kernel_s
   return status;
 }
 
-static int64_t py_avg_pool1d(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, int32_t ceil_mode, int32_t count_include_pad) {
+static int64_t py_avg_pool1d(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, _Bool ceil_mode, _Bool count_include_pad) {
   dt_tensor *out = NULL;
   (void)!dt_avg_pool1d((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, ceil_mode, count_include_pad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_max_pool2d(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int32_t ceil_mode) {
+static int64_t py_max_pool2d(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, _Bool ceil_mode) {
   dt_tensor *out = NULL;
   (void)!dt_max_pool2d((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, dilation, dilation_n, ceil_mode, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_max_pool2d_with_indices(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int32_t ceil_mode, int64_t *out) {
+static int32_t py_max_pool2d_with_indices(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, _Bool ceil_mode, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
   const int32_t status = dt_max_pool2d_with_indices((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, dilation, dilation_n, ceil_mode, &values, &indices);
@@ -4999,19 +4999,19 @@ static int32_t py_max_pool2d_with_indices(int64_t input, const int64_t *kernel_s
   return status;
 }
 
-static int64_t py_avg_pool2d(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, int32_t ceil_mode, int32_t count_include_pad, int32_t divisor_override_given, int64_t divisor_override) {
+static int64_t py_avg_pool2d(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, _Bool ceil_mode, _Bool count_include_pad, int32_t divisor_override_given, int64_t divisor_override) {
   dt_tensor *out = NULL;
   (void)!dt_avg_pool2d((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, ceil_mode, count_include_pad, divisor_override_given ? &divisor_override : NULL, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_max_pool3d(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int32_t ceil_mode) {
+static int64_t py_max_pool3d(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, _Bool ceil_mode) {
   dt_tensor *out = NULL;
   (void)!dt_max_pool3d((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, dilation, dilation_n, ceil_mode, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_max_pool3d_with_indices(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int32_t ceil_mode, int64_t *out) {
+static int32_t py_max_pool3d_with_indices(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, _Bool ceil_mode, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
   const int32_t status = dt_max_pool3d_with_indices((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, dilation, dilation_n, ceil_mode, &values, &indices);
@@ -5020,7 +5020,7 @@ static int32_t py_max_pool3d_with_indices(int64_t input, const int64_t *kernel_s
   return status;
 }
 
-static int64_t py_avg_pool3d(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, int32_t ceil_mode, int32_t count_include_pad, int32_t divisor_override_given, int64_t divisor_override) {
+static int64_t py_avg_pool3d(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, _Bool ceil_mode, _Bool count_include_pad, int32_t divisor_override_given, int64_t divisor_override) {
   dt_tensor *out = NULL;
   (void)!dt_avg_pool3d((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, ceil_mode, count_include_pad, divisor_override_given ? &divisor_override : NULL, &out);
   return (int64_t)(intptr_t)out;
@@ -5047,7 +5047,7 @@ static int32_t py_adaptive_max_pool1d_with_indices(int64_t input, const int64_t 
   return status;
 }
 
-static int64_t py_lp_pool1d(int64_t input, double norm_type, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, int32_t ceil_mode) {
+static int64_t py_lp_pool1d(int64_t input, double norm_type, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, _Bool ceil_mode) {
   dt_tensor *out = NULL;
   (void)!dt_lp_pool1d((dt_tensor *)(intptr_t)input, norm_type, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), ceil_mode, &out);
   return (int64_t)(intptr_t)out;
@@ -5080,7 +5080,7 @@ static int32_t py_adaptive_max_pool2d_with_indices(int64_t input, const int64_t 
   return status;
 }
 
-static int64_t py_lp_pool2d(int64_t input, double norm_type, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, int32_t ceil_mode) {
+static int64_t py_lp_pool2d(int64_t input, double norm_type, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, _Bool ceil_mode) {
   dt_tensor *out = NULL;
   (void)!dt_lp_pool2d((dt_tensor *)(intptr_t)input, norm_type, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), ceil_mode, &out);
   return (int64_t)(intptr_t)out;
@@ -5113,7 +5113,7 @@ static int32_t py_adaptive_max_pool3d_with_indices(int64_t input, const int64_t 
   return status;
 }
 
-static int64_t py_lp_pool3d(int64_t input, double norm_type, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, int32_t ceil_mode) {
+static int64_t py_lp_pool3d(int64_t input, double norm_type, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, _Bool ceil_mode) {
   dt_tensor *out = NULL;
   (void)!dt_lp_pool3d((dt_tensor *)(intptr_t)input, norm_type, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), ceil_mode, &out);
   return (int64_t)(intptr_t)out;
@@ -5155,7 +5155,7 @@ static int32_t py_fractional_max_pool3d_with_indices(int64_t input, const int64_
   return status;
 }
 
-static int64_t py_profiler_start(int32_t record_shapes, int32_t profile_memory, int32_t device_times, int64_t max_activities) {
+static int64_t py_profiler_start(_Bool record_shapes, _Bool profile_memory, _Bool device_times, int64_t max_activities) {
   dt_profiler *out = NULL;
   (void)!dt_profiler_start(record_shapes, profile_memory, device_times, max_activities, &out);
   return (int64_t)(intptr_t)out;
@@ -5176,7 +5176,7 @@ static int32_t py_profiler_range_end(int64_t range) {
   return dt_profiler_range_end(range);
 }
 
-static int64_t py_profiler_table(int64_t self, const char *sort_by, int64_t row_limit, int32_t group_by_input_shape) {
+static int64_t py_profiler_table(int64_t self, const char *sort_by, int64_t row_limit, _Bool group_by_input_shape) {
   dt_bytes *out = NULL;
   (void)!dt_profiler_table((dt_profiler *)(intptr_t)self, sort_by, row_limit, group_by_input_shape, &out);
   return (int64_t)(intptr_t)out;
@@ -5203,7 +5203,7 @@ static int32_t py_profiler_export_chrome_trace(int64_t self, const char *path) {
   return dt_profiler_export_chrome_trace((dt_profiler *)(intptr_t)self, path);
 }
 
-static int32_t py_profiler_emit_nvtx(int32_t enabled) {
+static int32_t py_profiler_emit_nvtx(_Bool enabled) {
   return dt_profiler_emit_nvtx(enabled);
 }
 
@@ -5236,43 +5236,43 @@ static int32_t py_profiler_nvtx_mark(const char *name) {
   return dt_profiler_nvtx_mark(name);
 }
 
-static int64_t py_rand(const int64_t *size, int64_t size_n, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {
+static int64_t py_rand(const int64_t *size, int64_t size_n, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_rand(size, size_n, (dt_generator *)(intptr_t)generator, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_randn(const int64_t *size, int64_t size_n, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {
+static int64_t py_randn(const int64_t *size, int64_t size_n, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_randn(size, size_n, (dt_generator *)(intptr_t)generator, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_randint(int64_t low, int64_t high, const int64_t *size, int64_t size_n, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {
+static int64_t py_randint(int64_t low, int64_t high, const int64_t *size, int64_t size_n, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_randint(low, high, size, size_n, (dt_generator *)(intptr_t)generator, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_randperm(int64_t n, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {
+static int64_t py_randperm(int64_t n, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_randperm(n, (dt_generator *)(intptr_t)generator, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_rand_like(int64_t input, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad, int32_t memory_format) {
+static int64_t py_rand_like(int64_t input, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad, int32_t memory_format) {
   dt_tensor *out = NULL;
   (void)!dt_rand_like((dt_tensor *)(intptr_t)input, (dt_generator *)(intptr_t)generator, dtype, device_type, device_index, requires_grad, memory_format, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_randn_like(int64_t input, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad, int32_t memory_format) {
+static int64_t py_randn_like(int64_t input, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad, int32_t memory_format) {
   dt_tensor *out = NULL;
   (void)!dt_randn_like((dt_tensor *)(intptr_t)input, (dt_generator *)(intptr_t)generator, dtype, device_type, device_index, requires_grad, memory_format, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_randint_like(int64_t input, int64_t low, int64_t high, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad, int32_t memory_format) {
+static int64_t py_randint_like(int64_t input, int64_t low, int64_t high, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad, int32_t memory_format) {
   dt_tensor *out = NULL;
   (void)!dt_randint_like((dt_tensor *)(intptr_t)input, low, high, (dt_generator *)(intptr_t)generator, dtype, device_type, device_index, requires_grad, memory_format, &out);
   return (int64_t)(intptr_t)out;
@@ -5290,7 +5290,7 @@ static int64_t py_bernoulli_p(int64_t input, double p, int64_t generator) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_multinomial(int64_t input, int64_t num_samples, int32_t replacement, int64_t generator) {
+static int64_t py_multinomial(int64_t input, int64_t num_samples, _Bool replacement, int64_t generator) {
   dt_tensor *out = NULL;
   (void)!dt_multinomial((dt_tensor *)(intptr_t)input, num_samples, replacement, (dt_generator *)(intptr_t)generator, &out);
   return (int64_t)(intptr_t)out;
@@ -5364,7 +5364,7 @@ static int64_t py_default_generator(int32_t device_type, int64_t device_index) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_set_own_generators(int32_t mode) {
+static int32_t py_set_own_generators(_Bool mode) {
   return dt_set_own_generators(mode);
 }
 
@@ -5406,7 +5406,7 @@ static int32_t py_generator_set_state(int64_t self, int64_t state) {
   return dt_generator_set_state((dt_generator *)(intptr_t)self, (dt_tensor *)(intptr_t)state);
 }
 
-static int32_t py_lstm(int64_t input, const int64_t *hx, int64_t hx_n, const int64_t *params, int64_t params_n, int32_t has_biases, int64_t num_layers, double dropout, int32_t train, int32_t bidirectional, int32_t batch_first, int64_t *out) {
+static int32_t py_lstm(int64_t input, const int64_t *hx, int64_t hx_n, const int64_t *params, int64_t params_n, _Bool has_biases, int64_t num_layers, double dropout, _Bool train, _Bool bidirectional, _Bool batch_first, int64_t *out) {
   dt_tensor *output = 0;
   dt_tensor *h_n = 0;
   dt_tensor *c_n = 0;
@@ -5417,7 +5417,7 @@ static int32_t py_lstm(int64_t input, const int64_t *hx, int64_t hx_n, const int
   return status;
 }
 
-static int32_t py_lstm_packed(int64_t data, int64_t batch_sizes, const int64_t *hx, int64_t hx_n, const int64_t *params, int64_t params_n, int32_t has_biases, int64_t num_layers, double dropout, int32_t train, int32_t bidirectional, int64_t *out) {
+static int32_t py_lstm_packed(int64_t data, int64_t batch_sizes, const int64_t *hx, int64_t hx_n, const int64_t *params, int64_t params_n, _Bool has_biases, int64_t num_layers, double dropout, _Bool train, _Bool bidirectional, int64_t *out) {
   dt_tensor *output = 0;
   dt_tensor *h_n = 0;
   dt_tensor *c_n = 0;
@@ -5428,7 +5428,7 @@ static int32_t py_lstm_packed(int64_t data, int64_t batch_sizes, const int64_t *
   return status;
 }
 
-static int32_t py_gru(int64_t input, int64_t hx, const int64_t *params, int64_t params_n, int32_t has_biases, int64_t num_layers, double dropout, int32_t train, int32_t bidirectional, int32_t batch_first, int64_t *out) {
+static int32_t py_gru(int64_t input, int64_t hx, const int64_t *params, int64_t params_n, _Bool has_biases, int64_t num_layers, double dropout, _Bool train, _Bool bidirectional, _Bool batch_first, int64_t *out) {
   dt_tensor *output = 0;
   dt_tensor *h_n = 0;
   const int32_t status = dt_gru((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)hx, (dt_tensor *const *)params, params_n, has_biases, num_layers, dropout, train, bidirectional, batch_first, &output, &h_n);
@@ -5437,7 +5437,7 @@ static int32_t py_gru(int64_t input, int64_t hx, const int64_t *params, int64_t 
   return status;
 }
 
-static int32_t py_gru_packed(int64_t data, int64_t batch_sizes, int64_t hx, const int64_t *params, int64_t params_n, int32_t has_biases, int64_t num_layers, double dropout, int32_t train, int32_t bidirectional, int64_t *out) {
+static int32_t py_gru_packed(int64_t data, int64_t batch_sizes, int64_t hx, const int64_t *params, int64_t params_n, _Bool has_biases, int64_t num_layers, double dropout, _Bool train, _Bool bidirectional, int64_t *out) {
   dt_tensor *output = 0;
   dt_tensor *h_n = 0;
   const int32_t status = dt_gru_packed((dt_tensor *)(intptr_t)data, (dt_tensor *)(intptr_t)batch_sizes, (dt_tensor *)(intptr_t)hx, (dt_tensor *const *)params, params_n, has_biases, num_layers, dropout, train, bidirectional, &output, &h_n);
@@ -5446,7 +5446,7 @@ static int32_t py_gru_packed(int64_t data, int64_t batch_sizes, int64_t hx, cons
   return status;
 }
 
-static int32_t py_rnn_tanh(int64_t input, int64_t hx, const int64_t *params, int64_t params_n, int32_t has_biases, int64_t num_layers, double dropout, int32_t train, int32_t bidirectional, int32_t batch_first, int64_t *out) {
+static int32_t py_rnn_tanh(int64_t input, int64_t hx, const int64_t *params, int64_t params_n, _Bool has_biases, int64_t num_layers, double dropout, _Bool train, _Bool bidirectional, _Bool batch_first, int64_t *out) {
   dt_tensor *output = 0;
   dt_tensor *h_n = 0;
   const int32_t status = dt_rnn_tanh((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)hx, (dt_tensor *const *)params, params_n, has_biases, num_layers, dropout, train, bidirectional, batch_first, &output, &h_n);
@@ -5455,7 +5455,7 @@ static int32_t py_rnn_tanh(int64_t input, int64_t hx, const int64_t *params, int
   return status;
 }
 
-static int32_t py_rnn_tanh_packed(int64_t data, int64_t batch_sizes, int64_t hx, const int64_t *params, int64_t params_n, int32_t has_biases, int64_t num_layers, double dropout, int32_t train, int32_t bidirectional, int64_t *out) {
+static int32_t py_rnn_tanh_packed(int64_t data, int64_t batch_sizes, int64_t hx, const int64_t *params, int64_t params_n, _Bool has_biases, int64_t num_layers, double dropout, _Bool train, _Bool bidirectional, int64_t *out) {
   dt_tensor *output = 0;
   dt_tensor *h_n = 0;
   const int32_t status = dt_rnn_tanh_packed((dt_tensor *)(intptr_t)data, (dt_tensor *)(intptr_t)batch_sizes, (dt_tensor *)(intptr_t)hx, (dt_tensor *const *)params, params_n, has_biases, num_layers, dropout, train, bidirectional, &output, &h_n);
@@ -5464,7 +5464,7 @@ static int32_t py_rnn_tanh_packed(int64_t data, int64_t batch_sizes, int64_t hx,
   return status;
 }
 
-static int32_t py_rnn_relu(int64_t input, int64_t hx, const int64_t *params, int64_t params_n, int32_t has_biases, int64_t num_layers, double dropout, int32_t train, int32_t bidirectional, int32_t batch_first, int64_t *out) {
+static int32_t py_rnn_relu(int64_t input, int64_t hx, const int64_t *params, int64_t params_n, _Bool has_biases, int64_t num_layers, double dropout, _Bool train, _Bool bidirectional, _Bool batch_first, int64_t *out) {
   dt_tensor *output = 0;
   dt_tensor *h_n = 0;
   const int32_t status = dt_rnn_relu((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)hx, (dt_tensor *const *)params, params_n, has_biases, num_layers, dropout, train, bidirectional, batch_first, &output, &h_n);
@@ -5473,7 +5473,7 @@ static int32_t py_rnn_relu(int64_t input, int64_t hx, const int64_t *params, int
   return status;
 }
 
-static int32_t py_rnn_relu_packed(int64_t data, int64_t batch_sizes, int64_t hx, const int64_t *params, int64_t params_n, int32_t has_biases, int64_t num_layers, double dropout, int32_t train, int32_t bidirectional, int64_t *out) {
+static int32_t py_rnn_relu_packed(int64_t data, int64_t batch_sizes, int64_t hx, const int64_t *params, int64_t params_n, _Bool has_biases, int64_t num_layers, double dropout, _Bool train, _Bool bidirectional, int64_t *out) {
   dt_tensor *output = 0;
   dt_tensor *h_n = 0;
   const int32_t status = dt_rnn_relu_packed((dt_tensor *)(intptr_t)data, (dt_tensor *)(intptr_t)batch_sizes, (dt_tensor *)(intptr_t)hx, (dt_tensor *const *)params, params_n, has_biases, num_layers, dropout, train, bidirectional, &output, &h_n);
@@ -5509,25 +5509,25 @@ static int64_t py_rnn_relu_cell(int64_t input, int64_t hx, int64_t w_ih, int64_t
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_sum(int64_t input, const int64_t *dim, int64_t dim_n, int32_t keepdim, int32_t dtype) {
+static int64_t py_sum(int64_t input, const int64_t *dim, int64_t dim_n, _Bool keepdim, int32_t dtype) {
   dt_tensor *out = NULL;
   (void)!dt_sum((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), keepdim, dtype, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_mean(int64_t input, const int64_t *dim, int64_t dim_n, int32_t keepdim, int32_t dtype) {
+static int64_t py_mean(int64_t input, const int64_t *dim, int64_t dim_n, _Bool keepdim, int32_t dtype) {
   dt_tensor *out = NULL;
   (void)!dt_mean((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), keepdim, dtype, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nansum(int64_t input, const int64_t *dim, int64_t dim_n, int32_t keepdim, int32_t dtype) {
+static int64_t py_nansum(int64_t input, const int64_t *dim, int64_t dim_n, _Bool keepdim, int32_t dtype) {
   dt_tensor *out = NULL;
   (void)!dt_nansum((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), keepdim, dtype, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nanmean(int64_t input, const int64_t *dim, int64_t dim_n, int32_t keepdim, int32_t dtype) {
+static int64_t py_nanmean(int64_t input, const int64_t *dim, int64_t dim_n, _Bool keepdim, int32_t dtype) {
   dt_tensor *out = NULL;
   (void)!dt_nanmean((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), keepdim, dtype, &out);
   return (int64_t)(intptr_t)out;
@@ -5539,7 +5539,7 @@ static int64_t py_count_nonzero(int64_t input, const int64_t *dim, int64_t dim_n
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_prod(int64_t input, int32_t dim_given, int64_t dim, int32_t keepdim, int32_t dtype) {
+static int64_t py_prod(int64_t input, int32_t dim_given, int64_t dim, _Bool keepdim, int32_t dtype) {
   dt_tensor *out = NULL;
   (void)!dt_prod((dt_tensor *)(intptr_t)input, dim_given ? &dim : NULL, keepdim, dtype, &out);
   return (int64_t)(intptr_t)out;
@@ -5551,7 +5551,7 @@ static int64_t py_max(int64_t input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_max_dim(int64_t input, int64_t dim, int32_t keepdim, int64_t *out) {
+static int32_t py_max_dim(int64_t input, int64_t dim, _Bool keepdim, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
   const int32_t status = dt_max_dim((dt_tensor *)(intptr_t)input, dim, keepdim, &values, &indices);
@@ -5566,7 +5566,7 @@ static int64_t py_min(int64_t input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_min_dim(int64_t input, int64_t dim, int32_t keepdim, int64_t *out) {
+static int32_t py_min_dim(int64_t input, int64_t dim, _Bool keepdim, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
   const int32_t status = dt_min_dim((dt_tensor *)(intptr_t)input, dim, keepdim, &values, &indices);
@@ -5575,19 +5575,19 @@ static int32_t py_min_dim(int64_t input, int64_t dim, int32_t keepdim, int64_t *
   return status;
 }
 
-static int64_t py_amax(int64_t input, const int64_t *dim, int64_t dim_n, int32_t keepdim) {
+static int64_t py_amax(int64_t input, const int64_t *dim, int64_t dim_n, _Bool keepdim) {
   dt_tensor *out = NULL;
   (void)!dt_amax((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), keepdim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_amin(int64_t input, const int64_t *dim, int64_t dim_n, int32_t keepdim) {
+static int64_t py_amin(int64_t input, const int64_t *dim, int64_t dim_n, _Bool keepdim) {
   dt_tensor *out = NULL;
   (void)!dt_amin((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), keepdim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_aminmax(int64_t input, int32_t dim_given, int64_t dim, int32_t keepdim, int64_t *out) {
+static int32_t py_aminmax(int64_t input, int32_t dim_given, int64_t dim, _Bool keepdim, int64_t *out) {
   dt_tensor *min = 0;
   dt_tensor *max = 0;
   const int32_t status = dt_aminmax((dt_tensor *)(intptr_t)input, dim_given ? &dim : NULL, keepdim, &min, &max);
@@ -5596,31 +5596,31 @@ static int32_t py_aminmax(int64_t input, int32_t dim_given, int64_t dim, int32_t
   return status;
 }
 
-static int64_t py_argmax(int64_t input, int32_t dim_given, int64_t dim, int32_t keepdim) {
+static int64_t py_argmax(int64_t input, int32_t dim_given, int64_t dim, _Bool keepdim) {
   dt_tensor *out = NULL;
   (void)!dt_argmax((dt_tensor *)(intptr_t)input, dim_given ? &dim : NULL, keepdim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_argmin(int64_t input, int32_t dim_given, int64_t dim, int32_t keepdim) {
+static int64_t py_argmin(int64_t input, int32_t dim_given, int64_t dim, _Bool keepdim) {
   dt_tensor *out = NULL;
   (void)!dt_argmin((dt_tensor *)(intptr_t)input, dim_given ? &dim : NULL, keepdim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_var(int64_t input, const int64_t *dim, int64_t dim_n, int32_t correction_kind, int64_t correction_i, double correction_f, int32_t keepdim) {
+static int64_t py_var(int64_t input, const int64_t *dim, int64_t dim_n, int32_t correction_kind, int64_t correction_i, double correction_f, _Bool keepdim) {
   dt_tensor *out = NULL;
   (void)!dt_var((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), correction_kind, correction_i, correction_f, keepdim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_std(int64_t input, const int64_t *dim, int64_t dim_n, int32_t correction_kind, int64_t correction_i, double correction_f, int32_t keepdim) {
+static int64_t py_std(int64_t input, const int64_t *dim, int64_t dim_n, int32_t correction_kind, int64_t correction_i, double correction_f, _Bool keepdim) {
   dt_tensor *out = NULL;
   (void)!dt_std((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), correction_kind, correction_i, correction_f, keepdim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_var_mean(int64_t input, const int64_t *dim, int64_t dim_n, int32_t correction_kind, int64_t correction_i, double correction_f, int32_t keepdim, int64_t *out) {
+static int32_t py_var_mean(int64_t input, const int64_t *dim, int64_t dim_n, int32_t correction_kind, int64_t correction_i, double correction_f, _Bool keepdim, int64_t *out) {
   dt_tensor *var = 0;
   dt_tensor *mean = 0;
   const int32_t status = dt_var_mean((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), correction_kind, correction_i, correction_f, keepdim, &var, &mean);
@@ -5629,7 +5629,7 @@ static int32_t py_var_mean(int64_t input, const int64_t *dim, int64_t dim_n, int
   return status;
 }
 
-static int32_t py_std_mean(int64_t input, const int64_t *dim, int64_t dim_n, int32_t correction_kind, int64_t correction_i, double correction_f, int32_t keepdim, int64_t *out) {
+static int32_t py_std_mean(int64_t input, const int64_t *dim, int64_t dim_n, int32_t correction_kind, int64_t correction_i, double correction_f, _Bool keepdim, int64_t *out) {
   dt_tensor *std = 0;
   dt_tensor *mean = 0;
   const int32_t status = dt_std_mean((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), correction_kind, correction_i, correction_f, keepdim, &std, &mean);
@@ -5650,25 +5650,25 @@ static int64_t py_corrcoef(int64_t input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_norm(int64_t input, int32_t p_kind, int64_t p_i, double p_f, const int64_t *dim, int64_t dim_n, int32_t keepdim, int32_t dtype) {
+static int64_t py_norm(int64_t input, int32_t p_kind, int64_t p_i, double p_f, const int64_t *dim, int64_t dim_n, _Bool keepdim, int32_t dtype) {
   dt_tensor *out = NULL;
   (void)!dt_norm((dt_tensor *)(intptr_t)input, p_kind, p_i, p_f, list_or_null(dim, dim_n), list_count(dim_n), keepdim, dtype, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_any(int64_t input, const int64_t *dim, int64_t dim_n, int32_t keepdim) {
+static int64_t py_any(int64_t input, const int64_t *dim, int64_t dim_n, _Bool keepdim) {
   dt_tensor *out = NULL;
   (void)!dt_any((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), keepdim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_all(int64_t input, const int64_t *dim, int64_t dim_n, int32_t keepdim) {
+static int64_t py_all(int64_t input, const int64_t *dim, int64_t dim_n, _Bool keepdim) {
   dt_tensor *out = NULL;
   (void)!dt_all((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), keepdim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_logsumexp(int64_t input, const int64_t *dim, int64_t dim_n, int32_t keepdim) {
+static int64_t py_logsumexp(int64_t input, const int64_t *dim, int64_t dim_n, _Bool keepdim) {
   dt_tensor *out = NULL;
   (void)!dt_logsumexp((dt_tensor *)(intptr_t)input, dim, dim_n, keepdim, &out);
   return (int64_t)(intptr_t)out;
@@ -5735,13 +5735,13 @@ static int32_t py_equal(int64_t input, int64_t other) {
   return dt_equal((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out) ? -1 : out;
 }
 
-static int64_t py_isclose(int64_t input, int64_t other, double rtol, double atol, int32_t equal_nan) {
+static int64_t py_isclose(int64_t input, int64_t other, double rtol, double atol, _Bool equal_nan) {
   dt_tensor *out = NULL;
   (void)!dt_isclose((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, rtol, atol, equal_nan, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_allclose(int64_t input, int64_t other, double rtol, double atol, int32_t equal_nan) {
+static int32_t py_allclose(int64_t input, int64_t other, double rtol, double atol, _Bool equal_nan) {
   int32_t out = 0;
   return dt_allclose((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, rtol, atol, equal_nan, &out) ? -1 : out;
 }
@@ -5848,7 +5848,7 @@ static int64_t py_cartesian_prod(const int64_t *tensors, int64_t tensors_n) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_combinations(int64_t input, int64_t r, int32_t with_replacement) {
+static int64_t py_combinations(int64_t input, int64_t r, _Bool with_replacement) {
   dt_tensor *out = NULL;
   (void)!dt_combinations((dt_tensor *)(intptr_t)input, r, with_replacement, &out);
   return (int64_t)(intptr_t)out;
@@ -5920,7 +5920,7 @@ static int64_t py_channel_shuffle(int64_t input, int64_t groups) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_sort(int64_t input, int64_t dim, int32_t descending, int32_t stable, int64_t *out) {
+static int32_t py_sort(int64_t input, int64_t dim, _Bool descending, _Bool stable, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
   const int32_t status = dt_sort((dt_tensor *)(intptr_t)input, dim, descending, stable, &values, &indices);
@@ -5929,7 +5929,7 @@ static int32_t py_sort(int64_t input, int64_t dim, int32_t descending, int32_t s
   return status;
 }
 
-static int64_t py_argsort(int64_t input, int64_t dim, int32_t descending, int32_t stable) {
+static int64_t py_argsort(int64_t input, int64_t dim, _Bool descending, _Bool stable) {
   dt_tensor *out = NULL;
   (void)!dt_argsort((dt_tensor *)(intptr_t)input, dim, descending, stable, &out);
   return (int64_t)(intptr_t)out;
@@ -5941,7 +5941,7 @@ static int64_t py_msort(int64_t input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_topk(int64_t input, int64_t k, int64_t dim, int32_t largest, int32_t sorted, int64_t *out) {
+static int32_t py_topk(int64_t input, int64_t k, int64_t dim, _Bool largest, _Bool sorted, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
   const int32_t status = dt_topk((dt_tensor *)(intptr_t)input, k, dim, largest, sorted, &values, &indices);
@@ -5950,7 +5950,7 @@ static int32_t py_topk(int64_t input, int64_t k, int64_t dim, int32_t largest, i
   return status;
 }
 
-static int32_t py_kthvalue(int64_t input, int64_t k, int64_t dim, int32_t keepdim, int64_t *out) {
+static int32_t py_kthvalue(int64_t input, int64_t k, int64_t dim, _Bool keepdim, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
   const int32_t status = dt_kthvalue((dt_tensor *)(intptr_t)input, k, dim, keepdim, &values, &indices);
@@ -5965,7 +5965,7 @@ static int64_t py_median(int64_t input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_median_dim(int64_t input, int64_t dim, int32_t keepdim, int64_t *out) {
+static int32_t py_median_dim(int64_t input, int64_t dim, _Bool keepdim, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
   const int32_t status = dt_median_dim((dt_tensor *)(intptr_t)input, dim, keepdim, &values, &indices);
@@ -5980,7 +5980,7 @@ static int64_t py_nanmedian(int64_t input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_nanmedian_dim(int64_t input, int64_t dim, int32_t keepdim, int64_t *out) {
+static int32_t py_nanmedian_dim(int64_t input, int64_t dim, _Bool keepdim, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
   const int32_t status = dt_nanmedian_dim((dt_tensor *)(intptr_t)input, dim, keepdim, &values, &indices);
@@ -5989,7 +5989,7 @@ static int32_t py_nanmedian_dim(int64_t input, int64_t dim, int32_t keepdim, int
   return status;
 }
 
-static int32_t py_mode(int64_t input, int64_t dim, int32_t keepdim, int64_t *out) {
+static int32_t py_mode(int64_t input, int64_t dim, _Bool keepdim, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
   const int32_t status = dt_mode((dt_tensor *)(intptr_t)input, dim, keepdim, &values, &indices);
@@ -5998,13 +5998,13 @@ static int32_t py_mode(int64_t input, int64_t dim, int32_t keepdim, int64_t *out
   return status;
 }
 
-static int64_t py_quantile(int64_t input, int64_t q, int32_t q_kind, int64_t q_i, double q_f, int32_t dim_given, int64_t dim, int32_t keepdim, const char *interpolation) {
+static int64_t py_quantile(int64_t input, int64_t q, int32_t q_kind, int64_t q_i, double q_f, int32_t dim_given, int64_t dim, _Bool keepdim, const char *interpolation) {
   dt_tensor *out = NULL;
   (void)!dt_quantile((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)q, q_kind, q_i, q_f, dim_given ? &dim : NULL, keepdim, interpolation, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nanquantile(int64_t input, int64_t q, int32_t q_kind, int64_t q_i, double q_f, int32_t dim_given, int64_t dim, int32_t keepdim, const char *interpolation) {
+static int64_t py_nanquantile(int64_t input, int64_t q, int32_t q_kind, int64_t q_i, double q_f, int32_t dim_given, int64_t dim, _Bool keepdim, const char *interpolation) {
   dt_tensor *out = NULL;
   (void)!dt_nanquantile((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)q, q_kind, q_i, q_f, dim_given ? &dim : NULL, keepdim, interpolation, &out);
   return (int64_t)(intptr_t)out;
@@ -6028,7 +6028,7 @@ static int32_t py_cummin(int64_t input, int64_t dim, int64_t *out) {
   return status;
 }
 
-static int32_t py_unique(int64_t input, int32_t sorted, int32_t return_inverse, int32_t return_counts, int32_t dim_given, int64_t dim, int64_t *out) {
+static int32_t py_unique(int64_t input, _Bool sorted, _Bool return_inverse, _Bool return_counts, int32_t dim_given, int64_t dim, int64_t *out) {
   dt_tensor *output = 0;
   dt_tensor *inverse_indices = 0;
   dt_tensor *counts = 0;
@@ -6039,7 +6039,7 @@ static int32_t py_unique(int64_t input, int32_t sorted, int32_t return_inverse, 
   return status;
 }
 
-static int32_t py_unique_consecutive(int64_t input, int32_t return_inverse, int32_t return_counts, int32_t dim_given, int64_t dim, int64_t *out) {
+static int32_t py_unique_consecutive(int64_t input, _Bool return_inverse, _Bool return_counts, int32_t dim_given, int64_t dim, int64_t *out) {
   dt_tensor *output = 0;
   dt_tensor *inverse_indices = 0;
   dt_tensor *counts = 0;
@@ -6050,19 +6050,19 @@ static int32_t py_unique_consecutive(int64_t input, int32_t return_inverse, int3
   return status;
 }
 
-static int64_t py_searchsorted(int64_t sorted_sequence, int64_t input, int32_t input_kind, int64_t input_i, double input_f, int32_t out_int32, int32_t right, const char *side, int64_t sorter) {
+static int64_t py_searchsorted(int64_t sorted_sequence, int64_t input, int32_t input_kind, int64_t input_i, double input_f, _Bool out_int32, _Bool right, const char *side, int64_t sorter) {
   dt_tensor *out = NULL;
   (void)!dt_searchsorted((dt_tensor *)(intptr_t)sorted_sequence, (dt_tensor *)(intptr_t)input, input_kind, input_i, input_f, out_int32, right, side, (dt_tensor *)(intptr_t)sorter, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_bucketize(int64_t input, int32_t input_kind, int64_t input_i, double input_f, int64_t boundaries, int32_t out_int32, int32_t right) {
+static int64_t py_bucketize(int64_t input, int32_t input_kind, int64_t input_i, double input_f, int64_t boundaries, _Bool out_int32, _Bool right) {
   dt_tensor *out = NULL;
   (void)!dt_bucketize((dt_tensor *)(intptr_t)input, input_kind, input_i, input_f, (dt_tensor *)(intptr_t)boundaries, out_int32, right, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_isin(int64_t elements, int32_t elements_kind, int64_t elements_i, double elements_f, int64_t test_elements, int32_t test_elements_kind, int64_t test_elements_i, double test_elements_f, int32_t assume_unique, int32_t invert) {
+static int64_t py_isin(int64_t elements, int32_t elements_kind, int64_t elements_i, double elements_f, int64_t test_elements, int32_t test_elements_kind, int64_t test_elements_i, double test_elements_f, _Bool assume_unique, _Bool invert) {
   dt_tensor *out = NULL;
   (void)!dt_isin((dt_tensor *)(intptr_t)elements, elements_kind, elements_i, elements_f, (dt_tensor *)(intptr_t)test_elements, test_elements_kind, test_elements_i, test_elements_f, assume_unique, invert, &out);
   return (int64_t)(intptr_t)out;
@@ -6080,7 +6080,7 @@ static int64_t py_histc(int64_t input, int64_t bins, int32_t min_kind, int64_t m
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_histogram(int64_t input, int64_t bins, int32_t bins_kind, int64_t bins_i, double bins_f, const double *range, int64_t range_n, int64_t weight, int32_t density, int64_t *out) {
+static int32_t py_histogram(int64_t input, int64_t bins, int32_t bins_kind, int64_t bins_i, double bins_f, const double *range, int64_t range_n, int64_t weight, _Bool density, int64_t *out) {
   dt_tensor *hist = 0;
   dt_tensor *bin_edges = 0;
   const int32_t status = dt_histogram((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)bins, bins_kind, bins_i, bins_f, list_or_null(range, range_n), list_count(range_n), (dt_tensor *)(intptr_t)weight, density, &hist, &bin_edges);
@@ -6524,7 +6524,7 @@ static int32_t py_tensor_requires_grad(int64_t input) {
   return dt_tensor_requires_grad((dt_tensor *)(intptr_t)input, &out) ? -1 : out;
 }
 
-static int32_t py_tensor_requires_grad_(int64_t input, int32_t requires_grad) {
+static int32_t py_tensor_requires_grad_(int64_t input, _Bool requires_grad) {
   return dt_tensor_requires_grad_((dt_tensor *)(intptr_t)input, requires_grad);
 }
 
@@ -6649,7 +6649,7 @@ static int32_t py_is_grad_enabled(void) {
   return dt_is_grad_enabled(&out) ? -1 : out;
 }
 
-static int32_t py_set_grad_enabled(int32_t mode) {
+static int32_t py_set_grad_enabled(_Bool mode) {
   return dt_set_grad_enabled(mode);
 }
 
@@ -6658,7 +6658,7 @@ static int32_t py_is_anomaly_enabled(void) {
   return dt_is_anomaly_enabled(&out) ? -1 : out;
 }
 
-static int32_t py_set_detect_anomaly(int32_t mode) {
+static int32_t py_set_detect_anomaly(_Bool mode) {
   return dt_set_detect_anomaly(mode);
 }
 
@@ -7041,7 +7041,7 @@ static int64_t py_interpolate(int64_t input, const int64_t *size, int64_t size_n
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_interpolate_aligned(int64_t input, const int64_t *size, int64_t size_n, const double *scale_factor, int64_t scale_factor_n, int32_t mode, int32_t align_corners, int32_t recompute_scale_factor, int32_t antialias) {
+static int64_t py_interpolate_aligned(int64_t input, const int64_t *size, int64_t size_n, const double *scale_factor, int64_t scale_factor_n, int32_t mode, int32_t align_corners, int32_t recompute_scale_factor, _Bool antialias) {
   dt_tensor *out = NULL;
   (void)!dt_interpolate_aligned((dt_tensor *)(intptr_t)input, list_or_null(size, size_n), list_count(size_n), list_or_null(scale_factor, scale_factor_n), list_count(scale_factor_n), mode, align_corners < 0 ? NULL : &align_corners, recompute_scale_factor < 0 ? NULL : &recompute_scale_factor, antialias, &out);
   return (int64_t)(intptr_t)out;

@@ -12,6 +12,33 @@
 
 #include "dumbtorch.h"
 
+/* ---- what cffi's calls take
+ *
+ * cffi takes all that has a number for a bool, and cuts it to an integer: `keepdim=2`, `dim=True`,
+ * a tensor or a NumPy number of floats. PyTorch refuses these. */
+
+static _Bool bool_of(PyObject* x) {
+  if (!PyBool_Check(x)) PyErr_SetString(PyExc_TypeError, "expected a bool");
+  return x != Py_False;
+}
+
+static int64_t int_of(PyObject* x) {
+  if (PyLong_CheckExact(x)) return PyLong_AsLongLong(x);
+  PyObject* const index = PyBool_Check(x) ? NULL : PyNumber_Index(x);
+  if (!index) {
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "expected an int, not a bool");
+    return -1;
+  }
+  const int64_t value = PyLong_AsLongLong(index);
+  Py_DECREF(index);
+  return value;
+}
+
+#undef _cffi_to_c__Bool
+#define _cffi_to_c__Bool bool_of
+#undef _cffi_to_c_i64
+#define _cffi_to_c_i64 int_of
+
 /* A number that comes out of a call. */
 typedef struct {
   int32_t kind;

@@ -36,6 +36,7 @@ Tensor small_exponential(const Tensor& x) {
 // exp(x) = exp(x / 2^s)^(2^s), with s such that no matrix is large. (Moler and Van Loan, "Nineteen
 // dubious ways to compute the exponential of a matrix", 2003.)
 Tensor exponential(const Tensor& x) {
+  if (x.size(-1) == 1) return exp(x);
   const double size = item(max(linalg_matrix_norm(x, 1))).to_double();
   const int halvings = std::isfinite(size) && size > 1 ? std::ilogb(size) + 1 : 0;
   Tensor y = small_exponential(halvings > 0 ? mul(x, std::ldexp(1.0, -halvings)) : x);

@@ -72,8 +72,12 @@ Tensor fake_quantize_per_tensor_affine(const Tensor& given, const Operand& scale
   if (!scale.is_number())
     check_constant(scale.tensor(), "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams",
                    "scale");
-  // A tensor is not looked at, as in PyTorch: a device would wait.
-  const int64_t number = zero_point.is_number() ? zero_point.number().to_int64() : quant_min;
+  // Two tensors are not looked at, as in PyTorch: a device would wait. Beside a number one is a
+  // number.
+  const Scalar looked_at = zero_point.is_number() ? zero_point.number()
+                           : scale.is_number()    ? item(zero_point.tensor())
+                                                  : Scalar(quant_min);
+  const int64_t number = looked_at.to_int64();
   check_bounds(bounds, number >= quant_min && number <= quant_max);
   const Tensor step = as_number(scale, kScaleDType);
   const Tensor zero = to_dtype(as_number(zero_point, kIndexDType), kScaleDType);

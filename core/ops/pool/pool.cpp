@@ -136,7 +136,9 @@ Tensor max_unpool(const Tensor& input, const Tensor& indices, const PoolSettings
   points.push_back(count_elements(IntList(x.sizes().data() + 2, p.dims())));
   const Tensor zero = zeros(plane, x.dtype(), x.device());
   const Tensor y = scatter(zero, 2, reshape(indices, points), reshape(x, points));
-  const Tensor result = as_input(unsafe_view(y, sizes), input);
+  const Tensor images = as_input(unsafe_view(y, sizes), input);
+  const Tensor result =
+      is_channels_last(input) ? contiguous(images, MemoryFormat::kChannelsLast) : images;
   return p.dims() == 1 ? view(result, result.sizes()) : result;
 }
 

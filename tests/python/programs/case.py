@@ -30,6 +30,8 @@ class Case:
     grad_enabled: bool
     theirs: object  # PyTorch's tensor, where it is about one
     tensors: dict[str, torch.Tensor]  # all of PyTorch's, by name
+    # What PyTorch's nodes had forgotten before the statement, if that goes backward: each node with its name for it.
+    forgotten: tuple[tuple[Node, str], ...] = ()
 
     @property
     def aspect(self) -> str:
@@ -66,8 +68,9 @@ class Case:
         call = _derivative(self.statement)
         if call is None:
             return []
-        of = call.args[0] if ast.unparse(call.func).startswith("t.autograd.") else call.func
-        return self.named(ast.unparse(of))
+        if not ast.unparse(call.func).startswith("t.autograd."):
+            return self.named(ast.unparse(call.func))
+        return self.named(ast.unparse(call.args[0])) if call.args else []
 
     def derives(self, *names: str) -> bool:
         """Whether the graph that it goes back through has one of these nodes."""

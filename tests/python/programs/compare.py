@@ -16,6 +16,7 @@ from oracle import is_older
 
 from .case import Case
 from .known import known
+from .known_saved import freed
 from .tensors import Pair, largest, may_look_at, nature, parts, values
 
 # Relative to the largest finite number in sight, and to the least precise dtype so far: float64 may be made of float32.
@@ -131,6 +132,7 @@ class _Run:
         self.precision = "float64"
         self.statement, self.line = "", 0
         self.history: list[str] = []
+        self.forgotten: tuple = ()
 
     def statements(self, body: list[ast.stmt]) -> None:
         for node in body:
@@ -145,6 +147,7 @@ class _Run:
 
     def _one(self, node: ast.stmt) -> None:
         code = compile(ast.Module([node], []), "<program>", "exec")
+        self.forgotten = freed(self._before(node))
         theirs = _error_of(lambda: exec(code, self.theirs))
         ours = _error_of(lambda: exec(code, self.ours))
         late = None
@@ -158,6 +161,11 @@ class _Run:
             if not isinstance(n.ctx, ast.Load):
                 self.versions.pop(n.id, None)
         self.look({n.id for n in names})
+
+    def _before(self, node: ast.stmt) -> Case:
+        """The statement, before it runs, with what it names: a look may bring other views up to date."""
+        named = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+        return self._case(Difference("", "", "", "", self.statement), of=named)
 
     def _compare_errors(self, ours: Exception | None, theirs: Exception | None) -> None:
         if IS_OLDER and "not implemented" in str(theirs):
@@ -214,15 +222,23 @@ class _Run:
         text = f"{aspect} {place}\n{self.statement}\n{ours}\n{theirs}"
         if any(re.search(pattern, text) for pattern in self.settings.ignored):
             raise _Stopped
-        tensor = getattr(pair, "theirs", None)
-        history = "\n".join(self.history)
-        tensors = {n: x for n, x in self.theirs.items() if may_look_at(x)}
-        grad = torch.is_grad_enabled()
-        why = known(Case(difference, history, self.settings.device, grad, tensor, tensors))
+        why = known(self._case(difference, getattr(pair, "theirs", None)))
         if why is None:
             raise _Differ(difference)
         if why.final:
             raise _Stopped
+
+    def _case(self, difference: Difference, tensor: object = None, of=None) -> Case:
+        names = self.theirs if of is None else of & self.theirs.keys()
+        return Case(
+            difference,
+            "\n".join(self.history),
+            self.settings.device,
+            torch.is_grad_enabled(),
+            tensor,
+            {n: self.theirs[n] for n in names if may_look_at(self.theirs[n])},
+            self.forgotten,
+        )
 
     def forget(self) -> None:
         """Gradients with graphs are cycles."""

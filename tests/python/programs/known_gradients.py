@@ -126,8 +126,9 @@ def _(c: Case) -> bool:
 @documented("**Hidden views**")
 def _(c: Case) -> bool:
     more = c.aspect == "requires_grad" and c.difference.theirs == "True" and is_derivative(c)
+    products = ("Addmm", "Mm") if "tensordot(" in c.history else ("Addmm",)
     return more and any(
-        has_node(x, "torch::autograd::CopySlices") and has_node(x, "Addmm") for x in c.used
+        has_node(x, "torch::autograd::CopySlices") and has_node(x, products) for x in c.used
     )
 
 
@@ -484,6 +485,13 @@ def _(c: Case) -> bool:
 @documented("**`detach_`** works on views too")
 def _(c: Case) -> bool:
     return c.only_theirs_raises("Can't detach views in-place|has been detached in-place")
+
+
+# The write was recorded, and PyTorch's backward of it writes the gradient's memory in the same way.
+@documented("**Expanded memory**")
+def _(c: Case) -> bool:
+    written = c.derives("torch::autograd::CopySlices") and "fill_(" in c.history
+    return written and c.only_theirs_raises("more than one element of the written-to tensor")
 
 
 @documented("**Expanded memory**")

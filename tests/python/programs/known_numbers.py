@@ -14,6 +14,7 @@ from .case import (
     graph_behind,
     graph_of,
     has_node,
+    is_derivative,
     share_memory,
 )
 from .elements import (
@@ -55,8 +56,16 @@ def _(c: Case) -> bool:
 @documented("**Memory order**")
 def _(c: Case) -> bool:
     given = [x for x in c.used if x is not c.theirs]
-    converted = any(x.dtype is not y.dtype and repeats(x) for x in given for y in given)
-    return c.aspect == "strides" and converted
+    if c.aspect != "strides":
+        return False
+    to_floats = (
+        isinstance(c.theirs, torch.Tensor) and c.theirs.is_floating_point()
+    )  # what computes in floats converts all integers
+    return any(
+        repeats(x) and (x.dtype is not y.dtype or (to_floats and not x.is_floating_point()))
+        for x in given
+        for y in given
+    )
 
 
 @documented("**Memory order**")
@@ -94,6 +103,13 @@ def _(c: Case) -> bool:
 @documented("**Memory order**")
 def _(c: Case) -> bool:
     return c.aspect == "strides" and re.search(r"conv\dd\(.*groups=[2-9]", c.called) is not None
+
+
+# Where factors have dimensions of size 1, which are left away before they are multiplied.
+@documented("**Memory order**")
+def _(c: Case) -> bool:
+    factors = [x for x in c.used if x is not c.theirs]
+    return c.aspect == "strides" and "einsum(" in c.statement and any(1 in x.shape for x in factors)
 
 
 # Of what an index of tensors gives, too.
@@ -160,6 +176,13 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     overlaps = re.search(r"as_strided|\bunfold\(", c.history) is not None
     return c.aspect == "values" and overlaps and any(map(repeats, c.used))
+
+
+# Along an expanded dimension PyTorch's median is not even an element.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    middle = re.search(r"median\(", c.statement) is not None and c.aspect == "values"
+    return middle and any(0 in x.stride() and repeats(x) for x in c.used)
 
 
 # PyTorch spreads the gradient of a view that is made again over what shares its memory.
@@ -298,7 +321,7 @@ def _(c: Case) -> bool:
 @documented("**Rounding**")
 def _(c: Case) -> bool:
     many = any(x.numel() >= 1024 for x in c.used) and re.search(
-        r"(sum|mean|sum_to_size)\(", c.statement
+        r"(sum|mean|sum_to_size|histogram)\(", c.statement
     )
     single = isinstance(c.theirs, torch.Tensor) and c.theirs.dtype is torch.float32
     return c.aspect == "values" and bool(many) and single and may_be_rounding(c)
@@ -454,6 +477,14 @@ def _(c: Case) -> bool:
     return c.derives("Sgn", "Sign") and all_that_differ(
         c, lambda ours, theirs: ours.isnan() & theirs.isfinite()
     )
+
+
+# What is computed with them is not part of a graph.
+@documented("**Zeros without memory**")
+def _(c: Case) -> bool:
+    outside = c.aspect == "requires_grad" and c.difference.theirs == "False"
+    zeros = isinstance(c.theirs, torch.Tensor) and not c.theirs.any()
+    return outside and zeros and is_derivative(c) and c.derives("Sgn")
 
 
 # What a gradient that is such has become the sum of.

@@ -40,6 +40,9 @@ KEPT_BY_PYTORCH_ALONE = {
     "CumminBackward0": "self",
     "DivBackward2": "self|other",
     "EluBackward1": "result",
+    "EluBackwardBackward0": "self_or_result",
+    "FractionalMaxPool2DBackward0": "self|result1",
+    "FractionalMaxPool3DBackward0": "self|result1",
     "GatherBackward0": "self",
     "IndexAddBackward0": "source",
     "IndexBackward0": "indices",
@@ -91,6 +94,7 @@ KEPT_FOR = {
     ("BmmBackward0", "mat2"): [0],
     ("BmmBackward0", "self"): [1],
     ("BinaryCrossEntropyWithLogitsBackward0", "target"): [0],
+    ("CholeskySolveBackward0", "result"): [1],
     ("ConvolutionBackward0", "input"): [1],
     ("ConvolutionBackward0", "weight"): [0],
     ("DotBackward0", "self"): [1],
@@ -131,16 +135,18 @@ def _(c: Case) -> bool:
     return c.only_theirs_raises(CHANGED) and len(changed) > 0 and alone
 
 
-# What PyTorch ran in vain has forgotten, too. On its way there this backward has used up what comes before.
+# What PyTorch ran in vain has forgotten, too.
 @documented(KEEPS)
 def _(c: Case) -> bool:
-    gone = freed(c)
+    gone = c.forgotten
     inputs = re.findall(r"\.backward\(.*inputs=\[(.*?)\]", c.history)
     ends = {n for x in c.named(" ".join(inputs)) for n in makers(x)}
-    # Of aminmax ours are two, of an extreme each.
-    ends |= {n for n, _ in gone if n.name() == "AminmaxBackward0"}
+    # Of these ours are two, of a result each.
+    pairs = ("AminmaxBackward0", "StdMeanBackward0", "VarMeanBackward0")
+    ends |= {n for n, _ in gone if n.name() in pairs}
     ends |= {n for n, what in gone if is_kept_by_pytorch_alone(c, n, what)}
-    alone = all(not ends.isdisjoint(graph_behind(n)) for n, _ in gone)
+    ends |= {n for n, _ in gone} - something_arrives_at(c)
+    alone = all(n in ends for n, _ in gone)
     return c.only_theirs_raises(SECOND_TIME) and len(gone) > 0 and alone
 
 
@@ -150,6 +156,27 @@ def makers(x: torch.Tensor) -> list[Node]:
     while made[-1] and made[-1].next_functions and len(made) <= x._version:
         made.append(made[-1].next_functions[0][0])
     return made
+
+
+def something_arrives_at(c: Case) -> set[Node]:
+    """Before a function that is constant PyTorch's nodes run in vain."""
+    found, nodes = set(), [x.grad_fn for x in c.derived]
+    while nodes:
+        node = nodes.pop()
+        if node is not None and node not in found:
+            found.add(node)
+            nodes += [] if is_constant(node) else [n for n, _ in node.next_functions]
+    return found
+
+
+def is_constant(node: Node) -> bool:
+    """Whether it counts what is not 0."""
+    match node.name():
+        case "LinalgVectorNormBackward0":
+            return node._saved_ord == 0
+        case "NormBackward0" | "NormBackward1" | "DistBackward0":
+            return node._saved_p == 0
+    return False
 
 
 def is_kept_by_pytorch_alone(c: Case, node: Node, what: str) -> bool:
@@ -186,17 +213,13 @@ def by_pytorch_alone(node: Node, what: str, asked: set[Node] | None) -> bool:
         return True
     if what == "result" and is_solved_apart(node):
         return True
+    if is_constant(node):
+        return True
     if (node.name(), what) in KEPT_FOR:
         return not any(map(leads, KEPT_FOR[node.name(), what]))
     match node.name():
         case "PowBackward0":  # what the derivative of a square is multiplied with
             return node._saved_exponent <= 1
-        case "EluBackwardBackward0":
-            return node._saved_is_result and what == "self_or_result"
-        case "LinalgVectorNormBackward0":
-            return node._saved_ord == 0
-        case "NormBackward1":
-            return node._saved_p == 0
         case "CumprodBackward0" | "LogcumsumexpBackward0":  # that of a number is the number
             return not node._input_metadata[0].shape
         case "ScatterReduceBackward0" | "IndexReduceBackward0":
@@ -227,9 +250,10 @@ def reported(c: Case) -> list[tuple[Node, str]]:
     return [(n, what) for n, what in kept_by(c) if why_changed(n, what) in c.difference.theirs]
 
 
-def freed(c: Case) -> list[tuple[Node, str]]:
-    """The nodes that have forgotten what they kept, each with its name for that."""
-    return [(n, what) for n, what in kept_by(c) if SECOND_TIME in why_lost(n, what)]
+def freed(c: Case) -> tuple[tuple[Node, str], ...]:
+    """The nodes before a statement that goes back through them that have forgotten what they kept, each with its name
+    for that."""
+    return tuple((n, what) for n, what in kept_by(c) if SECOND_TIME in why_lost(n, what))
 
 
 PREFIX = "_saved_"
@@ -325,9 +349,9 @@ def _(c: Case) -> bool:
 # A number that is divided by.
 @documented(KEEPS)
 def _(c: Case) -> bool:
-    by_others = {n for n, what in freed(c) if (n.name(), what) == ("DivBackward0", "other")}
+    by_others = {n for n, what in c.forgotten if (n.name(), what) == ("DivBackward0", "other")}
     by_number = {n for n in by_others if n.next_functions[1][0] is None}
-    others = all(n in by_number or is_kept_by_pytorch_alone(c, n, what) for n, what in freed(c))
+    others = all(n in by_number or is_kept_by_pytorch_alone(c, n, what) for n, what in c.forgotten)
     divided = re.search(r"/=? -?\d", c.history) is not None
     return divided and len(by_number) > 0 and others and c.only_theirs_raises(SECOND_TIME)
 
@@ -402,6 +426,14 @@ def _(c: Case) -> bool:
     return more and any(x is of for x in c.flagged) and any(x is of for x in c.named(str(operands)))
 
 
+# With a graph these are computed once more, from their inputs.
+@documented("**Recurrent networks**")
+def _(c: Case) -> bool:
+    layers = re.findall(r"^(m\d+) = t\.nn\.(?:LSTM|GRU|RNN)\(", c.history, re.M)
+    again = "create_graph=True" in c.statement and len(layers) > 0
+    return again and c.only_ours_raises(CHANGED) and c.passes(f"(?:{'|'.join(layers)})")
+
+
 # PyTorch's product does not notice that a factor was written.
 @documented(KEEPS)
 def _(c: Case) -> bool:
@@ -452,6 +484,19 @@ def _(c: Case) -> bool:
     x = c.tensors.get(c.difference.place.removesuffix(".grad"))
     from_the_right = x is not None and has_node(x, "LinalgSolve") and "left=False" in c.history
     return c.aspect == "values" and from_the_right and not x.is_leaf and x.retains_grad
+
+
+# Such a result is one of two ways to what it is made of. Which of them is the one by the result, nothing tells.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    at = c.tensors.get(c.difference.place.removesuffix(".grad"))
+    by = [x for x in [*c.wanted, at] if x is not None and not x.is_leaf and serves(x.grad_fn)]
+    return (
+        c.aspect == "values"
+        and is_derivative(c)
+        and "create_graph=True" in c.history
+        and len(by) > 0
+    )
 
 
 def serves(node: Node) -> bool:

@@ -104,7 +104,8 @@ def values(pair: Pair, tolerance: Callable[[], float]) -> Differing:
             else:
                 yield "values", describe(ours), describe(theirs)
     elif isinstance(theirs, float) and isinstance(ours, float):
-        if not _close(np.float64(ours), np.float64(theirs), tolerance()):
+        same = ours == theirs or (ours != ours and theirs != theirs)  # asks for no tolerance
+        if not same and not _close(np.float64(ours), np.float64(theirs), tolerance()):
             yield "values", ours, theirs
     elif isinstance(theirs, (list, tuple)) and isinstance(ours, (list, tuple)):
         yield "length", len(ours), len(theirs)
@@ -138,7 +139,7 @@ def largest(x) -> float:
     """The largest finite magnitude in a tensor."""
     if not isinstance(x, torch.Tensor) or not x.is_floating_point() or not x.numel():
         return 0.0
-    numbers = np.abs(x.detach().numpy(force=True))
+    numbers = np.abs(array(x))
     return float(np.max(numbers, where=np.isfinite(numbers), initial=0.0))
 
 

@@ -145,6 +145,33 @@ x3 = t.nn.functional.adaptive_avg_pool1d(t.ones(2, 0), 1)
 x4 = t.nn.functional.adaptive_avg_pool1d(t.ones(2, 0), 2)
 x5 = t.nn.functional.adaptive_avg_pool1d(t.ones(2), 1)
 """,
+    "images that are unpooled keep their order": """
+x1 = t.arange(16.0).reshape(2, 2, 2, 2).permute(0, 3, 1, 2)
+x2, x3 = t.nn.functional.max_pool2d(x1, 1, return_indices=True)
+x4 = t.nn.functional.max_unpool2d(x2, x3, 2)
+x5 = t.nn.functional.max_unpool2d(x2[0], x3[0], 2)
+x6, x7 = t.nn.functional.max_pool3d(x1[None].requires_grad_(), 1, return_indices=True)
+x8 = t.nn.functional.max_unpool3d(x6, x7, 1)
+""",
+    "recurrent layers are computed again where their gradient has a graph": """
+m1 = t.nn.LSTM(2, 3, dtype=t.float64).apply(lambda m: [w.data.fill_(0.5) for w in m.parameters(False)])
+x1 = t.ones(3, 2, 2, dtype=t.float64, requires_grad=True)
+x2 = x1 * 1
+x3 = m1(x2)[0]
+x2.mul_(2)
+x4, = t.autograd.grad(x3.sum(), x1, create_graph=True, allow_unused=True)
+""",
+    "the exponential of a matrix of one element": """
+x1 = t.tensor([[[-t.inf, 0.5]], [[t.inf, -2.0]]], requires_grad=True)
+x2 = t.matrix_exp(x1[:, :, :1])
+x3 = t.matrix_exp(x1[:, :, 1:])
+x3.sum().backward()
+""",
+    "a zero point beside a number is one": """
+x1 = t.fake_quantize_per_tensor_affine(t.tensor([0.0, 5.0]), t.tensor(1.0), t.tensor(0), 1, 3)
+x2 = t.fake_quantize_per_tensor_affine(t.tensor([0.0, 5.0]), 1.0, t.tensor(2), 1, 3)
+x3 = t.fake_quantize_per_tensor_affine(t.tensor([0.0, 5.0]), 1.0, t.tensor(0), 1, 3)
+""",
     "what a view writes at which PyTorch lets nobody look": """
 x1 = t.tensor([0.0, 0.5, 0.0]).requires_grad_()
 x2, x3 = t.split(x1, 2)

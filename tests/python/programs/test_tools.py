@@ -107,14 +107,21 @@ FAULTS = [
 
 TWICE = """
 x1 = t.tensor(0.0, requires_grad=True)
-x2 = t.exp(x1)
+x2 = x1.exp()
 x2.backward()
 x2.backward()
+"""
+# PyTorch's pool keeps its input, ours does not: the exponential that comes first keeps its result in both.
+TWICE_IN_FRONT = """
+x1 = t.zeros(1, 1, 2, 2, requires_grad=True)
+x2 = t.nn.functional.avg_pool2d(x1, 2).exp()
+x2.backward(t.ones_like(x2))
+x2.backward(t.ones_like(x2))
 """
 CHANGED = """
 x1 = t.ones(2, 2, requires_grad=True)
 x2 = t.ones(2, 2)
-x3 = t.add(x1, x2)
+x3 = x1.add(x2)
 x4 = t.mm(x3, x1)
 x2.add_(1)
 x4.sum().backward()
@@ -127,14 +134,18 @@ def keeps_its_second(x, y):
 
 @pytest.mark.parametrize(
     "name, fault, program",
-    [("exp", wrong_gradient, TWICE), ("add", keeps_its_second, CHANGED)],
-    ids=["too little", "too much"],
+    [
+        ("exp", wrong_gradient, TWICE),
+        ("exp", wrong_gradient, TWICE_IN_FRONT),
+        ("add", keeps_its_second, CHANGED),
+    ],
+    ids=["too little", "too little, before what PyTorch alone keeps", "too much"],
 )
 def test_an_op_that_keeps_the_wrong_tensors_is_found(name, fault, program, monkeypatch):
     assert compare(program) is None
-    monkeypatch.setattr(dt, name, fault)
+    monkeypatch.setattr(dt.Tensor, name, fault)
     found = compare(program)
-    assert found and found.aspect == "raised"
+    assert found and found.aspect == "raised" and found.line == program.count("\n")
 
 
 @pytest.fixture
@@ -212,6 +223,11 @@ def test_what_is_compared_of_errors(errors, seen, monkeypatch):
     monkeypatch.setattr(dt.Tensor, "mm", other_error)
     found = compare(ONE + "x2 = x1.mm(x1)", Settings(errors=errors))
     assert found is None if seen is None else found.aspect == seen
+
+
+def test_a_backward_of_nothing_is_an_error_in_both():
+    """Which reducing a program may make of it."""
+    assert compare("x1 = t.ones(1)\nt.autograd.backward()") is None
 
 
 def test_rounding_does_not_grow(monkeypatch):

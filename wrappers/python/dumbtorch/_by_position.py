@@ -9,34 +9,41 @@ from .nn import functional
 _REDUCTIONS = ("none", "mean", "sum")
 
 
+def _rate(p):
+    """A rate that nn.functional would refuse with another type of error."""
+    if isinstance(p, (int, float)) and not 0 <= p <= 1:
+        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p:g}")
+    return p
+
+
 def dropout(input, p, train):
     """nn.functional.dropout."""
-    return functional.dropout(input, p, train)
+    return functional.dropout(input, _rate(p), train)
 
 
 def dropout_(input, p, train):
     """dropout, in place."""
-    return functional.dropout(input, p, train, True)
+    return functional.dropout(input, _rate(p), train, True)
 
 
 def alpha_dropout(input, p, train):
     """nn.functional.alpha_dropout."""
-    return functional.alpha_dropout(input, p, train)
+    return functional.alpha_dropout(input, _rate(p), train)
 
 
 def alpha_dropout_(input, p, train):
     """alpha_dropout, in place."""
-    return functional.alpha_dropout(input, p, train, True)
+    return functional.alpha_dropout(input, _rate(p), train, True)
 
 
 def feature_alpha_dropout(input, p, train):
     """nn.functional.feature_alpha_dropout."""
-    return functional.feature_alpha_dropout(input, p, train)
+    return functional.feature_alpha_dropout(input, _rate(p), train)
 
 
 def feature_alpha_dropout_(input, p, train):
     """feature_alpha_dropout, in place."""
-    return functional.feature_alpha_dropout(input, p, train, True)
+    return functional.feature_alpha_dropout(input, _rate(p), train, True)
 
 
 def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False):

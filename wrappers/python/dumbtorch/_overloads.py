@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from . import _ops, _types
 from ._out import into
+from ._runtime import shape_list
 from ._tensor_type import TensorBase
 
 
@@ -277,6 +278,8 @@ def std(
 def _spread(dim, unbiased, correction, keepdim):
     if isinstance(dim, bool):
         dim, unbiased = None, dim
+    if not isinstance(unbiased, (bool, type(None))):
+        raise TypeError(f"argument 'unbiased' must be bool, not {type(unbiased).__name__}")
     if correction is None:
         correction = 1 if unbiased is None else int(unbiased)
     return dim, {"correction": correction, "keepdim": keepdim}
@@ -464,6 +467,8 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
             raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
         places = _ops.arange(0, input.shape[0], dtype=input.dtype, device=input.device)
         return _ops.repeat_interleave(places, input, 0, output_size=output_size)
+    if not isinstance(repeats, TensorBase):
+        (repeats,) = shape_list([repeats])
     return _ops.repeat_interleave(input, repeats, dim, output_size=output_size)
 
 

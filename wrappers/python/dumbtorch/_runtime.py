@@ -10,7 +10,7 @@ import itertools
 import os
 import threading
 import warnings
-from operator import itemgetter
+from operator import index, itemgetter
 
 from . import _enums
 from ._native import ffi, lib
@@ -95,6 +95,13 @@ BAD_ARGUMENTS = (AttributeError, TypeError, OverflowError)
 
 _NUMBER = (int, float)
 _SEQUENCE = (list, tuple)
+
+
+def is_index(x) -> bool:
+    """Whether it stands for an integer; a bool does not."""
+    return hasattr(x, "__index__") and x.__class__ is not bool
+
+
 _EXPECTED = {
     "tensor": ("Tensor", lambda v: isinstance(v, TensorBase)),
     "tensor[]": (
@@ -103,9 +110,9 @@ _EXPECTED = {
     ),
     "operand": ("Tensor or number", lambda v: isinstance(v, (TensorBase, *_NUMBER))),
     "scalar": ("Number", lambda v: isinstance(v, _NUMBER)),
-    "i64": ("int", lambda v: hasattr(v, "__index__")),
+    "i64": ("int", is_index),
     "f64": ("float", lambda v: isinstance(v, _NUMBER)),
-    "bool": ("bool", lambda v: isinstance(v, int)),
+    "bool": ("bool", lambda v: isinstance(v, bool)),
     "str": ("str", lambda v: isinstance(v, str)),
     "path": ("str, bytes or os.PathLike", lambda v: isinstance(v, (str, bytes, os.PathLike))),
     "tensor?[]": (
@@ -114,7 +121,7 @@ _EXPECTED = {
             isinstance(v, _SEQUENCE) and all(t is None or isinstance(t, TensorBase) for t in v)
         ),
     ),
-    "i64[]": ("tuple of ints", lambda v: all(hasattr(i, "__index__") for i in v)),
+    "i64[]": ("tuple of ints", lambda v: all(map(is_index, v))),
     "f64[]": ("tuple of floats", lambda v: all(isinstance(x, _NUMBER) for x in v)),
     "bool[]": ("tuple of bools", lambda v: all(isinstance(x, int) for x in v)),
     "str[]": ("tuple of strs", lambda v: all(isinstance(s, str) for s in v)),
@@ -128,7 +135,7 @@ def _fits(kind: str, value) -> bool:
         return True
     kind = kind.rstrip("?")
     if kind in ("i64[]", "f64[]") and isinstance(value, int):  # which stands for all of them
-        return True
+        return kind == "f64[]" or is_index(value)
     _, good = _EXPECTED.get(kind, ("", lambda v: True))
     try:
         return good(value)
@@ -182,7 +189,7 @@ def read_scalar(x) -> tuple[int, int, float]:
     if kind is int:
         return _INT, x, 0.0
     if kind is bool:
-        return _BOOL, x, 0.0
+        return _BOOL, int(x), 0.0
     if isinstance(x, TensorBase) and x.requires_grad:
         raise TypeError("a number has no gradient")  # PyTorch's sentence: see complain
     if hasattr(x, "item"):  # a tensor or a NumPy number
@@ -250,24 +257,26 @@ def read_sizes(args: tuple, given) -> tuple | list:
     if given is None:
         if not args:
             raise TypeError("missing a required argument: the list of sizes")
-        first = args[0]
-        if len(args) == 1 and not hasattr(first, "__index__"):
-            return shape_list(first)
-        return args
+        return shape_list(args if len(args) > 1 or is_index(args[0]) else args[0])
     if args:
         raise TypeError("the list of sizes is given twice")
     return shape_list(given)
 
 
 def shape_list(x) -> tuple | list:
-    return x if isinstance(x, _SEQUENCE) else tuple(x)
+    """A list of integers, of which the first is looked at, as in PyTorch."""
+    if not isinstance(x, _SEQUENCE):
+        return tuple(x)
+    if not x or x[0].__class__ is int:
+        return x
+    if not is_index(x[0]):
+        raise TypeError("expected ints")
+    return [index(i) for i in x]
 
 
 def int_list(x, count: int) -> tuple | list:
-    """A list of integers; one integer stands for `count` equal ones."""
-    if isinstance(x, _SEQUENCE):
-        return x
-    return (x,) * count if hasattr(x, "__index__") or not count else tuple(x)
+    """The same; one integer stands for `count` equal ones."""
+    return (index(x),) * count if count and is_index(x) else shape_list(x)
 
 
 def reduction_of(size_average: bool | None, reduce: bool | None) -> str:
@@ -314,7 +323,7 @@ def optional_floats(x, count: int):
         return NULL, -1
     if count and isinstance(x, _NUMBER):
         return (x,) * count, count
-    x = shape_list(x)
+    x = x if isinstance(x, _SEQUENCE) else tuple(x)
     return x, len(x)
 
 

@@ -56,7 +56,7 @@ def default_generator(device="cpu") -> Generator:
 
 def manual_seed(seed) -> Generator:
     """Seeds the default generator of every device."""
-    _ops.manual_seed(seed)
+    _ops.manual_seed(int(seed))
     return default_generator()
 
 

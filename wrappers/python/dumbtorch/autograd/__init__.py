@@ -66,7 +66,7 @@ def backward(
         if not inputs:
             raise RuntimeError("`inputs` argument to `backward` cannot be empty.")
     grads = _gradients(grad_tensors, len(tensors))
-    _ops.autograd_backward(tensors, grads, retain_graph, create_graph, inputs)
+    _ops.autograd_backward(tensors, grads, retain_graph, bool(create_graph), inputs)
 
 
 def grad(
@@ -93,7 +93,7 @@ def grad(
         )
     grads = _gradients(grad_outputs, len(outputs))
     unused = bool(allow_unused) or materialize_grads
-    out = _ops.autograd_grad(outputs, inputs, grads, retain_graph, create_graph, unused)
+    out = _ops.autograd_grad(outputs, inputs, grads, retain_graph, bool(create_graph), unused)
     if materialize_grads:
         out = tuple(
             _ops.zeros_like(x) if g is None else g for g, x in zip(out, inputs, strict=True)

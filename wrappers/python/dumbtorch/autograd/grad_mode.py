@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 
+from .. import _ops
 from .._native import lib
 
 
@@ -13,10 +14,10 @@ class _GradMode:
 
     def __init__(self, mode: bool):
         self._mode = mode
-        self._before: list[int] = []
+        self._before: list[bool] = []
 
     def __enter__(self):
-        self._before.append(lib.py_is_grad_enabled())
+        self._before.append(lib.py_is_grad_enabled() != 0)
         lib.py_set_grad_enabled(self._mode)
         return self
 
@@ -96,9 +97,9 @@ class set_grad_enabled(_GradMode):
     """Sets grad mode at once; as a context manager, until the end of the block."""
 
     def __init__(self, mode: bool):
-        super().__init__(bool(mode))
-        self._before.append(lib.py_is_grad_enabled())
-        lib.py_set_grad_enabled(self._mode)
+        super().__init__(mode)
+        self._before.append(lib.py_is_grad_enabled() != 0)
+        _ops.set_grad_enabled(mode)
 
     def __enter__(self):
         return self
