@@ -232,13 +232,13 @@ struct gelu_erf_backward {
   }
 };
 
-// gelu_tanh: input * sigmoid(1.5957691216057308 * (input + 0.044715 * input * input * input))
+// gelu_tanh: 0.5 * input * (1 + tanh(0.7978845608028654 * (input + 0.044715 * input * input * input)))
 struct gelu_tanh {
   static constexpr int n_in = 1, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y(const T*, T input) {
-    return input * math::sigmoid(T(1.5957691216057308) * (input + T(0.044715) * input * input * input));
+    return T(0.5) * input * (T(1) + math::tanh(T(0.7978845608028654) * (input + T(0.044715) * input * input * input)));
   }
 };
 
@@ -248,9 +248,9 @@ struct gelu_tanh_backward {
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y0(const T*, T grad, T input) {
-    const T s = math::sigmoid(T(1.5957691216057308) * (input + T(0.044715) * input * input * input));
-    const T slope = T(1.5957691216057308) * (T(1) + T(0.134145) * (input * input));
-    return grad * (s + input * (s * (T(1) - s)) * slope);
+    const T t = math::tanh(T(0.7978845608028654) * (input + T(0.044715) * input * input * input));
+    const T slope = T(0.7978845608028654) * (T(1) + T(0.134145) * (input * input));
+    return grad * (T(0.5) * (T(1) + t) + T(0.5) * input * (T(1) - t * t) * slope);
   }
 };
 

@@ -466,9 +466,9 @@ static void gelu_tanh_gradient(PointwiseGradient& g) {
   const Tensor& grad = g.grad;
   const Tensor& input = g.input[0];
   if (g.wants[0]) {
-    const Tensor s = sigmoid(T(1.5957691216057308) * (input + T(0.044715) * input * input * input));
-    const Tensor slope = T(1.5957691216057308) * (T(1) + T(0.134145) * (input * input));
-    g.out[0] = grad * (s + input * (s * (T(1) - s)) * slope);
+    const Tensor t = tanh(T(0.7978845608028654) * (input + T(0.044715) * input * input * input));
+    const Tensor slope = T(0.7978845608028654) * (T(1) + T(0.134145) * (input * input));
+    g.out[0] = grad * (T(0.5) * (T(1) + t) + T(0.5) * input * (T(1) - t * t) * slope);
   }
 }
 static constexpr PointwiseRow kGeluTanh{

@@ -165,8 +165,7 @@ const Tensor& silu_(const Tensor& input);
 // gelu with approximate = 'none'.
 Tensor gelu_erf(const Tensor& input);
 
-// gelu with approximate = 'tanh': 0.5 * (1 + tanh(z)) is sigmoid(2 * z), which costs less and loses
-// no digits where it is small.
+// gelu with approximate = 'tanh'.
 Tensor gelu_tanh(const Tensor& input);
 
 // input * Phi(input), Phi being the normal distribution function.
