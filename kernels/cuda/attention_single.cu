@@ -232,7 +232,7 @@ int32_t run_single(const dt_stream* stream, const calls::Attention& call) {
   float* const partial = division.blocks > 1 ? static_cast<float*>(call.workspace) : nullptr;
   const unsigned threads =
       threads_for<kLanes>(stream, int64_t{grid.x} * grid.y * grid.z, division.keys);
-  // One block for each multiprocessor at most: wherever it comes early, it has room.
+  // If there is a multiprocessor for each block, they have room wherever they come early.
   const int32_t code =
       launch_early(multiprocessors(stream->device), stream, attention_of_one<T, kLanes>, grid,
                    threads, 0, HeadMatrices<T>(call.y), lse, HeadMatrices<const T>(q),

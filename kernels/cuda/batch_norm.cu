@@ -47,6 +47,7 @@ struct ShiftedSums {
   // Of one channel, or an element of each.
   template <int kWidth, class T>
   __device__ __forceinline__ void add(const Packet<T, kWidth>& x) {
+    static_assert(kChannels == 1 || kChannels == kWidth, "elements are of one channel or of each");
     const bool is_first = count == V(0);
     count += V(kWidth / kChannels);
 #pragma unroll
@@ -302,7 +303,7 @@ int32_t visit_walk(const dt_stream* stream, const dt_view* const* views, int cou
   }
   packets &= one_line;
   ChannelShape s = make_channel_shape(stream, x, packets ? kWidth : 1, kWidth);
-  if (one_line) s.length *= s.batch, s.batch = 1;
+  if (one_line) s.merge_batch();
   if (packets) return f(s, Constant<1>(), Constant<kWidth>());
   return f(s, Constant<1>(), Constant<1>());
 }

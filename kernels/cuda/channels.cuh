@@ -24,6 +24,7 @@ struct Image {
       : data(static_cast<T*>(v.data)),
         n_step(v.strides[0]),
         c_step(v.strides[1]),
+        // Images of one position are walked as one line of the batch: see merge_batch.
         l_step(v.sizes[2] == 1 ? v.strides[0] : v.strides[2]) {}
   __device__ __forceinline__ T* at(int64_t n, int64_t c, int64_t l) const {
     return data + n * n_step + c * c_step + l * l_step;
@@ -38,6 +39,9 @@ struct ChannelShape {
   int64_t piece, per_line;    // planes: long lines are cut into pieces
   int64_t tiles;              // blocks side by side over the channels
   int64_t chunks, per_chunk;  // planes: of pieces; columns: of positions
+
+  // Of columns whose images are one line (is_one_line).
+  void merge_batch() { length *= batch, batch = 1; }
 
   int64_t count() const { return batch * length; }  // elements of a channel
   __device__ double elements() const {

@@ -17,7 +17,8 @@
 namespace dt::cuda {
 namespace {
 
-// Packets that a thread loads at once; exponentials of doubles leave fewer registers for them.
+// Packets that a thread loads at once; those of doubles, and of halves, which are eight floats,
+// leave fewer registers for them.
 template <class T>
 constexpr int kAtOnce = sizeof(T) == 4 ? 4 : 2;
 
@@ -63,9 +64,12 @@ __device__ __forceinline__ auto load_weights(const Widened<T>* weight, const Row
     return row.load_shared(weight, packet, V(1));
   } else {
     auto w = filled_packet<Row::kWidth>(V(1));
-    for (int v = 0; weight && v < Row::kWidth; ++v) {
-      const int64_t c = row.first(packet) + v;
-      if (row.contains(c)) w.value[v] = weight[c];
+    if (weight) {
+#pragma unroll
+      for (int v = 0; v < Row::kWidth; ++v) {
+        const int64_t c = row.first(packet) + v;
+        if (row.contains(c)) w.value[v] = weight[c];
+      }
     }
     return w;
   }
