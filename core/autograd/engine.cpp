@@ -81,8 +81,9 @@ void Run::call(Pending& p) {
   bool any_wanted = !targets_;  // a leaf's node wants its gradient, and has no edges
   for (int i = 0; i < n; ++i) any_wanted |= wanted[i] = is_wanted(node.edges[i]);
   if (!any_wanted) return;
-  BackwardCall b{&node,          p.grads.begin(),       results.begin(),
-                 wanted.begin(), options_.create_graph, p.is_seed};
+  BackwardCall b{
+      &node, p.grads.begin(), results.begin(), wanted.begin(), options_.create_graph, p.is_seed,
+      this};
   {
     const OneAtATime guard(node);
     const ActivityScope activity(ActivityKind::kNode, node.name);

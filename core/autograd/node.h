@@ -14,6 +14,7 @@
 namespace dt {
 
 struct BackwardCall;
+class RunningBackward;
 
 // Where the gradient of one input goes: to output `index` of `node`, or nowhere.
 struct Edge {
@@ -90,6 +91,9 @@ struct BackwardCall {
 
   // The gradient that backward() itself begins with: 1. It needs no memory before it is asked for.
   bool is_seed = false;
+
+  // Who sends the results along the node's edges; null: somebody else has called.
+  RunningBackward* run = nullptr;
 
   const Tensor& grad() const {
     if (is_seed && !grads[0].defined()) grads[0] = make_seed(node->outputs[0]);

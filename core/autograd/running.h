@@ -1,4 +1,4 @@
-// What hooks may ask about the backward that calls them.
+// What hooks and nodes may ask about the backward that calls them.
 #pragma once
 
 #include "core/autograd/node.h"

@@ -14,8 +14,7 @@ namespace {
 // added in their places to what has arrived, not each of them to zeros of the whole size first.
 bool add_in_place(const ViewRecipe& recipe, const BackwardCall& b) {
   if (recipe.kind != ViewRecipe::kSlice && recipe.kind != ViewRecipe::kSelect) return false;
-  RunningBackward* const run = context().backward;
-  const Tensor* const sum = run ? run->arrived(b.node->edges[0]) : nullptr;
+  const Tensor* const sum = b.run ? b.run->arrived(b.node->edges[0]) : nullptr;
   if (!sum || !may_add_into(*sum)) return false;
   add_into(apply_recipe(recipe, sum->detach()), b.grad());
   return true;
@@ -25,8 +24,9 @@ bool add_in_place(const ViewRecipe& recipe, const BackwardCall& b) {
 
 void record_view_of(TensorImpl* view, const Tensor& parent) {
   const ViewInfo& info = *view->autograd.view;
+  const bool is_part = shows_a_part(info.recipe);
   auto backward = [recipe = info.recipe, sizes = parent.sizes(),
-                   strides = grad_strides(parent)](BackwardCall& b) {
+                   strides = is_part ? grad_strides(parent) : Dims()](BackwardCall& b) {
     if (!add_in_place(recipe, b)) b.results[0] = unapply_recipe(recipe, b.grad(), sizes, strides);
   };
   auto node = Ref<Node>::adopt(new FunctionNode<decltype(backward)>(info.node_name, backward));

@@ -39,10 +39,16 @@ struct ViewInfo : Pooled {
   uint32_t seen_relook;    // the parent's `relooked` when this view was made
 };
 
+// Whether it shows some of the elements, each once, or (kUnfold) in windows.
+inline bool shows_a_part(const ViewRecipe& recipe) {
+  return recipe.kind == ViewRecipe::kSlice || recipe.kind == ViewRecipe::kSelect ||
+         recipe.kind == ViewRecipe::kDiagonal || recipe.kind == ViewRecipe::kUnfold;
+}
+
 // Applies the recipe as a differentiable op (core/ops/view_recipes.cpp, as the next).
 Tensor apply_recipe(const ViewRecipe& recipe, const Tensor& x);
 // The gradient of apply_recipe: `grad` put back into a tensor of the input's sizes, differentiably;
-// where it is part of that, into new memory with these strides.
+// where it is a part of that, into new memory with these strides.
 Tensor unapply_recipe(const ViewRecipe& recipe, const Tensor& grad, const Dims& input_sizes,
                       const Dims& input_strides);
 

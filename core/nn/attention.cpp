@@ -82,8 +82,10 @@ std::vector<Tensor> MultiheadAttention::attend(TensorList inputs, bool need_weig
       state(kBiasV), add_zero_attn_, dropout_, out[0].second,
       out.size() > 1 ? out[1].second : Tensor(), training(), given(3), need_weights, given(4),
       separate_, state(kQuery), state(kKey), state(kValue));
-  if (!need_weights) return {turn(y)};
-  return {turn(y), weights};
+  // Those who have positions first get them first in memory, as of PyTorch.
+  const Tensor result = turned ? transpose(y, 0, 1) : contiguous(y);
+  if (!need_weights) return {result};
+  return {result, weights};
 }
 
 }  // namespace dt

@@ -115,7 +115,7 @@ Tensor cross_entropy(
     int64_t ignore_index = -100, Reduction reduction = Reduction::kMean,
     double label_smoothing = 0.0);
 
-// The same, whose result is of this dtype whatever the input is.
+// The same, whose result is of this dtype, by default the input's, which is widened to it.
 Tensor cross_entropy_in(
     DType dtype, const Tensor& input, const Tensor& target, const Tensor& weight,
     int64_t ignore_index, Reduction reduction, double label_smoothing);

@@ -90,3 +90,11 @@ def test_offsets_beyond_the_matrix_are_refused(ends):
         dt.nn.functional.grouped_mm(
             dt.ones(8, 2), dt.ones(3, 2, 4), offs=dt.tensor(ends, dtype=dt.int32)
         )
+
+
+def test_stacks_and_ends_that_do_not_fit():
+    f = dt.nn.functional.grouped_mm
+    with pytest.raises(RuntimeError, match="batched dimension has to match"):
+        f(dt.ones(1, 8, 8), dt.ones(5, 8, 8))
+    with pytest.raises(RuntimeError, match="offs must have an end for each group"):
+        f(dt.ones(8, 8), dt.ones(8, 8), offs=dt.zeros(0, dtype=dt.int32))

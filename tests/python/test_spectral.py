@@ -95,3 +95,10 @@ def test_refusals(text, torch):
 def test_complex_results_are_refused():
     with pytest.raises(RuntimeError, match="there are no complex numbers; return_complex=False"):
         dt.stft(dt.zeros(10), 4, return_complex=True)
+
+
+def test_a_wider_window(torch):
+    for t in (torch, dt):
+        x, window = t.arange(20.0).sin(), t.ones(8, dtype=t.float64)
+        y = t.stft(x, 8, window=window, return_complex=False)
+        assert str(y.dtype) == "torch.float64"

@@ -1,5 +1,6 @@
 """Attention and transformers against PyTorch's: what the rows of layers do not say."""
 
+import re
 import warnings
 
 import dumbtorch as dt
@@ -267,5 +268,41 @@ def test_a_batch_that_comes_first_is_not_copied(torch, same):
         found.append([y, x.grad, *(w.grad for w in layer.parameters())])
         if t is dt:
             assert not [e for e in p.events() if e.name == "copy"]
-            assert y.is_contiguous()
     same(*found, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("need_weights", [False, True])
+def test_positions_that_come_first_do_so_in_memory(need_weights, torch):
+    """Wherever the batch is in the input's."""
+    for t, layer in made(torch, lambda t: t.nn.MultiheadAttention(6, 2)):
+        for x in (numbers(t, 5, 3, 6), numbers(t, 3, 5, 6).transpose(0, 1)):
+            y = layer(x, x, x, need_weights=need_weights)[0]
+            assert y.stride() == (18, 6, 1)
+
+
+# What is missing, or of another size than the projections need, in PyTorch's words where it has some.
+WRONG_WEIGHTS = {
+    "bias_v is None": {"bias_k": (1, 1, 4)},
+    "bias_k is None": {"bias_v": (1, 1, 4)},
+    "in_proj_weight is None": {"in_proj_weight": None},
+    "use_separate_proj_weight is True but q_proj_weight is None": {"use_separate_proj_weight": True},
+    "use_separate_proj_weight is True but k_proj_weight is None": {
+        "use_separate_proj_weight": True, "q_proj_weight": (4, 4)
+    },
+    "split_sizes to sum exactly to 2": {"in_proj_weight": (2, 4)},
+    "split_sizes to sum exactly to 1": {"in_proj_bias": (1,)},
+    "out_proj_weight must have 2 dimensions": {"out_proj_weight": (4,)},
+    "static_v.size(0) of 2, but got 1": {"static_k": (2, 3, 2), "static_v": (1, 3, 2)},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("sentence", WRONG_WEIGHTS)
+def test_weights_that_are_missing_or_do_not_fit(sentence):
+    given = {
+        "in_proj_weight": (12, 4), "in_proj_bias": None, "bias_k": None, "bias_v": None, "add_zero_attn": False,
+        "dropout_p": 0.0, "out_proj_weight": (4, 4), "out_proj_bias": None, **WRONG_WEIGHTS[sentence],
+    }  # fmt: skip
+    given = {k: dt.ones(*v) if isinstance(v, tuple) else v for k, v in given.items()}
+    q, k = dt.ones(1, 1, 4), dt.ones(2, 1, 4)
+    with pytest.raises(RuntimeError, match=re.escape(sentence)):
+        dt.nn.functional.multi_head_attention_forward(q, k, k, 4, 2, **given)

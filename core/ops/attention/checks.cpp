@@ -1,5 +1,7 @@
 #include "core/ops/attention/checks.h"
 
+#include <utility>
+
 #include "core/base/error.h"
 #include "core/ops/checks.h"
 
@@ -68,6 +70,22 @@ void check_head_sizes(const Tensor& query, const Tensor& key, const Tensor& valu
            ", ", value.size(1), "])");
   DT_CHECK(separate || key.sizes() == value.sizes(), kRuntimeError, "key shape torch.Size(",
            key.sizes(), ") does not match value shape torch.Size(", value.sizes(), ")");
+}
+
+void check_head_weights(const HeadWeights& w, bool separate) {
+  DT_CHECK(separate || w.in.defined(), kRuntimeError,
+           "use_separate_proj_weight is False but in_proj_weight is None");
+  const std::pair<const Tensor&, const char*> each[] = {{w.q, "q"}, {w.k, "k"}, {w.v, "v"}};
+  for (const auto& [weight, name] : each) {
+    DT_CHECK(!separate || weight.defined(), kRuntimeError, "use_separate_proj_weight is True but ",
+             name, "_proj_weight is None");
+  }
+  DT_CHECK(w.bias_v.defined() || !w.bias_k.defined(), kRuntimeError,
+           "bias_k is set but bias_v is None");
+  DT_CHECK(w.bias_k.defined() || !w.bias_v.defined(), kRuntimeError,
+           "bias_v is set but bias_k is None");
+  DT_CHECK(w.out.ndim() == 2, kRuntimeError, "out_proj_weight must have 2 dimensions, got ",
+           w.out.ndim());
 }
 
 void check_head_mask(const Tensor& mask, const Dims& scores) {

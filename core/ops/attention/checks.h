@@ -15,6 +15,11 @@ void check_head_inputs(const Tensor& query, const Tensor& key, const Tensor& val
                        const Tensor& padding_mask, const Tensor& mask, int64_t num_heads);
 void check_head_sizes(const Tensor& query, const Tensor& key, const Tensor& value,
                       int64_t embed_dim, int64_t num_heads, bool separate);
+struct HeadWeights {
+  const Tensor &in, &bias_k, &bias_v, &q, &k, &v, &out;
+};
+// That those are there which are needed.
+void check_head_weights(const HeadWeights& w, bool separate);
 // A mask that is added to the scores of [batch * heads, queries, keys].
 void check_head_mask(const Tensor& mask, const Dims& scores);
 // The keys' mask, once they are all there.

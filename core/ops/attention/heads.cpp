@@ -32,21 +32,23 @@ Tensor project(const Tensor& x, const Tensor& weight, const Tensor& bias) {
 }
 
 // The three projections of inputs that may be one tensor: then they are one product.
-Triple project(const Triple& x, const Triple& weight, const Triple& bias) {
+Triple project_each(const Triple& x, const Triple& weight, const Triple& bias) {
   return {project(x.q, weight.q, bias.q), project(x.k, weight.k, bias.k),
           project(x.v, weight.v, bias.v)};
 }
 
-Triple thirds(const Tensor& x, int dim) {
+// What belongs to query, key and value, `features` of each.
+Triple thirds(const Tensor& x, int dim, int64_t features) {
   if (!x.defined()) return {};
-  const std::vector<Tensor> parts = chunk(x, 3, dim);
+  const std::vector<Tensor> parts = split_with_sizes(x, {features, features, features}, dim);
   return {parts[0], parts[1], parts[2]};
 }
 
 Triple project_together(const Triple& x, const Tensor& weight, const Tensor& bias) {
   const bool is_one = x.q.is_same(x.k) && x.k.is_same(x.v);
-  if (is_one) return thirds(project(x.q, weight, bias), -1);
-  return project(x, thirds(weight, 0), thirds(bias, 0));
+  const int64_t features = x.q.size(2);
+  if (is_one) return thirds(project(x.q, weight, bias), -1, features);
+  return project_each(x, thirds(weight, 0, features), thirds(bias, 0, features));
 }
 
 // A mask as numbers that are added: bools are true where there is nothing to see.
@@ -187,12 +189,15 @@ std::tuple<Tensor, Tensor> multi_head_attention_forward(
   const Triple inputs = as_batches(query, key, value);
   check_head_sizes(inputs.q, inputs.k, inputs.v, embed_dim_to_check, num_heads,
                    use_separate_proj_weight);
+  check_head_weights({in_proj_weight, bias_k, bias_v, q_proj_weight, k_proj_weight, v_proj_weight,
+                      out_proj_weight},
+                     use_separate_proj_weight);
   const int64_t length = inputs.q.size(0), batch = inputs.q.size(1);
   Heads heads;
-  heads.x =
-      use_separate_proj_weight
-          ? project(inputs, {q_proj_weight, k_proj_weight, v_proj_weight}, thirds(in_proj_bias, 0))
-          : project_together(inputs, in_proj_weight, in_proj_bias);
+  heads.x = use_separate_proj_weight
+                ? project_each(inputs, {q_proj_weight, k_proj_weight, v_proj_weight},
+                               thirds(in_proj_bias, 0, embed_dim_to_check))
+                : project_together(inputs, in_proj_weight, in_proj_bias);
   heads.padding =
       as_addend(as_batch(key_padding_mask, batched, 0), "key_padding_mask", query.dtype());
   const bool uses_hint = is_causal && !heads.padding.defined() && !need_weights;
@@ -200,8 +205,15 @@ std::tuple<Tensor, Tensor> multi_head_attention_forward(
     heads.mask = mask_of_heads(attn_mask, {batch * num_heads, length, key.size(0)}, query.dtype());
   if (bias_k.defined()) heads.add_key(repeat(bias_k, {1, batch, 1}), repeat(bias_v, {1, batch, 1}));
   for (Tensor* x : {&heads.x.q, &heads.x.k, &heads.x.v}) *x = by_heads(*x, num_heads);
-  if (static_k.defined()) heads.x.k = by_batch(static_k, batch, num_heads);
-  if (static_v.defined()) heads.x.v = by_batch(static_v, batch, num_heads);
+  const int64_t features = heads.x.q.size(3);
+  if (static_k.defined()) {
+    check_static(static_k, "static_k", batch * num_heads, features);
+    heads.x.k = by_batch(static_k, batch, num_heads);
+  }
+  if (static_v.defined()) {
+    check_static(static_v, "static_v", batch * num_heads, features);
+    heads.x.v = by_batch(static_v, batch, num_heads);
+  }
   if (add_zero_attn) heads.add_zero();
   const Tensor mask = join_masks(heads.mask, heads.padding, batch, num_heads, heads.x.k.size(2));
   const double p = training ? dropout_p : 0;
@@ -209,7 +221,7 @@ std::tuple<Tensor, Tensor> multi_head_attention_forward(
                         ? attend(heads.x, mask, p)
                         : Seen{attend_without_weights(heads.x, mask, p, uses_hint), Tensor()};
   const Tensor joined = join_heads(seen.output);
-  // The result lies in memory as the query does.
+  // A batch that comes first in the query's memory does so in the result's.
   const Tensor rows = inputs.q.is_contiguous() ? contiguous(joined) : joined;
   Tensor y = project(rows, out_proj_weight, out_proj_bias);
   if (!batched) y = unsafe_view(y, query.sizes());

@@ -142,9 +142,9 @@ struct Casts::Held {
     to = policy == CastPolicy::kLowerPrecisionFp ? lower
          : policy == CastPolicy::kPromote        ? promoted()
                                                  : kDTypeOf<float>;
-    const bool widens_first = policy == CastPolicy::kFp32Result && is_eligible(casts[0]);
-    if (widens_first) result = to;
-    for (size_t i = widens_first; i < casts.size(); ++i) {
+    const bool widens_itself = policy == CastPolicy::kFp32Result && is_eligible(casts[0]);
+    if (widens_itself) result = to;
+    for (size_t i = widens_itself ? 1 : 0; i < casts.size(); ++i) {
       if (is_eligible(casts[i]) && casts[i].dtype() != to) casts[i] = cast(casts[i]);
     }
   }

@@ -27,6 +27,8 @@ def check(a, b, offs, bias, out_dtype) -> None:
         raise RuntimeError(
             "grouped_mm: Have to provide offsets if there is a 2d matrix, or no offset if both matrices are 3d"
         )
+    if a.ndim == b.ndim == 3 and a.shape[0] != b.shape[0]:
+        raise RuntimeError("grouped_mm: batched dimension has to match")
     if bias is not None:
         raise RuntimeError("grouped_mm: Bias not supported yet")
     if out_dtype is not None and out_dtype != a.dtype:
@@ -40,6 +42,8 @@ def _check_offsets(a, b, offs) -> None:
         raise RuntimeError("grouped_mm: offs has to be 1D")
     if offs.dtype != int32:
         raise RuntimeError("grouped_mm: Offsets have to be int32")
+    if not offs.numel():
+        raise RuntimeError("grouped_mm: offs must have an end for each group, but is empty")
     ends = offs.tolist()
     stacks = [x.shape[0] for x in (a, b) if x.ndim == 3]
     if any(n != len(ends) for n in stacks):

@@ -56,7 +56,7 @@ def stft(
     if normalized:
         waves = waves / math.sqrt(n_fft)
     frames = input.unfold(-1, n_fft, hop_length)[..., before : before + win_length]
-    return (frames @ waves).unflatten(-1, (-1, 2)).transpose(-3, -2)
+    return (frames.to(waves.dtype) @ waves).unflatten(-1, (-1, 2)).transpose(-3, -2)
 
 
 def _check(input, n_fft, hop_length, win_length, window) -> None:
@@ -83,9 +83,8 @@ def _waves(n: int, onesided: bool, like):
     """exp(-2 pi i t k / n) for all times t [rows] and frequencies k: cosine and minus sine beside each other."""
     turns = _ops.arange(0, n, dtype=int64, device=like.device)
     frequencies = turns[: n // 2 + 1] if onesided else turns
-    places = (
-        _ops.outer(turns, frequencies) % n
-    )  # in whole numbers, so that no angle is rounded twice
+    # In whole numbers, so that no angle is rounded twice.
+    places = _ops.outer(turns, frequencies) % n
     angles = turns.to(float64) * (-2 * math.pi / n)
     circle = _ops.stack([_ops.cos(angles), _ops.sin(angles)], 1).to(like.dtype)
     return circle[places].flatten(1)

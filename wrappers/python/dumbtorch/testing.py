@@ -97,7 +97,8 @@ def _at(place: str, said: str | None) -> str | None:
 
 
 def _of_values(actual, expected, rules) -> str | None:
-    pair = actual, expected
+    # What is a number of Python's too, as NumPy's float64 is, is compared as one.
+    actual, expected = pair = [float(x) if isinstance(x, float) else x for x in (actual, expected)]
     if any(x is None for x in pair):
         return None if actual is expected else f"None mismatch: {actual} is not {expected}"
     if all(isinstance(x, numpy.ndarray) for x in pair):

@@ -82,8 +82,6 @@ class Transform:
         pairs = zip(self._parameters(), other._parameters(), strict=True)
         return all(a is b or bool(as_tensor(a == b).all()) for a, b in pairs)
 
-    __hash__ = object.__hash__
-
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
 
@@ -126,8 +124,6 @@ class _InverseTransform(Transform):
 
     def __eq__(self, other) -> bool:
         return isinstance(other, _InverseTransform) and self._inv == other._inv
-
-    __hash__ = object.__hash__
 
     def __repr__(self) -> str:
         return f"_InverseTransform({self._inv!r})"
@@ -198,8 +194,6 @@ class ComposeTransform(Transform):
 
     def __eq__(self, other) -> bool:
         return isinstance(other, ComposeTransform) and self.parts == other.parts
-
-    __hash__ = object.__hash__
 
     def __repr__(self) -> str:
         lines = ",\n    ".join(map(repr, self.parts))

@@ -88,7 +88,8 @@ class MultiheadAttention(Module):
             not self._qkv_same_embed_dim, self.q_proj_weight, self.k_proj_weight, self.v_proj_weight,
             average_attn_weights=average_attn_weights, is_causal=is_causal,
         )  # fmt: skip
-        return output.transpose(0, 1) if turned else output, weights
+        # Those who have positions first get them first in memory, as of PyTorch.
+        return output.transpose(0, 1) if turned else output.contiguous(), weights
 
 
 def _turned(query, key, value):
