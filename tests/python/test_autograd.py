@@ -485,3 +485,9 @@ def test_gradients_of_heaviside():
     assert y.tolist() == [0.0, 4.0, 1.0]
     y.sum().backward()
     assert (x.grad.tolist(), values.grad.tolist()) == ([0.0, 0.0, 0.0], [0.0, 1.0, 0.0])
+
+
+def test_gradients_by_nothing_are_refused():
+    x = dt.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="cannot be empty"):
+        dt.autograd.grad(x.sum(), [])

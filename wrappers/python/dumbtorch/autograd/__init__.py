@@ -87,6 +87,8 @@ def grad(
             "allow_unused=False."
         )
     outputs, inputs = _tuple(outputs), _tuple(inputs)
+    if not inputs:
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     if is_grads_batched:
         return _batched(
             outputs, inputs, grad_outputs, create_graph, allow_unused, materialize_grads
