@@ -214,9 +214,8 @@ void check_probability_targets(int64_t ignore_index) {
 }
 
 void check_class_weight(const Tensor& input, const Tensor& weight, DType dtype) {
-  DT_CHECK(!weight.defined() || weight.dtype() == dtype, kRuntimeError,
-           "expected scalar type ", type_word(dtype), " but found ",
-           type_word(weight.dtype()));
+  DT_CHECK(!weight.defined() || weight.dtype() == dtype, kRuntimeError, "expected scalar type ",
+           type_word(dtype), " but found ", type_word(weight.dtype()));
   check_constant(weight, input.ndim() <= 2 ? "nll_loss_forward" : "nll_loss2d_forward", "weight");
 }
 
