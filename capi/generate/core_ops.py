@@ -154,7 +154,9 @@ def declarations(schema: Schema, family: str) -> str:
 def _declaration_in(schema: Schema, f: Function) -> str:
     head = f"{coretypes.return_type(schema, f)} {f.name}_in("
     parameters = ["DType dtype", *coretypes.parameters(schema, f, defaults=False)]
-    comment = text.comment("The same, whose result is of this dtype, by default the input's, which is widened to it.")
+    comment = text.comment(
+        "The same, whose result is of this dtype, by default the input's, which is widened to it."
+    )
     return comment + "\n" + text.call(head, parameters, ");") + "\n"
 
 
