@@ -232,13 +232,11 @@ int32_t run_single(const dt_stream* stream, const calls::Attention& call) {
   float* const partial = division.blocks > 1 ? static_cast<float*>(call.workspace) : nullptr;
   const unsigned threads =
       threads_for<kLanes>(stream, int64_t{grid.x} * grid.y * grid.z, division.keys);
-  // If there is a multiprocessor for each block, they have room wherever they come early.
-  const int32_t code =
-      launch_early(multiprocessors(stream->device), stream, attention_of_one<T, kLanes>, grid,
-                   threads, 0, HeadMatrices<T>(call.y), lse, HeadMatrices<const T>(q),
-                   HeadMatrices<const T>(call.key), HeadMatrices<const T>(call.value),
-                   Scoring(call.mask, call.scale, call.is_causal, q, call.key),
-                   static_cast<int>(q.sizes[1] / call.key.sizes[1]), division, partial);
+  const int32_t code = launch(stream, attention_of_one<T, kLanes>, grid, threads, 0,
+                              HeadMatrices<T>(call.y), lse, HeadMatrices<const T>(q),
+                              HeadMatrices<const T>(call.key), HeadMatrices<const T>(call.value),
+                              Scoring(call.mask, call.scale, call.is_causal, q, call.key),
+                              static_cast<int>(q.sizes[1] / call.key.sizes[1]), division, partial);
   if (code != DT_KERNEL_OK || partial == nullptr) return code;
   return launch(stream, merge_blocks<T>, heads, kMostFeatures, 0, HeadMatrices<T>(call.y), lse,
                 partial, division);

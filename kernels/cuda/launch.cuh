@@ -32,8 +32,7 @@ int multiprocessors(int32_t device);
 // are started in the ordinary way, and so wait for ours as a whole.
 
 // A grid of more blocks starts in the ordinary way: blocks that come early are put where there is
-// room, many on one multiprocessor, and a kernel that fills the device runs longer for it. One that
-// can ask for its data before it waits may say that it gains by coming early with more.
+// room, many on one multiprocessor, and a kernel that fills the device runs longer for it.
 constexpr int64_t kFewBlocks = 32;
 
 // Whether the next kernel on the stream may start early (capture.cpp).
@@ -70,26 +69,20 @@ cudaError_t start_early(cudaStream_t stream, void (*kernel)(Parameters...), dim3
   return cudaLaunchKernelEx(&config, kernel, arguments...);
 }
 
-// Runs kernel<<<grid, block, shared>>>(arguments...) on the call's stream, early if it has no more
-// than `few` blocks. An empty grid is no work.
+// Runs kernel<<<grid, block, shared>>>(arguments...) on the call's stream. An empty grid is no
+// work.
 template <class... Parameters, class... Arguments>
-int32_t launch_early(int64_t few, const dt_stream* stream, void (*kernel)(Parameters...), dim3 grid,
-                     dim3 block, size_t shared, const Arguments&... arguments) {
+int32_t launch(const dt_stream* stream, void (*kernel)(Parameters...), dim3 grid, dim3 block,
+               size_t shared, const Arguments&... arguments) {
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return DT_KERNEL_OK;
   if (const cudaError_t error = set_device(stream->device))
     return check(error, "cudaSetDevice", stream->fault);
   const cudaStream_t order = native_stream(stream);
-  if (int64_t{grid.x} * grid.y * grid.z <= few && may_start_early(stream->device, order))
+  if (int64_t{grid.x} * grid.y * grid.z <= kFewBlocks && may_start_early(stream->device, order))
     return check(start_early(order, kernel, grid, block, shared, arguments...), "kernel launch",
                  stream->fault);
   kernel<<<grid, block, shared, order>>>(arguments...);
   return check(cudaGetLastError(), "kernel launch", stream->fault);
-}
-
-template <class... Parameters, class... Arguments>
-int32_t launch(const dt_stream* stream, void (*kernel)(Parameters...), dim3 grid, dim3 block,
-               size_t shared, const Arguments&... arguments) {
-  return launch_early(kFewBlocks, stream, kernel, grid, block, shared, arguments...);
 }
 #endif
 

@@ -11,7 +11,6 @@ namespace dt::cuda {
 namespace {
 
 constexpr int kAtOnce = 4;  // packets that a thread has on their way
-constexpr int kLine = 128;  // bytes that come into the cache at once
 
 // y[j] = activation(alpha * sum over k of vector[k] * matrix(j, k) + beta * c[j])
 struct VectorProduct {
@@ -27,7 +26,6 @@ struct VectorProduct {
   int64_t c_step;
   float alpha, beta;
   int activation;
-  bool is_early = false;  // the matrix is asked for before the predecessor has made the vector
 
   template <class T>
   __device__ __forceinline__ float at(int64_t k) const {
@@ -74,11 +72,6 @@ __global__ void __launch_bounds__(kRowThreads) product_of_rows(VectorProduct p) 
   const T* const row = static_cast<const T*>(p.matrix) + j * p.output_step;
   const T* const vector = static_cast<const T*>(p.vector);
   const int64_t packets = p.depth / kWidth;
-  if (p.is_early && j < p.outputs) {
-    constexpr int kPackets = kLine / kPacketBytes;
-    for (int64_t at = lane * kPackets; at < packets; at += kTeam * kPackets)
-      prefetch_packet(row + at * kWidth);
-  }
   begin_kernel();
   if (j >= p.outputs) return;  // all of a team
   float sum = 0;
@@ -123,11 +116,6 @@ __global__ void __launch_bounds__(kColumnThreads) product_of_columns(VectorProdu
             team = static_cast<int>(threadIdx.x) / kLanes;
   const int64_t begin = int64_t{blockIdx.x} * kOutputs, j = begin + lane * kWidth;
   const T* const column = static_cast<const T*>(p.matrix) + j;
-  if (p.is_early && j < p.outputs) {
-    for (int64_t k = team; k < p.depth; k += kTeams) {
-      if (lane * kPacketBytes % kLine == 0) prefetch_packet(column + k * p.depth_step);
-    }
-  }
   begin_kernel();
   float sums[kWidth] = {};
   for (int64_t first = team; first < p.depth && j < p.outputs; first += kAtOnce * kTeams) {
@@ -168,31 +156,21 @@ __global__ void __launch_bounds__(kColumnThreads) product_of_columns(VectorProdu
 
 constexpr int kNarrowLanes = 2, kWideLanes = 8;  // as little as memory gives at once, or more
 
-// As many blocks as the multiprocessors hold beside those of a predecessor come early.
-template <class Kernel>
-int32_t launch_vector(const dt_stream* stream, Kernel kernel, int64_t blocks, int threads,
-                      VectorProduct p) {
-  constexpr int kEarlyThreads = 1024;  // of a multiprocessor
-  const int64_t few = int64_t{multiprocessors(stream->device)} * (kEarlyThreads / threads);
-  p.is_early = blocks <= few;
-  return launch_early(few, stream, kernel, static_cast<unsigned>(blocks), threads, 0, p);
-}
-
 template <class T>
 int32_t run_vector(const dt_stream* stream, const VectorProduct& p) {
   constexpr int64_t kWidth = kPacketWidth<T>;
   if (p.depth_step == 1) {
     const bool warps = p.depth <= 4 * kAtOnce * kWarp * kWidth;
     const int64_t blocks = warps ? divide_up(p.outputs, kRowThreads / kWarp) : p.outputs;
-    return launch_vector(stream,
-                         warps ? product_of_rows<T, kWarp> : product_of_rows<T, kRowThreads>,
-                         blocks, kRowThreads, p);
+    return launch(stream, warps ? product_of_rows<T, kWarp> : product_of_rows<T, kRowThreads>,
+                  static_cast<unsigned>(blocks), kRowThreads, 0, p);
   }
   const int64_t packets = divide_up(p.outputs, kWidth);
   const bool wide = packets >= 2 * kWideLanes * multiprocessors(stream->device);
-  return launch_vector(
-      stream, wide ? product_of_columns<T, kWideLanes> : product_of_columns<T, kNarrowLanes>,
-      divide_up(packets, wide ? kWideLanes : kNarrowLanes), kColumnThreads, p);
+  return launch(stream,
+                wide ? product_of_columns<T, kWideLanes> : product_of_columns<T, kNarrowLanes>,
+                static_cast<unsigned>(divide_up(packets, wide ? kWideLanes : kNarrowLanes)),
+                kColumnThreads, 0, p);
 }
 
 }  // namespace
