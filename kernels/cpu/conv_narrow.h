@@ -11,9 +11,15 @@ namespace {
 constexpr int64_t kFewChannels = 8;
 constexpr int64_t kShortRun = 8;  // is not worth a pass over the output
 
+// Taps in the kernel's order, as the weights are packed: of a gradient they run backwards.
+inline bool has_taps_in_order(const Axis& a) {
+  return a.tap_first == 0 && a.tap_step == 1;
+}
+
 template <class T>
 bool is_narrow(const Correlation<T>& k) {
-  return k.groups == 1 && k.in_channels <= kFewChannels && k.in_channels == k.x.w_step &&
+  return has_taps_in_order(k.rows) && has_taps_in_order(k.cols) && k.groups == 1 &&
+         k.in_channels <= kFewChannels && k.in_channels == k.x.w_step &&
          k.in_channels * k.cols.taps >= kShortRun && k.out_channels % kTileCols<T> == 0 &&
          k.x.c_step == 1 && k.y.c_step == 1 && k.cols.shift_step == 1 && k.rows.shift_step > 0 &&
          k.rows.out_step == 1 && k.cols.out_step == 1;

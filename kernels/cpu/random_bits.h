@@ -61,6 +61,7 @@ inline Lanes64 multiply_low_halves(Lanes64 a, uint32_t m) {
 // Blocks are made so many at a time, each word by word in 64-bit lanes: what is above a word's 32
 // bits is never looked at.
 constexpr int kBlocksAtOnce = 16;
+static_assert(kBlocks % kBlocksAtOnce == 0, "words are made in whole steps");
 
 // The words of `blocks` blocks, and of some more; the others keep what they have.
 inline void make_words(Words& out, uint64_t first, uint64_t key, int64_t blocks = kBlocks) {
