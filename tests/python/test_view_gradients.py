@@ -215,8 +215,42 @@ def test_parts_of_one_tensor(name, turned, second, torch):
 def test_parts_are_added_without_the_whole():
     """No sum of the whole size for each part: the work is that of the parts."""
     x = dt.ones(4, 1000, requires_grad=True)
-    loss = sum((row * 2).sum() for row in x * 1)
+    y = x * 1
+    loss = sum((y[i] * 2).sum() for i in range(4))
     with dt.profiler.profile(record_shapes=True) as p:
         loss.backward()
     sums = [e.input_shapes for e in p.events() if e.name == "add"]
     assert sums == ["[[1000], [1000]]"] * 3
+
+
+def kernels_of(loss):
+    with dt.profiler.profile() as p:
+        loss.backward()
+    return [e.name for e in p.events() if e.name.islower()]  # nodes have capitals
+
+
+def test_gradients_of_all_parts_are_joined_once():
+    """By a copy of each; none where they lie beside each other already."""
+    x = dt.ones(4, 1000, requires_grad=True)
+    kernels = kernels_of(sum(row.exp().sum() for row in x * 1))
+    assert kernels[kernels.index("exp_backward") :].count("copy") == 4
+    x.grad = None
+    a, b = (x * 1).split(2)
+    kernels = kernels_of(dt.cat([a, b]).exp().sum())
+    assert kernels[kernels.index("exp_backward") :] == ["exp_backward", "mul_backward"]
+
+
+@pytest.mark.parametrize("cut", ["unbind", "split"])
+def test_gradients_of_packed_attention_are_one_tensor(cut):
+    x = dt.randn(2, 10, 96, requires_grad=True)
+    packed = x * 1
+    if cut == "unbind":
+        q, k, v = packed.view(2, 10, 3, 4, 8).permute(2, 0, 3, 1, 4)
+    else:
+        q, k, v = (part.view(2, 10, 4, 8).transpose(1, 2) for part in packed.split(32, 2))
+    y = dt.nn.functional.scaled_dot_product_attention(q, k, v)
+    kernels = kernels_of((y * y).sum())
+    assert kernels[kernels.index("attention_backward") :] == [
+        "attention_backward",
+        "mul_backward",
+    ]

@@ -1,5 +1,6 @@
 // scaled_dot_product_attention: by one kernel that never has all weights in memory, or as products
 // of other ops, which say what it means.
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -182,16 +183,42 @@ Attended attend_by_kernel(const std::vector<Tensor>& in, const AttentionSettings
   return result;
 }
 
+// Memory for gradients of query, key and value, undefined where none is wanted. Those of three
+// parts of one tensor lie beside each other as the parts do, so that who has cut it joins them
+// without a copy.
+std::array<Tensor, 3> make_gradients(const BackwardCall& b, const std::vector<Tensor>& in) {
+  const Tensor &q = in[0], &k = in[1], &v = in[2];
+  const int64_t distance = k.offset() - q.offset();
+  Dims sizes = q.sizes(), strides = q.strides();
+  sizes.insert(0, 3);
+  strides.insert(0, distance);
+  const auto is_part = [&](const Tensor& x, int64_t i) {
+    return x.storage() == q.storage() && x.sizes() == q.sizes() && x.strides() == q.strides() &&
+           x.offset() == q.offset() + i * distance;
+  };
+  std::array<Tensor, 3> results;
+  const bool has_rows = strides.back() == 1;  // which kernels take for given
+  const bool all_wanted = b.wants(0) && b.wants(1) && b.wants(2);
+  if (has_rows && all_wanted && is_part(k, 1) && is_part(v, 2) && is_dense(sizes, strides)) {
+    const Tensor whole = make_empty_strided(sizes, strides, q.dtype(), q.device());
+    for (int i = 0; i < 3; ++i) results[i] = select(whole, 0, i).detach();
+    return results;
+  }
+  for (int i = 0; i < 3; ++i) {
+    const Tensor& x = in[static_cast<size_t>(i)];
+    if (b.wants(i)) results[i] = make_matrices(x.sizes(), keeps_positions_together(in), q);
+  }
+  return results;
+}
+
 // False if the device has no kernel for it.
 bool attention_backward(BackwardCall& b, const std::vector<Tensor>& in, const Tensor& y,
                         const Tensor& lse, const AttentionSettings& o) {
-  Tensor results[3];
+  const std::array<Tensor, 3> results = make_gradients(b, in);
   AttentionBackwardCall call;
   View* const views[] = {&call.gquery, &call.gkey, &call.gvalue};
   for (int i = 0; i < 3; ++i) {
-    if (!b.wants(i)) continue;
-    results[i] = make_matrices(in[static_cast<size_t>(i)].sizes(), keeps_positions_together(in), y);
-    *views[i] = matrices_view(results[i]);
+    if (results[i].defined()) *views[i] = matrices_view(results[i]);
   }
   // The gradient of a sum is one number, expanded: no rows that a kernel could read in packets.
   const Tensor g = b.grad().strides().back() == 1 ? b.grad() : contiguous(b.grad());

@@ -4,7 +4,6 @@
 #include "core/ops/checks.h"
 #include "core/ops/linalg/checks.h"
 #include "core/ops/linalg/multiply.h"
-#include "core/ops/recurrent/pieces.h"
 #include "core/ops/views.gen.h"
 
 namespace dt {
@@ -36,9 +35,9 @@ HiddenSide::HiddenSide(const Tensor& addend, const Tensor& weight, IntList batch
     : weight_(weight) {
   if (needs_graph(weight)) {
     states_ = std::make_shared<States>(batch_sizes.size());
-    addends_ = pieces(watched(addend, weight, states_), batch_sizes, 0);
+    addends_ = split_with_sizes(watched(addend, weight, states_), batch_sizes, 0);
   } else {
-    addends_ = pieces(addend, batch_sizes, 0);
+    addends_ = split_with_sizes(addend, batch_sizes, 0);
   }
 }
 

@@ -7,7 +7,6 @@
 #include "core/ops/pointwise_activation.gen.h"
 #include "core/ops/recurrent/at_once.h"
 #include "core/ops/recurrent/hidden_side.h"
-#include "core/ops/recurrent/pieces.h"
 #include "core/ops/views.gen.h"
 
 namespace dt {
@@ -15,7 +14,8 @@ namespace {
 
 RecurrentState lstm_step(const Tensor& gates, const RecurrentState& s, const Tensor& projection) {
   const int64_t n = s.c.size(1);
-  const std::vector<Tensor> gate = pieces(gates, {n, n, n, n}, 1);  // input, forget, cell, output
+  const std::vector<Tensor> gate =
+      split_with_sizes(gates, {n, n, n, n}, 1);  // input, forget, cell, output
   const Tensor c = gated_add(s.c, gate[1], gated(tanh(gate[2]), gate[0]));
   const Tensor h = gated(tanh(c), gate[3]);
   return {projection.defined() ? linear(h, projection, Tensor()) : h, c};
@@ -23,9 +23,9 @@ RecurrentState lstm_step(const Tensor& gates, const RecurrentState& s, const Ten
 
 Tensor gru_step(const Tensor& from_input, const Tensor& from_hidden, const Tensor& h) {
   const int64_t n = h.size(1);
-  const std::vector<Tensor> x = pieces(from_input, {2 * n, n}, 1);
-  const std::vector<Tensor> y = pieces(from_hidden, {2 * n, n}, 1);
-  const std::vector<Tensor> gate = pieces(x[0] + y[0], {n, n}, 1);  // reset, update
+  const std::vector<Tensor> x = split_with_sizes(from_input, {2 * n, n}, 1);
+  const std::vector<Tensor> y = split_with_sizes(from_hidden, {2 * n, n}, 1);
+  const std::vector<Tensor> gate = split_with_sizes(x[0] + y[0], {n, n}, 1);  // reset, update
   const Tensor candidate = tanh(gated_add(y[1], gate[0], x[1]));
   return gated_add(h - candidate, gate[1], candidate);
 }
@@ -110,7 +110,7 @@ RecurrentRun run_by_steps(Recurrence kind, const Tensor& rows, IntList batch_siz
   const Tensor addend =
       is_gru ? expand(zero.defined() ? zero : w.hidden_bias, from_input.sizes()) : from_input;
   HiddenSide hidden(addend, w.hidden, batch_sizes);
-  const std::vector<Tensor> inputs = pieces(from_input, batch_sizes, 0);
+  const std::vector<Tensor> inputs = split_with_sizes(from_input, batch_sizes, 0);
   const int64_t steps = batch_sizes.size();
   std::vector<Tensor> outputs(static_cast<size_t>(steps));
   RunningState running(first, reverse ? batch_sizes[steps - 1] : batch_sizes[0]);

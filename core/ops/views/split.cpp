@@ -1,30 +1,113 @@
-// Views that cut a dimension into pieces.
+// Views that cut a dimension into pieces. All of them are made by one node, which joins their
+// gradients: each by itself would have a gradient of the whole tensor's size.
 #include <algorithm>
+#include <optional>
 
+#include "core/autograd/gradients.h"
+#include "core/autograd/grad_slot.h"
+#include "core/autograd/record.h"
 #include "core/ops/views.gen.h"
 #include "core/ops/views/checks.h"
 
 namespace dt {
+namespace {
 
-std::vector<Tensor> split_with_sizes(const Tensor& input, IntList split_sizes, int64_t dim) {
-  check_split_with_sizes(input, split_sizes, dim);
+// Cuts of a tensor of `sizes` along `dim`. Where `selects`, each has index 0 of a part of length 1.
+struct Cut {
+  Dims sizes, strides;  // of the tensor, and what a copy of its gradient should have
+  int dim;
+  bool selects;
+  std::vector<int64_t> starts;
+
+  // Part i of `whole`.
+  Tensor part(const Tensor& whole, size_t i) const {
+    if (selects) return select(whole, dim, starts[i]);
+    const int64_t end = i + 1 < starts.size() ? starts[i + 1] : sizes[dim];
+    return slice(whole, dim, starts[i], end, 1);
+  }
+
+  // The tensor that the parts are in memory already, each in its place.
+  std::optional<Tensor> whole_of(const Tensor* parts) const {
+    const size_t n = starts.size();
+    if (n < 2 || starts[1] == 0 || !parts[0].defined() || !parts[1].defined()) return std::nullopt;
+    const Tensor& first = parts[0];
+    const int64_t distance = parts[1].offset() - first.offset();
+    Dims steps = first.strides();
+    if (selects) steps.insert(dim, distance);
+    steps[dim] = distance / starts[1];
+    if (!is_dense(sizes, steps)) return std::nullopt;
+    const Tensor whole = make_alias(first, sizes, steps, first.offset());
+    for (size_t i = 0; i < n; ++i) {
+      if (!parts[i].defined() || !(parts[i].storage() == first.storage())) return std::nullopt;
+      const Tensor place = part(whole, i);
+      if (parts[i].offset() != place.offset() || parts[i].strides() != place.strides())
+        return std::nullopt;
+    }
+    return whole;
+  }
+
+  // The gradient of the tensor by those of the parts; what has none is zero.
+  Tensor joined(const BackwardCall& b) const {
+    const OutputInfo& like = b.node->outputs[0];
+    if (b.create_graph) return cat(in_a_row(b), dim);
+    if (const auto whole = whole_of(b.grads)) return *whole;
+    const Tensor whole = make_empty_strided(sizes, strides, like.dtype, like.device);
+    for (size_t i = 0; i < starts.size(); ++i) fill_place(part(whole, i), b.grads[i]);
+    return whole;
+  }
+
+ private:
+  std::vector<Tensor> in_a_row(const BackwardCall& b) const {
+    std::vector<Tensor> parts;
+    for (size_t i = 0; i < starts.size(); ++i) {
+      const Tensor g =
+          b.grads[i].defined() ? b.grads[i] : make_zeros(b.node->outputs[static_cast<int>(i)]);
+      parts.push_back(selects ? unsqueeze(g, dim) : g);
+    }
+    return parts;
+  }
+};
+
+std::vector<Tensor> take_parts(const char* node_name, const Tensor& x, Cut cut) {
   std::vector<Tensor> parts;
-  int64_t start = 0;
-  for (int64_t size : split_sizes) {
-    parts.push_back(slice(input, dim, start, start + size, 1));
-    start += size;
+  for (size_t i = 0; i < cut.starts.size(); ++i) parts.push_back(cut.part(x, i));
+  if (!parts.empty() && needs_graph(x)) {
+    cut.strides = grad_strides(x);
+    record_all(node_name, parts, {x},
+               [cut = std::move(cut)](BackwardCall& b) { b.results[0] = cut.joined(b); });
   }
   return parts;
 }
 
+std::vector<Tensor> take_slices(const char* node_name, const Tensor& x, IntList lengths,
+                                int64_t dim) {
+  Cut cut = {x.sizes(), {}, wrap_dim(dim, x.ndim()), false, {}};
+  int64_t start = 0;
+  for (int64_t length : lengths) {
+    cut.starts.push_back(start);
+    start += length;
+  }
+  return take_parts(node_name, x, std::move(cut));
+}
+
+std::vector<int64_t> equal_lengths(int64_t n, int64_t length) {
+  std::vector<int64_t> lengths;
+  for (int64_t start = 0; start < n; start += length)
+    lengths.push_back(std::min(length, n - start));
+  if (lengths.empty()) lengths.push_back(0);
+  return lengths;
+}
+
+}  // namespace
+
+std::vector<Tensor> split_with_sizes(const Tensor& input, IntList split_sizes, int64_t dim) {
+  check_split_with_sizes(input, split_sizes, dim);
+  return take_slices("SplitWithSizesBackward0", input, split_sizes, dim);
+}
+
 std::vector<Tensor> split(const Tensor& input, int64_t split_size, int64_t dim) {
   check_split(input, split_size, dim);
-  const int64_t n = input.size(dim);
-  std::vector<int64_t> sizes;
-  for (int64_t start = 0; start < n; start += split_size)
-    sizes.push_back(std::min(split_size, n - start));
-  if (sizes.empty()) sizes.push_back(0);
-  return split_with_sizes(input, sizes, dim);
+  return take_slices("SplitBackward0", input, equal_lengths(input.size(dim), split_size), dim);
 }
 
 std::vector<Tensor> chunk(const Tensor& input, int64_t chunks, int64_t dim) {
@@ -37,9 +120,9 @@ std::vector<Tensor> chunk(const Tensor& input, int64_t chunks, int64_t dim) {
 }
 
 std::vector<Tensor> unbind(const Tensor& input, int64_t dim) {
-  std::vector<Tensor> parts;
-  for (int64_t i = 0; i < input.size(dim); ++i) parts.push_back(select(input, dim, i));
-  return parts;
+  Cut cut = {input.sizes(), {}, wrap_dim(dim, input.ndim()), true, {}};
+  for (int64_t i = 0; i < input.size(dim); ++i) cut.starts.push_back(i);
+  return take_parts("UnbindBackward0", input, std::move(cut));
 }
 
 std::vector<Tensor> split_sections(const Tensor& input, int64_t sections, int64_t dim) {
