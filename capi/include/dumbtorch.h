@@ -6558,6 +6558,27 @@ DT_MUST_CHECK DT_API dt_status dt_batch_norm(
     dt_tensor *input, dt_tensor *running_mean, dt_tensor *running_var, dt_tensor *weight,
     dt_tensor *bias, int32_t training, double momentum, double eps, dt_tensor **out) DT_NOEXCEPT;
 
+/** min(relu(batch_norm(input, ...) + addend), limit). On a GPU, where images have their channels
+ * last, one kernel does all of it and what lies between is never in memory; its gradient reads a
+ * bit of each result. nn.Sequential calls this for a BatchNorm that a ReLU or ReLU6 follows.
+ * PyTorch has no such function; its numbers are those of the three in turn.
+ * @param input [batch, channels, ...].
+ * @param running_mean [channels]: used when not training, updated when training; or absent.
+ * @param running_var [channels]: used when not training, updated when training; or absent.
+ * @param weight [channels], or absent. PyTorch's default: absent.
+ * @param bias [channels], or absent. PyTorch's default: absent.
+ * @param training Whether the batch's own statistics are used. PyTorch's default: false.
+ * @param momentum The share of the new value in the running statistics. PyTorch's default: 0.1.
+ * @param eps Added to the variance. PyTorch's default: 1e-05.
+ * @param addend What is added to batch_norm's result, or absent. PyTorch's default: absent.
+ * @param limit The largest result, 6 for relu6; absent: there is none. PyTorch's default: absent.
+ * @throws ValueError: a channel has only one value in training.
+ * @throws RuntimeError: shapes do not fit, or running statistics are missing. */
+DT_MUST_CHECK DT_API dt_status dt_batch_norm_relu(
+    dt_tensor *input, dt_tensor *running_mean, dt_tensor *running_var, dt_tensor *weight,
+    dt_tensor *bias, int32_t training, double momentum, double eps, dt_tensor *addend,
+    const double *limit, dt_tensor **out) DT_NOEXCEPT;
+
 /** (input - mean) / sqrt(var + eps) * weight + bias, with mean and uncorrected var taken over the
  * last dimensions (arXiv 1607.06450).
  * @param input The input tensor.

@@ -54,6 +54,27 @@ dt_status dt_batch_norm(
   });
 }
 
+dt_status dt_batch_norm_relu(
+    dt_tensor *input, dt_tensor *running_mean, dt_tensor *running_var, dt_tensor *weight,
+    dt_tensor *bias, int32_t training, double momentum, double eps, dt_tensor *addend,
+    const double *limit, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("batch_norm_relu", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const OptionalPin<dt_tensor> running_mean_pin(running_mean, "running_mean"); auto& running_mean_ = *running_mean_pin;
+    const OptionalPin<dt_tensor> running_var_pin(running_var, "running_var"); auto& running_var_ = *running_var_pin;
+    const OptionalPin<dt_tensor> weight_pin(weight, "weight"); auto& weight_ = *weight_pin;
+    const OptionalPin<dt_tensor> bias_pin(bias, "bias"); auto& bias_ = *bias_pin;
+    const bool training_ = training != 0;
+    const auto momentum_ = momentum;
+    const auto eps_ = eps;
+    const OptionalPin<dt_tensor> addend_pin(addend, "addend"); auto& addend_ = *addend_pin;
+    const auto limit_ = optional_number(limit);
+    need(out, "out");
+    put(out, dt::batch_norm_relu(input_, running_mean_, running_var_, weight_, bias_, training_, momentum_, eps_, addend_, limit_));
+  });
+}
+
 dt_status dt_layer_norm(
     dt_tensor *input, const int64_t *normalized_shape, int64_t normalized_shape_n,
     dt_tensor *weight, dt_tensor *bias, double eps, dt_tensor **out) noexcept {

@@ -91,6 +91,71 @@ struct BatchNorm : Call {
         eps(call->floats[0]) {}
 };
 
+// A shortcut, see run_shortcut: y = min(max(batch_norm + addend, 0), limit), each step rounded as
+// if it were an op of its own; mean and rstd as of batch_norm. flags, uint8, say which elements
+// have a gradient: a byte for each 16 of y's bytes, in the order of [N,L,C]; bit i is that of the
+// i-th element there.
+struct BatchNormRelu : Call {
+  const dt_view& y;
+  const dt_view* flags;
+  const dt_view& mean;
+  const dt_view& rstd;
+  const dt_view& x;
+  const dt_view* weight;
+  const dt_view* bias;
+  const dt_view* running_mean;
+  const dt_view* running_var;
+  const dt_view* addend;
+  bool training;
+  double eps;
+  double limit;
+
+  explicit BatchNormRelu(const dt_call* call)
+      : Call(call),
+        y(call->out[0]),
+        flags(present(call->out[1])),
+        mean(call->out[2]),
+        rstd(call->out[3]),
+        x(call->in[0]),
+        weight(present(call->in[1])),
+        bias(present(call->in[2])),
+        running_mean(present(call->in[3])),
+        running_var(present(call->in[4])),
+        addend(present(call->in[5])),
+        training(call->ints[0] != 0),
+        eps(call->floats[0]),
+        limit(call->floats[1]) {}
+};
+
+// A shortcut: gradients of batch_norm_relu.
+struct BatchNormReluBackward : Call {
+  const dt_view* gx;
+  const dt_view* gaddend;
+  const dt_view* gweight;
+  const dt_view* gbias;
+  const dt_view& g;
+  const dt_view& x;
+  const dt_view& mean;
+  const dt_view& rstd;
+  const dt_view* weight;
+  const dt_view& flags;
+  bool training;
+
+  explicit BatchNormReluBackward(const dt_call* call)
+      : Call(call),
+        gx(present(call->out[0])),
+        gaddend(present(call->out[1])),
+        gweight(present(call->out[2])),
+        gbias(present(call->out[3])),
+        g(call->in[0]),
+        x(call->in[1]),
+        mean(call->in[2]),
+        rstd(call->in[3]),
+        weight(present(call->in[4])),
+        flags(call->in[5]),
+        training(call->ints[0] != 0) {}
+};
+
 // Gradients of batch_norm; when not training the statistics are constants.
 struct BatchNormBackward : Call {
   const dt_view* gx;
@@ -281,6 +346,8 @@ namespace dt::cpu::kernels {
 int32_t linear_backward(const dt_stream* stream, const calls::LinearBackward& call);
 int32_t batch_norm(const dt_stream* stream, const calls::BatchNorm& call);
 int64_t batch_norm_workspace(const dt_stream* stream, const calls::BatchNorm& call);
+int32_t batch_norm_relu(const dt_stream* stream, const calls::BatchNormRelu& call);
+int32_t batch_norm_relu_backward(const dt_stream* stream, const calls::BatchNormReluBackward& call);
 int32_t batch_norm_backward(const dt_stream* stream, const calls::BatchNormBackward& call);
 int64_t batch_norm_backward_workspace(const dt_stream* stream, const calls::BatchNormBackward& call);
 int32_t layer_norm(const dt_stream* stream, const calls::LayerNorm& call);
@@ -308,6 +375,10 @@ namespace dt::cuda::kernels {
 int32_t linear_backward(const dt_stream* stream, const calls::LinearBackward& call);
 int32_t batch_norm(const dt_stream* stream, const calls::BatchNorm& call);
 int64_t batch_norm_workspace(const dt_stream* stream, const calls::BatchNorm& call);
+int32_t batch_norm_relu(const dt_stream* stream, const calls::BatchNormRelu& call);
+int64_t batch_norm_relu_workspace(const dt_stream* stream, const calls::BatchNormRelu& call);
+int32_t batch_norm_relu_backward(const dt_stream* stream, const calls::BatchNormReluBackward& call);
+int64_t batch_norm_relu_backward_workspace(const dt_stream* stream, const calls::BatchNormReluBackward& call);
 int32_t batch_norm_backward(const dt_stream* stream, const calls::BatchNormBackward& call);
 int64_t batch_norm_backward_workspace(const dt_stream* stream, const calls::BatchNormBackward& call);
 int32_t layer_norm(const dt_stream* stream, const calls::LayerNorm& call);

@@ -366,4 +366,13 @@ int64_t kernels::batch_norm_backward_workspace(const dt_stream*,
   return sums_bytes(s) + 3 * s.channels * bytes_of(call.x.dtype);
 }
 
+// What lies between is in the caches here.
+int32_t kernels::batch_norm_relu(const dt_stream*, const calls::BatchNormRelu&) {
+  return DT_KERNEL_UNSUPPORTED;
+}
+
+int32_t kernels::batch_norm_relu_backward(const dt_stream*, const calls::BatchNormReluBackward&) {
+  return DT_KERNEL_UNSUPPORTED;
+}
+
 }  // namespace dt::cpu

@@ -17,15 +17,19 @@ constexpr int kChannelBlocks = 4;
 
 template <class T>
 struct Image {
-  T* data;
-  int64_t n_step, c_step, l_step;
+  T* data = nullptr;
+  int64_t n_step = 0, c_step = 0, l_step = 0;
 
+  Image() = default;
   explicit Image(const dt_view& v)
       : data(static_cast<T*>(v.data)),
         n_step(v.strides[0]),
         c_step(v.strides[1]),
         // Images of one position are walked as one line of the batch: see merge_batch.
         l_step(v.sizes[2] == 1 ? v.strides[0] : v.strides[2]) {}
+  // Of an operand that may be absent.
+  explicit Image(const dt_view* v) : Image(v ? Image(*v) : Image()) {}
+
   __device__ __forceinline__ T* at(int64_t n, int64_t c, int64_t l) const {
     return data + n * n_step + c * c_step + l * l_step;
   }
@@ -111,6 +115,7 @@ struct Spot {
   static_assert(kColumns || kWidth == kPacketWidth<T>, "lines are moved in packets");
   using Elements = Packet<T, kWidth>;
   static constexpr bool is_whole = kWhole;
+  static constexpr int kPacket = kWidth;
 
   RowLayout<T, int> row;  // planes
   int64_t n, c, l;

@@ -54,6 +54,29 @@ static void test_batch_norm(void) {
   EXPECT(TYPE_ERROR, "batch_norm", dt_batch_norm(good.tensor, good.tensor, good.tensor, good.tensor, good.tensor, 1, 1, 1, NULL));
 }
 
+static void test_batch_norm_relu(void) {
+  EXPECT(HANDLE, "batch_norm_relu", dt_batch_norm_relu((dt_tensor *)bad.released, good.tensor, good.tensor, good.tensor, good.tensor, 1, 1, 1, good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "batch_norm_relu", dt_batch_norm_relu((dt_tensor *)bad.garbage, good.tensor, good.tensor, good.tensor, good.tensor, 1, 1, 1, good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "batch_norm_relu", dt_batch_norm_relu((dt_tensor *)bad.foreign, good.tensor, good.tensor, good.tensor, good.tensor, 1, 1, 1, good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "batch_norm_relu", dt_batch_norm_relu(NULL, good.tensor, good.tensor, good.tensor, good.tensor, 1, 1, 1, good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "batch_norm_relu", dt_batch_norm_relu(good.tensor, (dt_tensor *)bad.released, good.tensor, good.tensor, good.tensor, 1, 1, 1, good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "batch_norm_relu", dt_batch_norm_relu(good.tensor, (dt_tensor *)bad.garbage, good.tensor, good.tensor, good.tensor, 1, 1, 1, good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "batch_norm_relu", dt_batch_norm_relu(good.tensor, (dt_tensor *)bad.foreign, good.tensor, good.tensor, good.tensor, 1, 1, 1, good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "batch_norm_relu", dt_batch_norm_relu(good.tensor, good.tensor, (dt_tensor *)bad.released, good.tensor, good.tensor, 1, 1, 1, good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "batch_norm_relu", dt_batch_norm_relu(good.tensor, good.tensor, (dt_tensor *)bad.garbage, good.tensor, good.tensor, 1, 1, 1, good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "batch_norm_relu", dt_batch_norm_relu(good.tensor, good.tensor, (dt_tensor *)bad.foreign, good.tensor, good.tensor, 1, 1, 1, good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "batch_norm_relu", dt_batch_norm_relu(good.tensor, good.tensor, good.tensor, (dt_tensor *)bad.released, good.tensor, 1, 1, 1, good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "batch_norm_relu", dt_batch_norm_relu(good.tensor, good.tensor, good.tensor, (dt_tensor *)bad.garbage, good.tensor, 1, 1, 1, good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "batch_norm_relu", dt_batch_norm_relu(good.tensor, good.tensor, good.tensor, (dt_tensor *)bad.foreign, good.tensor, 1, 1, 1, good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "batch_norm_relu", dt_batch_norm_relu(good.tensor, good.tensor, good.tensor, good.tensor, (dt_tensor *)bad.released, 1, 1, 1, good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "batch_norm_relu", dt_batch_norm_relu(good.tensor, good.tensor, good.tensor, good.tensor, (dt_tensor *)bad.garbage, 1, 1, 1, good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "batch_norm_relu", dt_batch_norm_relu(good.tensor, good.tensor, good.tensor, good.tensor, (dt_tensor *)bad.foreign, 1, 1, 1, good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "batch_norm_relu", dt_batch_norm_relu(good.tensor, good.tensor, good.tensor, good.tensor, good.tensor, 1, 1, 1, (dt_tensor *)bad.released, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "batch_norm_relu", dt_batch_norm_relu(good.tensor, good.tensor, good.tensor, good.tensor, good.tensor, 1, 1, 1, (dt_tensor *)bad.garbage, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "batch_norm_relu", dt_batch_norm_relu(good.tensor, good.tensor, good.tensor, good.tensor, good.tensor, 1, 1, 1, (dt_tensor *)bad.foreign, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "batch_norm_relu", dt_batch_norm_relu(good.tensor, good.tensor, good.tensor, good.tensor, good.tensor, 1, 1, 1, good.tensor, NULL, NULL));
+}
+
 static void test_layer_norm(void) {
   EXPECT(HANDLE, "layer_norm", dt_layer_norm((dt_tensor *)bad.released, good.i64s, 1, good.tensor, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "layer_norm", dt_layer_norm((dt_tensor *)bad.garbage, good.i64s, 1, good.tensor, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
@@ -328,6 +351,7 @@ int main(void) {
   test_linear();
   test_linear_activation();
   test_batch_norm();
+  test_batch_norm_relu();
   test_layer_norm();
   test_rms_norm();
   test_group_norm();

@@ -10377,6 +10377,42 @@ static inline dt_tensor *T_do_batch_norm(
   T_OPTIONS_(batch_norm, \
     T_do_batch_norm(input, running_mean, running_var, &T_batch_norm_o), __VA_ARGS__)
 
+/** T_batch_norm_relu(input: tensor, running_mean: tensor?, running_var: tensor?, .weight: tensor? =
+ *     absent, .bias: tensor? = absent, .training: bool = false, .momentum: f64 = 0.1, .eps: f64 =
+ *     1e-05, .addend: tensor? = absent, .limit: f64? = absent)
+ * min(relu(batch_norm(input, ...) + addend), limit). On a GPU, where images have their channels
+ * last, one kernel does all of it and what lies between is never in memory; its gradient reads a
+ * bit of each result. nn.Sequential calls this for a BatchNorm that a ReLU or ReLU6 follows.
+ * PyTorch has no such function; its numbers are those of the three in turn. */
+typedef struct {
+  dt_tensor *weight;
+  dt_tensor *bias;
+  int training;
+  double momentum;
+  double eps;
+  dt_tensor *addend;
+  T_Real limit;
+} T_batch_norm_relu_options;
+static inline T_batch_norm_relu_options T_batch_norm_relu_defaults(void) {
+  T_batch_norm_relu_options options = {NULL, NULL, 0, 0.1, 1e-05, NULL, {0, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_batch_norm_relu(
+    dt_tensor *input, dt_tensor *running_mean, dt_tensor *running_var,
+    const T_batch_norm_relu_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_batch_norm_relu(
+    input, running_mean, running_var, options->weight, options->bias, options->training,
+    options->momentum, options->eps, options->addend,
+    options->limit.given ? &options->limit.value : NULL, &result));
+  return T_own_tensor_(result);
+}
+#define T_batch_norm_relu(...) T_batch_norm_relu_with_(__VA_ARGS__, )
+#define T_batch_norm_relu_with_(input, running_mean, running_var, ...) \
+  T_OPTIONS_(batch_norm_relu, \
+    T_do_batch_norm_relu(input, running_mean, running_var, &T_batch_norm_relu_o), __VA_ARGS__)
+
 /** T_layer_norm(input: tensor, normalized_shape: i64[1], .weight: tensor? = absent, .bias: tensor?
  *     = absent, .eps: f64 = 1e-05)
  * (input - mean) / sqrt(var + eps) * weight + bias, with mean and uncorrected var taken over the

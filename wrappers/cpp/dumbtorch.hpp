@@ -9758,6 +9758,22 @@ inline Tensor batch_norm(
   return Tensor(out);
 }
 
+// min(relu(batch_norm(input, ...) + addend), limit). On a GPU, where images have their channels
+// last, one kernel does all of it and what lies between is never in memory; its gradient reads a
+// bit of each result. nn.Sequential calls this for a BatchNorm that a ReLU or ReLU6 follows.
+// PyTorch has no such function; its numbers are those of the three in turn.
+inline Tensor batch_norm_relu(
+    const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
+    const Tensor& weight = {}, const Tensor& bias = {}, bool training = false,
+    double momentum = 0.1, double eps = 1e-05, const Tensor& addend = {},
+    std::optional<double> limit = std::nullopt) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_batch_norm_relu(
+    input.handle(), running_mean.handle(), running_var.handle(), weight.handle(), bias.handle(),
+    training, momentum, eps, addend.handle(), detail::pointer(limit), &out));
+  return Tensor(out);
+}
+
 // (input - mean) / sqrt(var + eps) * weight + bias, with mean and uncorrected var taken over the
 // last dimensions (arXiv 1607.06450).
 inline Tensor layer_norm(

@@ -3664,6 +3664,12 @@ static int64_t py_batch_norm(int64_t input, int64_t running_mean, int64_t runnin
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_batch_norm_relu(int64_t input, int64_t running_mean, int64_t running_var, int64_t weight, int64_t bias, _Bool training, double momentum, double eps, int64_t addend, int32_t limit_given, double limit) {
+  dt_tensor *out = NULL;
+  (void)!dt_batch_norm_relu((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)running_mean, (dt_tensor *)(intptr_t)running_var, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, training, momentum, eps, (dt_tensor *)(intptr_t)addend, limit_given ? &limit : NULL, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_layer_norm(int64_t input, const int64_t *normalized_shape, int64_t normalized_shape_n, int64_t weight, int64_t bias, double eps) {
   dt_tensor *out = NULL;
   (void)!dt_layer_norm((dt_tensor *)(intptr_t)input, normalized_shape, normalized_shape_n, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, eps, &out);

@@ -1,10 +1,16 @@
 // Normalisation of channels.
+#include <cmath>
+#include <limits>
+
 #include "core/autograd/fused.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/formula.h"
 #include "core/ops/nn.gen.h"
 #include "core/ops/nn/checks.h"
 #include "core/ops/nn/normalisation.h"
+#include "core/ops/pointwise.gen.h"
+#include "core/ops/pointwise_activation.gen.h"
+#include "core/ops/pointwise_logic.gen.h"
 #include "core/ops/pointwise_math.gen.h"
 #include "core/ops/reduce.gen.h"
 #include "core/ops/checks.h"
@@ -64,10 +70,11 @@ Tensor batch_norm_composition(const std::vector<Tensor>& in, const BatchNorm& bn
   return scale_and_shift(centered * rsqrt(variance + bn.eps), in[1], in[2], shape);
 }
 
-void batch_norm_backward(BackwardCall& b, const std::vector<Tensor>& in, const BatchNorm& bn) {
-  const Tensor g = with_channels_view(b.grad());
+// The gradients of input, weight and bias that are wanted, and the rest of what both kernels take.
+template <class Call>
+void fill_backward(Call& call, BackwardCall& b, const std::vector<Tensor>& in, const BatchNorm& bn,
+                   const Tensor& g) {
   make_wanted(b, in);
-  BatchNormBackwardCall call;
   if (b.wants(0)) {
     b.results[0] = make_empty_strided(in[0].sizes(), format_strides(in[0], MemoryFormat::kPreserve),
                                       in[0].dtype(), in[0].device());
@@ -83,6 +90,13 @@ void batch_norm_backward(BackwardCall& b, const std::vector<Tensor>& in, const B
   call.rstd = bn.rstd;
   call.weight = in[1];
   call.training = bn.training;
+}
+
+void batch_norm_backward(BackwardCall& b, const Tensor& grad, const std::vector<Tensor>& in,
+                         const BatchNorm& bn) {
+  const Tensor g = with_channels_view(grad);
+  BatchNormBackwardCall call;
+  fill_backward(call, b, in, bn, g);
   run(op::batch_norm_backward, call);
 }
 
@@ -95,6 +109,10 @@ Tensor batch_norm_of_nothing(const Tensor& x, const Tensor& weight, const Tensor
   return y;
 }
 
+int64_t elements_of_channel(const Tensor& x) {
+  return x.numel() / x.size(1);
+}
+
 // running = (1 - momentum) * running + momentum * new, the new variance being the unbiased one.
 void update_running(const Tensor& running_mean, const Tensor& running_var, const BatchNorm& bn,
                     int64_t per_channel, double momentum) {
@@ -104,6 +122,126 @@ void update_running(const Tensor& running_mean, const Tensor& running_var, const
   running_variance_(running_var, bn.rstd, 1 - momentum, momentum * unbias, bn.eps);
 }
 
+// The operands as kernels take them, and what these write.
+struct Normalising {
+  Tensor x, weight, bias, running_mean, running_var;
+  Tensor y;
+  BatchNorm bn;
+
+  Normalising(const Tensor& input, const Tensor& mean, const Tensor& var, const Tensor& w,
+              const Tensor& b, bool training, double eps)
+      : x(with_channels_view(input)),
+        weight(optional_contiguous(w)),
+        bias(optional_contiguous(b)),
+        running_mean(optional_contiguous(mean)),
+        running_var(optional_contiguous(var)) {
+    y = make_empty_strided(
+        x.sizes(),
+        is_channels_last(x) ? channels_last_strides(x.sizes()) : contiguous_strides(x.sizes()),
+        x.dtype(), x.device());
+    const Dims channels{x.size(1)};
+    const DType compute = info(x.dtype()).compute;
+    bn = {training, eps, make_empty(channels, compute, x.device()),
+          make_empty(channels, compute, x.device())};
+  }
+
+  template <class Call>
+  void fill(Call& call) const {
+    call.y = *channels_view(y);
+    call.mean = bn.mean;
+    call.rstd = bn.rstd;
+    call.x = *channels_view(x);
+    call.weight = weight;
+    call.bias = bias;
+    call.running_mean = running_mean;
+    call.running_var = running_var;
+    call.training = bn.training;
+    call.eps = bn.eps;
+  }
+};
+
+// ---- with an addend and a relu behind it
+
+// Of min(relu(x), limit); the limit may be infinity.
+Tensor limited_relu_(const Tensor& x, double limit) {
+  return std::isinf(limit) ? relu_(x) : hardtanh_(x, 0, limit);
+}
+
+// Whether y + addend has the shape and dtype of y.
+bool may_take(const Tensor& y, const Tensor& addend) {
+  return addend.sizes() == y.sizes() && addend.dtype() == y.dtype();
+}
+
+// What a gradient of the kernel's result reads.
+struct Passed {
+  Tensor flags;  // undefined if there will be no backward
+
+  static constexpr int64_t kPacketBytes = 16;
+
+  static Passed make(const Tensor& y) {
+    const int64_t bytes = y.numel() * info(y.dtype()).bytes;
+    return {make_empty({bytes / kPacketBytes}, kByteDType, y.device())};
+  }
+  // Which elements of x have a gradient.
+  Tensor mask(const Tensor& x) const {
+    const GradMode no_grad(false);
+    const Tensor bits =
+        arange(0, kPacketBytes / info(x.dtype()).bytes, 1, kByteDType, flags.device());
+    const Tensor each = bitwise_and(bitwise_right_shift(unsqueeze(flags, 1), bits), 1);
+    Dims sizes = x.sizes();
+    sizes.erase(1);
+    sizes.push_back(x.size(1));
+    return ne(movedim(reshape(each, sizes), {-1}, {1}), 0);
+  }
+};
+
+// By a kernel, or by what the ops do in turn. `in`: input, weight, bias and addend.
+void batch_norm_relu_backward(BackwardCall& b, const std::vector<Tensor>& in, const BatchNorm& bn,
+                              const Passed& passed) {
+  const Tensor g = with_channels_view(b.grad());
+  if (b.wants(0)) {
+    BatchNormReluBackwardCall call;
+    fill_backward(call, b, in, bn, g);
+    Tensor gaddend;
+    if (b.wants(3)) {
+      gaddend = make_empty_strided(g.sizes(), b.results[0].strides(), g.dtype(), g.device());
+      call.gaddend = *channels_view(gaddend);
+    }
+    call.flags = passed.flags;
+    const bool has_kernel = run_shortcut(op::batch_norm_relu_backward, call);
+    if (b.wants(3)) b.results[3] = gaddend;
+    if (has_kernel) return;
+  }
+  const Tensor passing = where(passed.mask(in[0]), g, 0);
+  if (b.wants(3)) b.results[3] = passing;
+  batch_norm_backward(b, passing, in, bn);
+}
+
+// Undefined if the device has no kernel for it.
+Tensor batch_norm_relu_by_kernel(const Normalising& n, const Tensor& addend, double limit) {
+  if (addend.defined() && !(may_take(n.y, addend) && channels_view(addend))) return Tensor();
+  const bool has_backward = needs_graph({n.x, n.weight, n.bias, addend});
+  const Passed passed = has_backward ? Passed::make(n.y) : Passed();
+  BatchNormReluCall call;
+  n.fill(call);
+  if (addend.defined()) call.addend = *channels_view(addend);
+  call.flags = passed.flags;
+  call.limit = limit;
+  if (!run_shortcut(op::batch_norm_relu, call)) return Tensor();
+  if (!has_backward) return n.y;
+  return fused(
+      std::isinf(limit) ? "ReluBackward0" : "HardtanhBackward0", n.y,
+      {n.x, n.weight, n.bias, addend},
+      {Saved::input(n.x), Saved::input(n.weight), Saved::place(n.bias), Saved::place(addend)},
+      [bn = n.bn, passed](const std::vector<Tensor>& in) {
+        const Tensor y = batch_norm_composition(in, bn);
+        return where(passed.mask(in[0]), in[3].defined() ? add(y, in[3]) : y, 0);
+      },
+      [bn = n.bn, passed](BackwardCall& b, const std::vector<Tensor>& in) {
+        batch_norm_relu_backward(b, in, bn, passed);
+      });
+}
+
 }  // namespace
 
 Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
@@ -111,40 +249,39 @@ Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor&
                   double eps) {
   check_batch_norm(input, running_mean, running_var, weight, bias, training, eps);
   if (input.numel() == 0) return batch_norm_of_nothing(input, weight, bias);
-  const Tensor x = with_channels_view(input), w = optional_contiguous(weight),
-               b = optional_contiguous(bias);
-  const Tensor y = make_empty_strided(
-      x.sizes(),
-      is_channels_last(x) ? channels_last_strides(x.sizes()) : contiguous_strides(x.sizes()),
-      x.dtype(), x.device());
-  const Dims channels{x.size(1)};
-  const DType compute = info(x.dtype()).compute;
-  const BatchNorm bn{training, eps, make_empty(channels, compute, x.device()),
-                     make_empty(channels, compute, x.device())};
-  const Tensor old_mean = optional_contiguous(running_mean),
-               old_var = optional_contiguous(running_var);
+  const Normalising n(input, running_mean, running_var, weight, bias, training, eps);
   BatchNormCall call;
-  call.y = *channels_view(y);
-  call.mean = bn.mean;
-  call.rstd = bn.rstd;
-  call.x = *channels_view(x);
-  call.weight = w;
-  call.bias = b;
-  call.running_mean = old_mean;
-  call.running_var = old_var;
-  call.training = training;
-  call.eps = eps;
+  n.fill(call);
   run(op::batch_norm, call);
-  if (training && running_mean.defined()) {
-    update_running(running_mean, running_var, bn, x.numel() / x.size(1), momentum);
-  }
-  if (!needs_graph({x, w, b})) return y;
+  if (training && running_mean.defined())
+    update_running(running_mean, running_var, n.bn, elements_of_channel(n.x), momentum);
+  if (!needs_graph({n.x, n.weight, n.bias})) return n.y;
   return fused(
-      "NativeBatchNormBackward0", y, {x, w, b}, {Saved::input(x), Saved::input(w), Saved::place(b)},
-      [bn](const std::vector<Tensor>& in) { return batch_norm_composition(in, bn); },
-      [bn](BackwardCall& call, const std::vector<Tensor>& in) {
-        batch_norm_backward(call, in, bn);
+      "NativeBatchNormBackward0", n.y, {n.x, n.weight, n.bias},
+      {Saved::input(n.x), Saved::input(n.weight), Saved::place(n.bias)},
+      [bn = n.bn](const std::vector<Tensor>& in) { return batch_norm_composition(in, bn); },
+      [bn = n.bn](BackwardCall& b, const std::vector<Tensor>& in) {
+        batch_norm_backward(b, b.grad(), in, bn);
       });
+}
+
+Tensor batch_norm_relu(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
+                       const Tensor& weight, const Tensor& bias, bool training, double momentum,
+                       double eps, const Tensor& addend, std::optional<double> limit) {
+  check_batch_norm(input, running_mean, running_var, weight, bias, training, eps);
+  const double most = limit.value_or(std::numeric_limits<double>::infinity());
+  if (input.numel() > 0) {
+    const Normalising n(input, running_mean, running_var, weight, bias, training, eps);
+    const Tensor y = batch_norm_relu_by_kernel(n, addend, most);
+    if (y.defined()) {
+      if (training && running_mean.defined())
+        update_running(running_mean, running_var, n.bn, elements_of_channel(n.x), momentum);
+      return y;
+    }
+  }
+  Tensor y = batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps);
+  if (addend.defined()) y = may_take(y, addend) ? add_(y, addend) : add(y, addend);
+  return limited_relu_(y, most);
 }
 
 }  // namespace dt

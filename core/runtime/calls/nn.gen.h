@@ -66,6 +66,47 @@ struct BatchNormCall : Operands<3, 5> {
   std::array<double, 1> floats() const { return {{eps}}; }
 };
 
+// A shortcut, see run_shortcut: y = min(max(batch_norm + addend, 0), limit), each step rounded as
+// if it were an op of its own; mean and rstd as of batch_norm. flags, uint8, say which elements
+// have a gradient: a byte for each 16 of y's bytes, in the order of [N,L,C]; bit i is that of the
+// i-th element there.
+struct BatchNormReluCall : Operands<4, 6> {
+  View& y = outputs[0];
+  View& flags = outputs[1];  // may be absent
+  View& mean = outputs[2];
+  View& rstd = outputs[3];
+  View& x = inputs[0];
+  View& weight = inputs[1];  // may be absent
+  View& bias = inputs[2];  // may be absent
+  View& running_mean = inputs[3];  // may be absent
+  View& running_var = inputs[4];  // may be absent
+  View& addend = inputs[5];  // may be absent
+  bool training = false;
+  double eps = 0;
+  double limit = 0;
+
+  std::array<int64_t, 1> ints() const { return {{training}}; }
+  std::array<double, 2> floats() const { return {{eps, limit}}; }
+};
+
+// A shortcut: gradients of batch_norm_relu.
+struct BatchNormReluBackwardCall : Operands<4, 6> {
+  View& gx = outputs[0];  // may be absent
+  View& gaddend = outputs[1];  // may be absent
+  View& gweight = outputs[2];  // may be absent
+  View& gbias = outputs[3];  // may be absent
+  View& g = inputs[0];
+  View& x = inputs[1];
+  View& mean = inputs[2];
+  View& rstd = inputs[3];
+  View& weight = inputs[4];  // may be absent
+  View& flags = inputs[5];
+  bool training = false;
+
+  std::array<int64_t, 1> ints() const { return {{training}}; }
+  std::array<double, 0> floats() const { return {}; }
+};
+
 // Gradients of batch_norm; when not training the statistics are constants.
 struct BatchNormBackwardCall : Operands<3, 5> {
   View& gx = outputs[0];  // may be absent
@@ -194,6 +235,8 @@ namespace op {
 
 extern const Op<LinearBackwardCall> linear_backward;
 extern const Op<BatchNormCall> batch_norm;
+extern const Op<BatchNormReluCall> batch_norm_relu;
+extern const Op<BatchNormReluBackwardCall> batch_norm_relu_backward;
 extern const Op<BatchNormBackwardCall> batch_norm_backward;
 extern const Op<LayerNormCall> layer_norm;
 extern const Op<LayerNormBackwardCall> layer_norm_backward;

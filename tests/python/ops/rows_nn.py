@@ -387,6 +387,39 @@ row("embedding", lambda t, i, w: F(t).embedding(i, w, padding_idx=1), index(6, b
     differentiable=False)  # fmt: skip
 
 
+def batch_norm_relu(t, x, w, b, addend=None, running=(None, None), limit=None, last=False):
+    """batch_norm_relu; PyTorch has the steps only. `last`: with channels last in memory, for which a GPU has a kernel."""
+    x, addend = (
+        y.to(memory_format=t.channels_last) if last and y is not None else y for y in (x, addend)
+    )
+    if last:  # PyTorch's gradient takes a weight and statistics with gaps for others without
+        w, *running = (y if y is None else y.contiguous() for y in (w, *running))
+    training = running[0] is None
+    if hasattr(F(t), "batch_norm_relu"):
+        return F(t).batch_norm_relu(x, *running, w, b, training, addend=addend, limit=limit)
+    y = F(t).batch_norm(x, *running, w, b, training)
+    y = y if addend is None else y + addend
+    return F(t).relu(y) if limit is None else F(t).hardtanh(y, 0, limit)
+
+
+for sizes, last in (
+    ((3, 4), False),
+    ((2, 4, 5, 3), False),
+    ((3, 8, 3, 2), True),
+    ((6, 8, 1, 1), True),
+):
+    c = sizes[1]
+    for limit in (None, 1):
+        row("batch_norm_relu", lambda t, x, w, b, a=(limit, last): batch_norm_relu(t, x, w, b, limit=a[0], last=a[1]),
+            value(*sizes), value(c), value(c), rtol=NORM, torch_orders=2)  # fmt: skip
+        row("batch_norm_relu", lambda t, x, w, b, y, a=(limit, last): batch_norm_relu(t, x, w, b, y, limit=a[0], last=a[1]),
+            value(*sizes), value(c), value(c), value(*sizes), rtol=NORM, torch_orders=2)  # fmt: skip
+    row("batch_norm_relu", lambda t, x, m, v, w, b, y, a=last: batch_norm_relu(t, x, w, b, y, (m, v), last=a),
+        value(*sizes), fixed(c), fixed(c, low=0.5), value(c), value(c), value(*sizes), rtol=NORM, torch_orders=2)  # fmt: skip
+    row("batch_norm_relu", lambda t, x, y, a=last: batch_norm_relu(t, x, None, None, y, last=a),
+        fixed(*sizes), value(*sizes), rtol=NORM, torch_orders=2)  # fmt: skip
+
+
 def bags(t, i, w, offsets=None, **how):
     offsets = None if offsets is None else t.tensor(offsets)
     return F(t).embedding_bag(i, w, offsets, **how)

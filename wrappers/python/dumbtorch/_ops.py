@@ -8130,6 +8130,31 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     return wrap(out)
 
 
+def batch_norm_relu(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05, addend=None, limit=None):
+    """min(relu(batch_norm(input, ...) + addend), limit). On a GPU, where images have their
+    channels last, one kernel does all of it and what lies between is never in memory; its
+    gradient reads a bit of each result. nn.Sequential calls this for a BatchNorm that a
+    ReLU or ReLU6 follows. PyTorch has no such function; its numbers are those of the three
+    in turn.
+
+    Args:
+        running_mean: [channels]: used when not training, updated when training; or absent.
+        running_var: [channels]: used when not training, updated when training; or absent.
+        weight: [channels], or absent.
+        bias: [channels], or absent.
+        training: Whether the batch's own statistics are used.
+        momentum: The share of the new value in the running statistics.
+        eps: Added to the variance.
+        addend: What is added to batch_norm's result, or absent.
+        limit: The largest result, 6 for relu6; absent: there is none.
+    """
+    try:
+        out = lib.py_batch_norm_relu(input._h, 0 if running_mean is None else running_mean._h, 0 if running_var is None else running_var._h, 0 if weight is None else weight._h, 0 if bias is None else bias._h, training, momentum, eps, 0 if addend is None else addend._h, limit is not None, 0.0 if limit is None else limit)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "batch_norm_relu", "input:tensor running_mean:tensor? running_var:tensor? weight:tensor? bias:tensor? training:bool momentum:f64 eps:f64 addend:tensor? limit:f64?", input, running_mean, running_var, weight, bias, training, momentum, eps, addend, limit) from None
+    return wrap(out)
+
+
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, *, out=None):
     """(input - mean) / sqrt(var + eps) * weight + bias, with mean and uncorrected var taken
     over the last dimensions (arXiv 1607.06450).
@@ -19717,6 +19742,7 @@ NAMESPACES = {
         "linear": linear,
         "linear_activation": linear_activation,
         "batch_norm": batch_norm,
+        "batch_norm_relu": batch_norm_relu,
         "layer_norm": layer_norm,
         "rms_norm": rms_norm,
         "group_norm": group_norm,

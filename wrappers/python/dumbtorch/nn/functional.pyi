@@ -48,6 +48,7 @@ from .._ops import binary_cross_entropy_with_logits as binary_cross_entropy_with
 from .._ops import linear as linear
 from .._ops import linear_activation as linear_activation
 from .._ops import batch_norm as batch_norm
+from .._ops import batch_norm_relu as batch_norm_relu
 from .._ops import layer_norm as layer_norm
 from .._ops import rms_norm as rms_norm
 from .._ops import group_norm as group_norm
