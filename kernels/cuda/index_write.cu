@@ -181,14 +181,13 @@ struct Keys {
 constexpr int64_t kMostRanked = 4096;
 constexpr int kRankThreads = 256, kRankWarps = kRankThreads / kWarp;
 
-// How many keys of a chunk are below end_of(the number of the key).
+// How many of the keys of a chunk are below end_of(number of the key).
 template <class EndOf>
-__device__ __forceinline__ uint32_t keys_below(const Packet<uint32_t, 4>* keys, uint32_t chunk,
-                                               const EndOf& end_of) {
+__device__ __forceinline__ uint32_t keys_below(const uint32_t* chunk, const EndOf& end_of) {
   uint32_t below = 0;
 #pragma unroll
   for (uint32_t i = 0; i < kWarp; i += 4) {
-    const Packet<uint32_t, 4> four = keys[(chunk * kWarp + i) / 4];
+    const Packet<uint32_t, 4> four = load_packet<4>(chunk + i);
 #pragma unroll
     for (uint32_t v = 0; v < 4; ++v) below += four.value[v] < end_of(i + v) ? 1 : 0;
   }
@@ -199,9 +198,8 @@ template <int kSelectors>
 __global__ void __launch_bounds__(kRankThreads)
     sort_by_rank(uint32_t* keys, uint32_t* order, Keys<kSelectors> key_of, uint32_t count) {
   begin_kernel();
-  __shared__ Packet<uint32_t, 4> all[kMostRanked / 4];
+  __shared__ alignas(kPacketBytes) uint32_t key[kMostRanked];
   __shared__ uint32_t ranks[kRankWarps][kWarp];
-  uint32_t* const key = all[0].value;
   const uint32_t lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
   const uint32_t chunks = (count + kWarp - 1) / kWarp;
 #pragma unroll 4
@@ -214,9 +212,10 @@ __global__ void __launch_bounds__(kRankThreads)
     // Of equal keys that of the lower position comes first.
     const uint32_t end = mine + (chunk < blockIdx.x ? 1 : 0);
     if (chunk == blockIdx.x)
-      rank += keys_below(all, chunk, [&](uint32_t i) { return mine + (i < lane ? 1 : 0); });
+      rank +=
+          keys_below(key + chunk * kWarp, [&](uint32_t i) { return mine + (i < lane ? 1 : 0); });
     else
-      rank += keys_below(all, chunk, [&](uint32_t) { return end; });
+      rank += keys_below(key + chunk * kWarp, [&](uint32_t) { return end; });
   }
   ranks[warp][lane] = rank;
   __syncthreads();
