@@ -29,31 +29,46 @@ struct IndexPlan : dt::IndexPlan {
   template <int kSelectors, class Index>
   __device__ __forceinline__ bool at(Index position, const Complaint& complaint, int64_t* to_plain,
                                      int64_t* to_indexed) const {
-    int64_t plain_offset = 0, indexed_offset = 0, values[kSelectors] = {};
+    int64_t to_values[kSelectors];
+    find(position, to_plain, to_indexed, to_values);
+    bool is_right = true;
+#pragma unroll
+    for (int k = 0; k < kSelectors; ++k) {
+      if (k < selectors)
+        is_right &= choose(k, selector[k].data[to_values[k]], complaint, to_indexed);
+    }
+    return is_right;
+  }
+
+  // The offsets of both operands and of index values, before these choose.
+  template <int kSelectors, class Index>
+  __device__ __forceinline__ void find(Index position, int64_t* to_plain, int64_t* to_indexed,
+                                       int64_t (&to_values)[kSelectors]) const {
+    int64_t plain_offset = 0, indexed_offset = 0;
+#pragma unroll
+    for (int k = 0; k < kSelectors; ++k) to_values[k] = 0;
     for (int d = ndim - 1; d >= 0; --d) {
       const int64_t here = static_cast<int64_t>(take_coordinate(d, &position));
       plain_offset += here * plain[d];
       indexed_offset += here * indexed[d];
 #pragma unroll
       for (int k = 0; k < kSelectors; ++k) {
-        if (k < selectors) values[k] += here * selector[k].strides[d];
+        if (k < selectors) to_values[k] += here * selector[k].strides[d];
       }
-    }
-    bool is_right = true;
-#pragma unroll
-    for (int k = 0; k < kSelectors; ++k) {
-      if (k >= selectors) continue;
-      const Selector& s = selector[k];
-      int64_t value = s.data[values[k]];
-      if (wraps && value < 0 && value >= -s.size) value += s.size;
-      if (complaint.accepts(value, s.size))
-        indexed_offset += value * s.step;
-      else
-        is_right = false;
     }
     *to_plain = plain_offset;
     *to_indexed = indexed_offset;
-    return is_right;
+  }
+
+  // Goes from an offset of the indexed operand to where a value of selector k chooses. A wrong
+  // value stays there and gives false.
+  __device__ __forceinline__ bool choose(int k, int64_t value, const Complaint& complaint,
+                                         int64_t* to_indexed) const {
+    const Selector& s = selector[k];
+    if (wraps && value < 0 && value >= -s.size) value += s.size;
+    if (!complaint.accepts(value, s.size)) return false;
+    *to_indexed += value * s.step;
+    return true;
   }
 
   // The offset of the plain operand alone.

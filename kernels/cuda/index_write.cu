@@ -1,6 +1,5 @@
 // Writing through indices. Where positions cannot meet, every element is written by itself; where
 // they can, they are sorted by destination first (sorted_writes.cuh).
-#include <cub/block/block_radix_sort.cuh>
 #include <cub/device/device_radix_sort.cuh>
 
 #include <string.h>
@@ -176,30 +175,56 @@ struct Keys {
   }
 };
 
-// Makes keys and sorts them with their positions, all in one block: so few are sooner sorted than
-// other kernels begin.
-constexpr int kAloneThreads = 512, kAloneItems = 2;  // of a thread
+// Makes keys and sorts them with their positions in one kernel: the place of a key is the number of
+// keys before it, and so few are sooner counted than other kernels begin. A block has a warp's
+// width of positions; its warps take chunks of all keys in turns.
+constexpr int64_t kMostRanked = 4096;
+constexpr int kRankThreads = 256, kRankWarps = kRankThreads / kWarp;
+
+// How many of the keys of a chunk are below end_of(number of the key).
+template <class EndOf>
+__device__ __forceinline__ uint32_t keys_below(const uint32_t* chunk, const EndOf& end_of) {
+  uint32_t below = 0;
+#pragma unroll
+  for (uint32_t i = 0; i < kWarp; i += 4) {
+    const Packet<uint32_t, 4> four = load_packet<4>(chunk + i);
+#pragma unroll
+    for (uint32_t v = 0; v < 4; ++v) below += four.value[v] < end_of(i + v) ? 1 : 0;
+  }
+  return below;
+}
 
 template <int kSelectors>
-__global__ void __launch_bounds__(kAloneThreads)
-    sort_alone(uint32_t* keys, uint32_t* order, Keys<kSelectors> key_of, uint32_t count,
-               int key_bits) {
+__global__ void __launch_bounds__(kRankThreads)
+    sort_by_rank(uint32_t* keys, uint32_t* order, Keys<kSelectors> key_of, uint32_t count) {
   begin_kernel();
-  using Sort = cub::BlockRadixSort<uint32_t, kAloneThreads, kAloneItems, uint32_t>;
-  __shared__ typename Sort::TempStorage shared;
-  uint32_t key[kAloneItems], position[kAloneItems];
-#pragma unroll
-  for (int i = 0; i < kAloneItems; ++i) {
-    position[i] = threadIdx.x * kAloneItems + i;
-    // What does not exist has the largest key and stays behind all that have it, too.
-    key[i] = position[i] < count ? key_of(position[i]) : ~uint32_t{0};
+  __shared__ alignas(kPacketBytes) uint32_t key[kMostRanked];
+  __shared__ uint32_t ranks[kRankWarps][kWarp];
+  const uint32_t lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
+  const uint32_t chunks = (count + kWarp - 1) / kWarp;
+#pragma unroll 4
+  for (uint32_t position = threadIdx.x; position < chunks * kWarp; position += kRankThreads)
+    key[position] = position < count ? key_of(position) : ~uint32_t{0};
+  __syncthreads();
+  const uint32_t mine = key[blockIdx.x * kWarp + lane];
+  uint32_t rank = 0;
+  for (uint32_t chunk = warp; chunk < chunks; chunk += kRankWarps) {
+    // Of equal keys that of the lower position comes first.
+    const uint32_t end = mine + (chunk < blockIdx.x ? 1 : 0);
+    if (chunk == blockIdx.x)
+      rank +=
+          keys_below(key + chunk * kWarp, [&](uint32_t i) { return mine + (i < lane ? 1 : 0); });
+    else
+      rank += keys_below(key + chunk * kWarp, [&](uint32_t) { return end; });
   }
-  Sort(shared).SortBlockedToStriped(key, position, 0, key_bits);
+  ranks[warp][lane] = rank;
+  __syncthreads();
+  const uint32_t position = blockIdx.x * kWarp + lane;
+  if (warp > 0 || position >= count) return;
 #pragma unroll
-  for (int i = 0; i < kAloneItems; ++i) {
-    const uint32_t to = i * kAloneThreads + threadIdx.x;
-    if (to < count) keys[to] = key[i], order[to] = position[i];
-  }
+  for (int w = 1; w < kRankWarps; ++w) rank += ranks[w][lane];
+  keys[rank] = mine;
+  order[rank] = position;
 }
 
 // ---- with repeats: scratch memory
@@ -233,11 +258,12 @@ int32_t sort_few_positions(const dt_stream* stream, const calls::Call& call, con
   const FewPairs few(scratch, count, split.key_bits());
   const KeyMaker maker(split, Complaint(stream, call));
   *sorted = split.sorted(few.memory.keys, few.memory.order);
-  if (count <= kAloneThreads * kAloneItems) {
+  if (count <= kMostRanked) {
     return visit_plan(split.positions, [&](auto selectors, auto) {
       constexpr int kSelectors = decltype(selectors)::value;
-      return launch(stream, sort_alone<kSelectors>, 1, kAloneThreads, 0, few.memory.keys,
-                    few.memory.order, Keys<kSelectors>{maker}, count, split.key_bits());
+      return launch(stream, sort_by_rank<kSelectors>,
+                    static_cast<unsigned>(divide_up(count, kWarp)), kRankThreads, 0,
+                    few.memory.keys, few.memory.order, Keys<kSelectors>{maker}, count);
     });
   }
   return visit_plan(split.positions, [&](auto selectors, auto) {

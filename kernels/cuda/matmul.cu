@@ -60,7 +60,7 @@ MatrixProduct product(const calls::Matmul& call) {
 
 // ---- small products: a column of threads for each output
 
-constexpr int kSmallOutputs = 32;  // of a block: neighbours along n, so that loads of b coalesce
+constexpr int kSmallOutputs = 32;  // of a group: neighbours along n, so that loads of b coalesce
 constexpr int kSmallSlices = 32;   // at most; the threads of a column share k
 // Pairs that a thread asks for at once, however short k is; bytes take more registers than words.
 template <class T>
@@ -72,7 +72,8 @@ __global__ __launch_bounds__(kSmallOutputs* kSmallSlices,
                                                    ActivatingStore<Math> store, TileGrid grid) {
   constexpr int kLoads = kSmallLoads<T>;
   __shared__ T slices[kSmallSlices][kSmallOutputs];
-  const int64_t index = int64_t{blockIdx.x} * kSmallOutputs + threadIdx.x;
+  const int64_t group = int64_t{blockIdx.x} * blockDim.z + threadIdx.z;
+  const int64_t index = group * kSmallOutputs + threadIdx.x;
   const bool inside = index < grid.outputs();
   const Position at(grid, index);
   const T* const row = left.data + at.batch * left.batch + at.i * left.line;
@@ -94,10 +95,12 @@ __global__ __launch_bounds__(kSmallOutputs* kSmallSlices,
     }
   }
   if (blockDim.y > 1) {
-    slices[threadIdx.y][threadIdx.x] = sum;
+    const unsigned first = threadIdx.z * blockDim.y;
+    slices[first + threadIdx.y][threadIdx.x] = sum;
     __syncthreads();
     if (threadIdx.y > 0) return;
-    for (int s = 1; s < blockDim.y; ++s) sum = Math::madd(T(1), slices[s][threadIdx.x], sum);
+    for (unsigned s = 1; s < blockDim.y; ++s)
+      sum = Math::madd(T(1), slices[first + s][threadIdx.x], sum);
   }
   if (inside) store.put(at.batch, at.i, at.j, sum, addend);
 }
@@ -108,10 +111,14 @@ int32_t run_small(const dt_stream* stream, const MatrixProduct& p) {
   constexpr int64_t kSlice = 16;  // about as many loads as a thread should wait for in a row
   const int64_t slices = std::max<int64_t>(1, std::min<int64_t>(kSmallSlices, p.k / kSlice));
   const TileGrid grid = {p.batch, p.m, p.n, p.k, divide_up(p.k, slices), 1, 0, 0};
-  return launch(stream, small_product<Math>,
-                static_cast<unsigned>(divide_up(grid.outputs(), kSmallOutputs)),
-                dim3(kSmallOutputs, static_cast<unsigned>(slices)), 0, left_lines<T>(p),
-                right_lines<T>(p), ActivatingStore<Math>(p), grid);
+  // A multiprocessor holds as many small blocks as large ones. Few outputs are better spread.
+  constexpr int64_t kWarps = 8;
+  const int64_t groups = divide_up(grid.outputs(), kSmallOutputs);
+  const int64_t of_block = std::max<int64_t>(
+      1, std::min(kWarps / slices, groups / (2 * multiprocessors(stream->device))));
+  return launch(stream, small_product<Math>, static_cast<unsigned>(divide_up(groups, of_block)),
+                dim3(kSmallOutputs, static_cast<unsigned>(slices), static_cast<unsigned>(of_block)),
+                0, left_lines<T>(p), right_lines<T>(p), ActivatingStore<Math>(p), grid);
 }
 
 // ---- thin products: at most kThin columns, so reading `a` once is all the work there is

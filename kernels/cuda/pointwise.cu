@@ -123,15 +123,19 @@ struct PacketLayout {
 const PacketKernel* packet_kernel(PointwiseCall& kernel, const Pointwise& op,
                                   const PointwiseOperands& operands) {
   kernel.narrow = 0;
+  int64_t bytes = 0;  // of narrow elements: all have as many
   for (int k = 0; k < operands.n; ++k) {
     if (kernel.data[k] == nullptr || operands.dtype[k] == operands.own_dtype[k]) continue;
+    if (bytes == 0) bytes = bytes_of(operands.dtype[k]);
     const bool is_narrow = operands.own_dtype[k] == op.dtype &&
                            compute_of(operands.dtype[k]) == op.dtype &&
-                           bytes_of(operands.dtype[k]) * op.narrow.width == kPacketBytes;
+                           bytes_of(operands.dtype[k]) == bytes;
     if (!is_narrow) return nullptr;
     kernel.narrow |= 1u << k;
   }
-  return kernel.narrow == 0 ? &op.own : &op.narrow;
+  if (bytes == 0) return &op.own;
+  const PacketKernel* const narrow = bytes <= 2 ? &op.narrow[bytes - 1] : nullptr;
+  return narrow && narrow->function ? narrow : nullptr;
 }
 
 // Plans a launch of packets of `width` elements; false if some operand does not allow it. Outputs

@@ -54,10 +54,10 @@ struct Pointwise {
   int n_in, n_out;
   uint32_t bool_in;  // bit i: input i is a truth value
   bool bool_out;
-  int32_t dtype;     // of the arithmetic
-  PacketKernel own;  // all operands are of the arithmetic's own dtypes
-  PacketKernel
-      narrow;  // or of narrow ones, as many as fill an access; no function where there are none
+  int32_t dtype;             // of the arithmetic
+  PacketKernel own;          // all operands are of the arithmetic's own dtypes
+  PacketKernel narrow[2];    // or of narrow ones of one byte or two, as many as fill an access; no
+                             // function where there are none
   PointwiseKernel* general;  // any dtypes and strides
   int elements;              // that a thread of `general` handles
 };

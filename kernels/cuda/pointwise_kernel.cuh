@@ -42,10 +42,59 @@ using InputType = std::conditional_t<(F::bool_in >> kInput & 1) != 0, bool, T>;
 template <class F, class T>
 using OutputType = std::conditional_t<F::bool_out, bool, T>;
 
+// ---- elements of kBytes each, fewer than those of the arithmetic type W that reads and writes
+// them: floats of two bytes for float, integers of one or two and truth values for int32_t
+
+template <class W, int kBytes>
+constexpr bool kHasNarrow = std::is_same_v<W, float>     ? kBytes == 2
+                            : std::is_same_v<W, int32_t> ? kBytes == 1 || kBytes == 2
+                                                         : false;
+template <class T, class W, int kBytes>
+constexpr bool kIsNarrow = compute_of(dtype_of<T>) == dtype_of<W> && sizeof(T) == kBytes;
+
+// The bits of such an element as a number, whatever its dtype is, without a jump.
+template <class W, int kBytes>
+__device__ __forceinline__ W number_of(Bits<kBytes> bits, int32_t dtype) {
+  if constexpr (std::is_same_v<W, int32_t>) {
+    // What the sign bit stands for is taken twice from an element that has one.
+    constexpr uint32_t kSign = 1u << (8 * kBytes - 1);
+    const uint32_t sign = kBytes == 2 || dtype == dtype_of<int8_t> ? kSign : 0;
+    return static_cast<int32_t>((bits ^ sign) - sign);
+  } else {
+    return widened<W>(bits, dtype);
+  }
+}
+
+template <class To, int kWidth, class W>
+__device__ __forceinline__ void store_converted(void* p, int64_t at,
+                                                const Packet<W, kWidth>& packet) {
+  Packet<Stored<To>, kWidth> narrow;
+#pragma unroll
+  for (int i = 0; i < kWidth; ++i) narrow.value[i] = converted<To>(packet.value[i]);
+  store_packet(static_cast<Stored<To>*>(p) + at, narrow);
+}
+
+template <int kBytes, int kWidth, class W>
+__device__ __forceinline__ void store_as_narrow(void* p, int32_t dtype, int64_t at,
+                                                const Packet<W, kWidth>& packet) {
+  switch (dtype) {
+#define DT_DTYPE_ROW(NAME, name, Own, ...)                                        \
+  case DT_##NAME:                                                                 \
+    if constexpr (kIsNarrow<Own, W, kBytes>) store_converted<Own>(p, at, packet); \
+    break;
+#include "kernels/dtype.def"
+#undef DT_DTYPE_ROW
+  }
+}
+
 // ---- the inputs of a formula at kWidth elements, in registers
 
 template <int kInput, class V, int kWidth>
 struct Slot {
+  // Of kWidth narrow elements.
+  template <int kBytes>
+  static constexpr int kWords = (kWidth * kBytes + 3) / 4;
+
   V value[kWidth];
 
   __device__ __forceinline__ void fill(V all) {
@@ -64,14 +113,39 @@ struct Slot {
     for (int i = 0; i < kWidth; ++i) value[i] = static_cast<V>(packet.value[i]);
   }
 
-  // The same of narrow elements.
+  // The same of narrow elements: their bits lie where the numbers come, which widen() makes when
+  // all operands have been asked for. To make them here, behind a jump, a thread would wait for
+  // each load by itself.
+  template <int kBytes>
   __device__ __forceinline__ void load_narrow(const void* data, int32_t dtype, int64_t at,
                                               bool splat, bool apart) {
-    if constexpr (kNarrowBytes<V> != 0) {
-      if (!splat) return cuda::load_narrow(value, data, dtype, at, apart);
-      V one[1];
-      cuda::load_narrow(one, data, dtype, at);
-      fill(one[0]);
+    if constexpr (kHasNarrow<V, kBytes>) {
+      const Bits<kBytes>* p = static_cast<const Bits<kBytes>*>(data) + at;
+      if (splat) return fill(number_of<V, kBytes>(*p, dtype));
+      uint32_t word[kWords<kBytes>];
+      if constexpr (kWidth == 1) {
+        word[0] = *p;
+      } else if (apart) {
+        const auto packet = load_neighbours<kWidth>(p, true);
+        memcpy(word, &packet, sizeof packet);
+      } else {
+        const auto packet = cuda::load_packet<kWords<kBytes>>(reinterpret_cast<const uint32_t*>(p));
+        memcpy(word, &packet, sizeof packet);
+      }
+      memcpy(value, word, sizeof word);
+    }
+  }
+  template <int kBytes>
+  __device__ __forceinline__ void widen(int32_t dtype) {
+    if constexpr (kHasNarrow<V, kBytes>) {
+      constexpr int kBits = 8 * kBytes, kOfWord = 32 / kBits;
+      uint32_t word[kWords<kBytes>];
+      memcpy(word, value, sizeof word);
+#pragma unroll
+      for (int i = 0; i < kWidth; ++i) {
+        const auto bits = static_cast<Bits<kBytes>>(word[i / kOfWord] >> (i % kOfWord * kBits));
+        value[i] = number_of<V, kBytes>(bits, dtype);
+      }
     }
   }
 
@@ -105,11 +179,15 @@ struct Inputs<F, T, kWidth, std::integer_sequence<int, kInput...>>
   template <int k>
   using SlotOf = Slot<k, InputType<F, k, T>, kWidth>;
 
-  // The packet at `at` (offsets of all operands).
-  template <bool kNarrow>
+  // The packet at `at` (offsets of all operands), which is complete after finish().
+  template <int kNarrow>
   __device__ __forceinline__ void load(const PointwiseCall& call,
                                        const int32_t (&at)[kMaxPointwise]) {
     (load_one<kInput, kNarrow>(call, at[F::n_out + kInput]), ...);
+  }
+  template <int kNarrow>
+  __device__ __forceinline__ void finish(const PointwiseCall& call) {
+    if constexpr (kNarrow != 0) (widen_one<kInput, kNarrow>(call), ...);
   }
 
   // The elements at `at`.
@@ -124,17 +202,24 @@ struct Inputs<F, T, kWidth, std::integer_sequence<int, kInput...>>
   }
 
  private:
-  template <int k, bool kNarrow>
+  template <int k, int kNarrow>
   __device__ __forceinline__ void load_one(const PointwiseCall& call, int32_t at) {
     constexpr int kOperand = F::n_out + k;
     const bool splat = (call.splat >> kOperand & 1) != 0, apart = (call.apart >> kOperand & 1) != 0;
     if (call.data[kOperand] == nullptr) {
       SlotOf<k>::fill(call.number[k].template as<InputType<F, k, T>>());
-    } else if (kNarrow && (call.narrow >> kOperand & 1)) {
-      SlotOf<k>::load_narrow(call.data[kOperand], call.dtype[kOperand], at, splat, apart);
+    } else if (kNarrow != 0 && (call.narrow >> kOperand & 1)) {
+      SlotOf<k>::template load_narrow<kNarrow>(call.data[kOperand], call.dtype[kOperand], at, splat,
+                                               apart);
     } else {
       SlotOf<k>::load_packet(call.data[kOperand], at, splat, apart);
     }
+  }
+  template <int k, int kNarrow>
+  __device__ __forceinline__ void widen_one(const PointwiseCall& call) {
+    constexpr int kOperand = F::n_out + k;
+    if (call.data[kOperand] != nullptr && (call.narrow & ~call.splat) >> kOperand & 1)
+      SlotOf<k>::template widen<kNarrow>(call.dtype[kOperand]);
   }
   template <int k>
   __device__ __forceinline__ void gather_one(const PointwiseCall& call,
@@ -158,9 +243,9 @@ struct Parameters {
   }
 };
 
-// ---- packets
+// ---- packets. kNarrow: the bytes of narrow operands; 0: there are none
 
-template <class F, int kOutput, int kWidth, bool kNarrow, class T, class In>
+template <class F, int kOutput, int kWidth, int kNarrow, class T, class In>
 __device__ __forceinline__ void put_packet(const PointwiseCall& call, const Parameters<T>& p,
                                            const In& in, int64_t at) {
   using Result = Stored<OutputType<F, T>>;
@@ -169,14 +254,14 @@ __device__ __forceinline__ void put_packet(const PointwiseCall& call, const Para
 #pragma unroll
   for (int i = 0; i < kWidth; ++i)
     packet.value[i] = static_cast<Result>(in.template evaluate_at<kOutput>(p.value, i));
-  if constexpr (kNarrow && kNarrowBytes<Result> != 0) {
+  if constexpr (kHasNarrow<Result, kNarrow>) {
     if (call.narrow >> kOutput & 1)
-      return store_narrow(call.data[kOutput], call.dtype[kOutput], at, packet.value);
+      return store_as_narrow<kNarrow>(call.data[kOutput], call.dtype[kOutput], at, packet);
   }
   store_packet(static_cast<Result*>(call.data[kOutput]) + at, packet);
 }
 
-template <class F, int kWidth, bool kNarrow, class T, class In>
+template <class F, int kWidth, int kNarrow, class T, class In>
 __device__ __forceinline__ void put_packets(const PointwiseCall& call, const Parameters<T>& p,
                                             const In& in, const int32_t (&at)[kMaxPointwise]) {
   put_packet<F, 0, kWidth, kNarrow>(call, p, in, at[0]);
@@ -185,7 +270,7 @@ __device__ __forceinline__ void put_packets(const PointwiseCall& call, const Par
 }
 
 // A thread loads kPackets packets of every input, a block's width apart, before it computes.
-template <class F, class T, int kWidth, int kPackets, bool kNarrow>
+template <class F, class T, int kWidth, int kPackets, int kNarrow>
 __global__ void __launch_bounds__(kPointwiseThreads)
     vector_kernel(const __grid_constant__ PointwiseCall call) {
   begin_kernel();
@@ -202,8 +287,9 @@ __global__ void __launch_bounds__(kPointwiseThreads)
   }
 #pragma unroll
   for (int i = 0; i < kPackets; ++i) {
-    if (first + i * kPointwiseThreads < call.count)
-      put_packets<F, kWidth, kNarrow>(call, p, in[i], at[i]);
+    if (first + i * kPointwiseThreads >= call.count) continue;
+    in[i].template finish<kNarrow>(call);
+    put_packets<F, kWidth, kNarrow>(call, p, in[i], at[i]);
   }
   if (first >= call.head + call.tail) return;
   // Head and tail are around one row of packets: dense operands advance with the element.
@@ -214,6 +300,7 @@ __global__ void __launch_bounds__(kPointwiseThreads)
   for (int k = 0; k < F::n_out + F::n_in; ++k)
     element[k] = call.splat >> k & 1 ? 0 : static_cast<int32_t>(single - call.head);
   one.template load<kNarrow>(call, element);
+  one.template finish<kNarrow>(call);
   put_packets<F, 1, kNarrow>(call, p, one, element);
 }
 
@@ -257,6 +344,17 @@ __global__ void __launch_bounds__(kPointwiseThreads)
 
 // ---- registration
 
+// As many elements in registers, of one byte or of two. No function where T widens none of kBytes.
+template <class F, class T, int kPackets, int kBytes>
+PacketKernel narrow_kernel() {
+  PacketKernel kernel = {};
+  if constexpr (kHasNarrow<T, kBytes>) {
+    constexpr int kWidth = kPacketWidth<Bits<kBytes>>, kFewer = kPackets * kBytes / 2;
+    kernel = {vector_kernel<F, T, kWidth, kFewer, kBytes>, kWidth, kFewer};
+  }
+  return kernel;
+}
+
 // How much a thread handles: at least four loads in flight where a formula has few inputs.
 template <class F, class T>
 Pointwise pointwise_of() {
@@ -264,18 +362,14 @@ Pointwise pointwise_of() {
   constexpr int kWidth = kOnlyTruths ? kPacketWidth<uint8_t> : kPacketWidth<T>;
   constexpr int kPackets = F::n_in == 1 ? 4 : 2, kElements = F::n_in <= 2 ? 4 : 2;
   static_assert(F::n_in <= kMaxPointwiseIn && F::n_out <= kMaxPointwiseOut);
-  PacketKernel narrow = {};
-  if constexpr (kNarrowBytes<T> != 0) {
-    // As many elements in registers, of one byte or of two.
-    constexpr int kNarrowWidth = kPacketWidth<Bits<kNarrowBytes<T>>>;
-    constexpr int kNarrowPackets = kPackets * kNarrowBytes<T> / 2;
-    narrow = {vector_kernel<F, T, kNarrowWidth, kNarrowPackets, true>, kNarrowWidth,
-              kNarrowPackets};
-  }
-  return {F::n_in,     F::n_out,
-          F::bool_in,  F::bool_out,
-          dtype_of<T>, {vector_kernel<F, T, kWidth, kPackets, false>, kWidth, kPackets},
-          narrow,      general_kernel<F, T, kElements>,
+  return {F::n_in,
+          F::n_out,
+          F::bool_in,
+          F::bool_out,
+          dtype_of<T>,
+          {vector_kernel<F, T, kWidth, kPackets, 0>, kWidth, kPackets},
+          {narrow_kernel<F, T, kPackets, 1>(), narrow_kernel<F, T, kPackets, 2>()},
+          general_kernel<F, T, kElements>,
           kElements};
 }
 

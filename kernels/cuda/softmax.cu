@@ -24,27 +24,33 @@ template <class T>
 constexpr int kMostPackets = sizeof(T) == sizeof(float) ? 8 : 4;
 constexpr int kLongPackets = 4;  // that a thread loads at once
 
-// The largest element of some packets and the sum of exponentials relative to it, which replace the
-// elements unless these are kept.
+// The largest element of some packets.
 template <class T, int kPackets, int kWidth>
-__device__ __forceinline__ ExpSum<T> exp_sum(Packet<T, kWidth> (&x)[kPackets], bool keep) {
-  ExpSum<T> result = ExpSum<T>::none();
+__device__ __forceinline__ T top_of(const Packet<T, kWidth> (&x)[kPackets]) {
+  T top = lowest<T>();
 #pragma unroll
   for (int k = 0; k < kPackets; ++k) {
 #pragma unroll
-    for (int v = 0; v < kWidth; ++v) result.top = max_of(result.top, x[k].value[v]);
+    for (int v = 0; v < kWidth; ++v) top = max_of(top, x[k].value[v]);
   }
-  const T base = finite_top(result.top);
+  return top;
+}
+
+// The sum of exponentials relative to `top`, which replace the elements unless these are kept.
+template <class T, int kPackets, int kWidth>
+__device__ __forceinline__ ExpSum<T> exp_sum(Packet<T, kWidth> (&x)[kPackets], T top, bool keep) {
+  const T base = finite_top(top);
+  T sum = 0;
 #pragma unroll
   for (int k = 0; k < kPackets; ++k) {
 #pragma unroll
     for (int v = 0; v < kWidth; ++v) {
       const T e = math::exp(x[k].value[v] - base);
-      result.sum += e;
+      sum += e;
       if (!keep) x[k].value[v] = e;
     }
   }
-  return result;
+  return {top, sum};
 }
 
 // ---- rows in registers
@@ -68,8 +74,17 @@ __global__ void __launch_bounds__(Shape::Threads::block)
 #pragma unroll
   for (int k = 0; k < Shape::packets; ++k)
     kept[k] = row.load(from, k * Shape::team + Threads::rank(), lowest<V>());
-  const ExpSum<V> mine = exp_sum(kept, kLog);
-  const ExpSum<V> all = team_reduce<Shape::team>(mine, ExpSum<V>::merge);
+  // Lanes agree on the largest element first: joining sums that are relative to different ones
+  // takes exponentials, in short rows as many as the elements do.
+  V top = top_of(kept);
+  if constexpr (Shape::team <= kWarp)
+    top = team_reduce<Shape::team>(top, [](V a, V b) { return max_of(a, b); });
+  const ExpSum<V> mine = exp_sum(kept, top, kLog);
+  ExpSum<V> all = mine;
+  if constexpr (Shape::team <= kWarp)
+    all.sum = team_sum<Shape::team>(mine.sum);
+  else
+    all = team_reduce<Shape::team>(mine, ExpSum<V>::merge);
   const V scale = math::exp(finite_top(mine.top) - all.top) / all.sum;
   const V log_sum = math::log(all.sum);
 #pragma unroll
@@ -215,7 +230,7 @@ __global__ void __launch_bounds__(kLongTeam<T>) softmax_long_rows(T* y, const T*
     Packet<V, kWidth> part[kLongPackets];
 #pragma unroll
     for (int k = 0; k < kLongPackets; ++k) part[k] = row.load(from, begin + k * kTeam, lowest<V>());
-    total = ExpSum<V>::merge(total, exp_sum(part, true));
+    total = ExpSum<V>::merge(total, exp_sum(part, top_of(part), true));
   }
   total = team_reduce<kTeam>(total, ExpSum<V>::merge);
   const V scale = V(1) / total.sum, log_sum = math::log(total.sum);
@@ -358,9 +373,16 @@ dim3 row_grid(const Lines& lines) {
 }
 
 // Of rows that are somewhat longer than a shape the next one would take twice the exponentials.
+// Those that are a packet longer, because they begin between two boundaries, are many.
 template <class T, class F, class LongRows>
 int32_t visit_forward_shape(int64_t packets, const F& f, const LongRows& long_rows) {
   constexpr int kMost = kMostPackets<T>;
+  if constexpr (kMost == 8) {
+    if (packets > 4 * 8 && packets <= 4 * 9) return f(RowShape<4, 9>());
+    if (packets > 8 * 8 && packets <= 8 * 9) return f(RowShape<8, 9>());
+    if (packets > 16 * 8 && packets <= 16 * 9) return f(RowShape<16, 9>());
+    if (packets > 32 * 8 && packets <= 32 * 9) return f(RowShape<32, 9>());
+  }
   if (packets > 8 * 2 && packets <= 8 * 3) return f(RowShape<8, 3>());
   if (packets > 16 * 2 && packets <= 16 * 3) return f(RowShape<16, 3>());
   if (packets > 32 * 2 && packets <= 32 * 3) return f(RowShape<32, 3>());

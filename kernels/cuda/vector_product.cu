@@ -105,10 +105,14 @@ __global__ void __launch_bounds__(kRowThreads) product_of_rows(VectorProduct p) 
 
 // ---- outputs side by side
 
-constexpr int kColumnThreads = 512;
+// Two blocks of a multiprocessor, each thread with many rows on their way, keep memory as busy as
+// three that fit and a fourth that waits for them.
+constexpr int kColumnThreads = 512, kColumnBlocks = 2;
+constexpr int kRowsAtOnce = 8;  // that a thread has on their way
 
 template <class T, int kLanes>
-__global__ void __launch_bounds__(kColumnThreads) product_of_columns(VectorProduct p) {
+__global__ void __launch_bounds__(kColumnThreads, kColumnBlocks)
+    product_of_columns(VectorProduct p) {
   constexpr int kWidth = kPacketWidth<T>, kTeams = kColumnThreads / kLanes;
   constexpr int kWarps = kColumnThreads / kWarp, kOutputs = kLanes * kWidth;
   __shared__ float of_warps[kWarps][kOutputs];
@@ -118,18 +122,18 @@ __global__ void __launch_bounds__(kColumnThreads) product_of_columns(VectorProdu
   const T* const column = static_cast<const T*>(p.matrix) + j;
   begin_kernel();
   float sums[kWidth] = {};
-  for (int64_t first = team; first < p.depth && j < p.outputs; first += kAtOnce * kTeams) {
-    uint4 loaded[kAtOnce];
-    float x[kAtOnce];
+  for (int64_t first = team; first < p.depth && j < p.outputs; first += kRowsAtOnce * kTeams) {
+    uint4 loaded[kRowsAtOnce];
+    float x[kRowsAtOnce];
 #pragma unroll
-    for (int i = 0; i < kAtOnce; ++i) {
+    for (int i = 0; i < kRowsAtOnce; ++i) {
       const int64_t k = first + i * kTeams;
       if (k >= p.depth) continue;
       loaded[i] = *reinterpret_cast<const uint4*>(column + k * p.depth_step);
       x[i] = p.at<T>(k);
     }
 #pragma unroll
-    for (int i = 0; i < kAtOnce; ++i) {
+    for (int i = 0; i < kRowsAtOnce; ++i) {
       if (first + i * kTeams >= p.depth) continue;
       T w[kWidth];
       memcpy(w, &loaded[i], sizeof w);
@@ -154,7 +158,22 @@ __global__ void __launch_bounds__(kColumnThreads) product_of_columns(VectorProdu
 
 // ---- launches
 
-constexpr int kNarrowLanes = 2, kWideLanes = 8;  // as little as memory gives at once, or more
+constexpr int kNarrowLanes = 2;  // as little as memory gives at once
+
+// Wider pieces of a row suit memory better, if all multiprocessors still have their blocks.
+template <class T>
+int32_t run_columns(const dt_stream* stream, const VectorProduct& p) {
+  const int64_t packets = divide_up(p.outputs, kPacketWidth<T>);
+  // A few blocks too little do not matter.
+  const int64_t wanted = (2 * kColumnBlocks - 1) * multiprocessors(stream->device);
+  const auto run = [&](auto kernel, int lanes) {
+    return launch(stream, kernel, static_cast<unsigned>(divide_up(packets, lanes)), kColumnThreads,
+                  0, p);
+  };
+  if (2 * packets >= 8 * wanted) return run(product_of_columns<T, 8>, 8);
+  if (2 * packets >= 4 * wanted) return run(product_of_columns<T, 4>, 4);
+  return run(product_of_columns<T, kNarrowLanes>, kNarrowLanes);
+}
 
 template <class T>
 int32_t run_vector(const dt_stream* stream, const VectorProduct& p) {
@@ -165,12 +184,7 @@ int32_t run_vector(const dt_stream* stream, const VectorProduct& p) {
     return launch(stream, warps ? product_of_rows<T, kWarp> : product_of_rows<T, kRowThreads>,
                   static_cast<unsigned>(blocks), kRowThreads, 0, p);
   }
-  const int64_t packets = divide_up(p.outputs, kWidth);
-  const bool wide = packets >= 2 * kWideLanes * multiprocessors(stream->device);
-  return launch(stream,
-                wide ? product_of_columns<T, kWideLanes> : product_of_columns<T, kNarrowLanes>,
-                static_cast<unsigned>(divide_up(packets, wide ? kWideLanes : kNarrowLanes)),
-                kColumnThreads, 0, p);
+  return run_columns<T>(stream, p);
 }
 
 }  // namespace

@@ -506,7 +506,9 @@ def test_nonzero_of_dimensions(device, shape):
 
 
 @on_both
-@pytest.mark.parametrize("dtype", [dt.float32, dt.float64, dt.float16, dt.int64, dt.uint8])
+@pytest.mark.parametrize(
+    "dtype", [dt.float32, dt.float64, dt.float16, dt.int64, dt.int16, dt.int8, dt.uint8]
+)
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 9, 31, 33, 2047, 2049, 100_003])
 def test_operands_that_begin_anywhere(device, dtype, size):
     numbers = np.random.default_rng(size).integers(0, 60, (3, size + 20))
