@@ -25,7 +25,8 @@ from .model import (
 
 _KEYS = {
     "sig", "doc", "since", "args", "let", "check", "parameters", "buffers",
-    "header", "inputs", "outputs", "check_input", "each_training_step", "forward", "forward_activated", "extra_repr",
+    "header", "inputs", "outputs", "check_input", "each_training_step", "forward", "forward_activated", "forward_relu",
+    "relu_limit", "extra_repr",
     "python",
 }  # fmt: skip
 _PYTHON_KEYS = {
@@ -79,6 +80,8 @@ def parse_layer(names, activations: Enum, stem: str, file: dict, name: str, row:
         file=stem,
         forward_activated=row.get("forward_activated", ""),
         activation=_activation(_forward(row), activations),
+        forward_relu=row.get("forward_relu", ""),
+        relu_limit=row.get("relu_limit", ""),
         let=row.get("let", {}),
         checks=checks(row.get("check", [])),
         input_checks=checks(row.get("check_input", [])),
@@ -120,6 +123,12 @@ def checks(rows: list[list[str]]) -> tuple[Check, ...]:
 def _extra_repr(parts: str | list) -> tuple[tuple[str, str], ...]:
     parts = [parts] if isinstance(parts, str) else parts
     return tuple(("true", part) if isinstance(part, str) else tuple(part) for part in parts)
+
+
+def forward_with_relu(layer: Layer) -> str:
+    """The layer's forward by the function that adds `addend` and applies a relu with a `limit`."""
+    _, _, arguments = layer.forward.partition("(")
+    return f"{layer.forward_relu}({arguments.removesuffix(')')}, addend, limit)"
 
 
 def _activation(forward: str, activations: Enum) -> str:

@@ -300,6 +300,9 @@ class Layer:
     outputs: tuple[str, ...] = ()  # what forward's results are called, if there are several
     forward_activated: str = ""  # the same with the activation that follows the layer
     activation: str = ""  # "relu": what the layer applies to each element, if a layer before it may
+    # The function that is forward's with an addend and a relu behind it: it takes these last.
+    forward_relu: str = ""
+    relu_limit: str = ""  # "6": the layer is a relu with this largest result, or "inf"
     checks: tuple[Check, ...] = ()  # of the arguments
     input_checks: tuple[Check, ...] = ()  # of the inputs
     each_training_step: str = ""  # an expression that runs before forward in training

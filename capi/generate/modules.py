@@ -12,6 +12,9 @@ _HEADER = f"// {text.GENERATED}\n"
 _CPP = expr.Cpp({"training": "training()"})
 
 
+_LIMITS = {"inf": "std::numeric_limits<double>::infinity()"}  # of a relu
+
+
 class Forward(expr.Cpp):
     """Arithmetic of tensors and numbers, and calls of ops, whose words may be values of an enum."""
 
@@ -69,7 +72,7 @@ def _source(schema: Schema) -> str:
     by_hand = sorted({layer.header for layer in schema.layers.values() if layer.header})
     headers = "".join(f'#include "{header}"\n' for header in by_hand)
     parts = [
-        _HEADER + _SOURCE_INTRO.replace("#include <cmath>\n\n", f"#include <cmath>\n\n{headers}")
+        _HEADER + _SOURCE_INTRO.replace("#include <limits>\n\n", f"#include <limits>\n\n{headers}")
     ]
     parts += [_class(schema, layer) for layer in schema.layers.values() if not layer.header]
     parts.append("}  // namespace\n")
@@ -91,6 +94,7 @@ _SOURCE_INTRO = """\
 // The classes behind core/nn/layers.h. A layer registers its tensors in a fixed order; state(i) is the i-th.
 // clang-format off
 #include <cmath>
+#include <limits>
 
 #include "core/nn/layer_support.h"
 #include "core/nn/layers.h"
@@ -227,9 +231,16 @@ def _forward(schema: Schema, layer: Layer) -> list[str]:
             lines.append(f"    const Tensor {a.name} = {absent};")
         else:
             lines.append(f"    const Tensor& {a.name} = inputs[{i}];")
-    lines += [f"    {text.check(_CPP, c.condition, c.message)}" for c in layer.input_checks]
+    lines += _step(layer, layer.forward)
+    value = Forward(schema, _functions(schema, layer)).print(layer.forward)
+    return [*lines, f"    return {f'list_of({value})' if many else value};", "  }"]
+
+
+def _step(layer: Layer, forward: str) -> list[str]:
+    """What comes before the expression that a forward returns."""
+    lines = [f"    {text.check(_CPP, c.condition, c.message)}" for c in layer.input_checks]
     step = layer.each_training_step
-    lines += _locals(layer, [layer.forward, step or "0"])
+    lines += _locals(layer, [forward, step or "0"])
     if step:
         lines.append("    if (training()) {")
         tensors = [s.name for s in layer.state if s.name in expr.names(step)]
@@ -239,8 +250,7 @@ def _forward(schema: Schema, layer: Layer) -> list[str]:
             f"      if ({given}) {_CPP.print(step)};",
             "    }",
         ]
-    value = Forward(schema, _functions(schema, layer)).print(layer.forward)
-    return [*lines, f"    return {f'list_of({value})' if many else value};", "  }"]
+    return lines
 
 
 def _functions(schema: Schema, layer: Layer) -> dict[str, str]:
@@ -261,5 +271,14 @@ def _activation(schema: Schema, layer: Layer) -> list[str]:
         head = "Tensor forward_activated(const Tensor& input, Activation activation)"
         lines += ["", f"  {head} override {{", *_locals(layer, [layer.forward_activated])]
         value = Forward(schema, _functions(schema, layer)).print(layer.forward_activated)
+        lines += [f"    return {value};", "  }"]
+    if layer.relu_limit:
+        limit = _LIMITS.get(layer.relu_limit, layer.relu_limit)
+        lines += ["", f"  double relu_limit() const override {{ return {limit}; }}"]
+    if layer.forward_relu:
+        forward = layers.forward_with_relu(layer)
+        head = "Tensor forward_relu(const Tensor& input, const Tensor& addend, double limit)"
+        lines += ["", f"  {head} override {{", *_step(layer, forward)]
+        value = Forward(schema, _functions(schema, layer)).print(forward)
         lines += [f"    return {value};", "  }"]
     return lines

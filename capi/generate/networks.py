@@ -28,7 +28,7 @@ _KEYS = {
 _MODEL_KEYS = {"sig", "doc", "args", "make"}
 CONTAINERS = ("Sequential", "ModuleList")
 # What forwards call besides ops and children: core/nn/network.h and models/support.py have them.
-HELPERS = ("attend", "chain", "past", "places")
+HELPERS = ("attend", "chain", "norm_relu", "past", "places")
 
 
 def parse_network(names, file: dict, name: str, row: dict, document) -> Network:

@@ -16,6 +16,7 @@ from .model import Argument, Check, Layer, PythonConstructor, Schema, Tensor
 from .text import GENERATED
 
 INDENT = "    "
+_LIMITS = {"inf": "None"}  # of a relu
 
 _HEAD = f'''"""{GENERATED}"""
 
@@ -88,12 +89,16 @@ def _class(schema: Schema, layer: Layer) -> str:
     ]
     if layer.activation:
         lines += [f'{INDENT}_activation = "{layer.activation}"', ""]
+    if layer.relu_limit:
+        lines += [f"{INDENT}_limit = {_LIMITS.get(layer.relu_limit, layer.relu_limit)}", ""]
     lines += indented(_constructor(schema, layer))
     if layer.state:
         lines += ["", *indented(_reset(schema, layer))]
     lines += ["", *indented(_forward(schema, layer))]
     if layer.forward_activated:
         lines += ["", *indented(_forward_activated(schema, layer))]
+    if layer.forward_relu:
+        lines += ["", *indented(_forward_relu(schema, layer))]
     if layer.extra_repr:
         lines += ["", *indented(_extra_repr(schema, layer))]
     for c in layer.python.constructors:
@@ -289,14 +294,26 @@ def _read_parameters(layer: Layer, text: str) -> list[str]:
 
 
 def _forward(schema: Schema, layer: Layer) -> list[str]:
+    body = _body(schema, layer, layer.forward)
+    return [f"def forward(self, {signature(layer.python.inputs)}):", *indented(body)]
+
+
+def _forward_relu(schema: Schema, layer: Layer) -> list[str]:
+    forward = layers.forward_with_relu(layer)
+    body = _body(schema, layer, forward, ("addend", "limit"))
+    return ["def _forward_relu(self, input, addend, limit):", *indented(body)]
+
+
+def _body(schema: Schema, layer: Layer, forward: str, more: tuple[str, ...] = ()) -> list[str]:
+    """What a forward does to return what an expression gives, of `more` besides its inputs."""
     variables = _members(layer) | {a.name: a.name for a in layer.python.inputs}
     variables["training"] = "self.training"
-    variables |= {n: n for n in _parameters_in(layer, layer.forward)}
+    variables |= {n: n for n in (*more, *_parameters_in(layer, forward))}
     lets = Printer(schema, variables)
     variables |= {n: lets.print(value) for n, value in layer.let.items()}
-    body = _read_parameters(layer, layer.forward)
+    body = _read_parameters(layer, forward)
     buffers = [n for n, v in variables.items() if v.startswith("self._buffers[")]
-    if len([n for n in expr.names(layer.forward) if n in buffers]) > 1:
+    if len([n for n in expr.names(forward) if n in buffers]) > 1:
         body.append("b = self._buffers")
         variables |= {n: f'b["{n}"]' for n in buffers}
     printer = Printer(schema, variables)
@@ -310,8 +327,8 @@ def _forward(schema: Schema, layer: Layer) -> list[str]:
     if layer.python.forward:
         body.append(f"return {_Functional(variables).print(layer.python.forward)}")
     else:
-        body.append(f"return {printer.print(layer.forward)}")
-    return [f"def forward(self, {signature(layer.python.inputs)}):", *indented(body)]
+        body.append(f"return {printer.print(forward)}")
+    return body
 
 
 def _forward_activated(schema: Schema, layer: Layer) -> list[str]:

@@ -18,7 +18,7 @@ import math
 from collections import OrderedDict
 
 from .. import _ops, empty, nn, no_grad
-from .support import Generates, attend, chain, own_names, past, places
+from .support import Generates, attend, chain, norm_relu, own_names, past, places
 '''
 _PLACE = "device=device, dtype=dtype"
 

@@ -2,6 +2,7 @@
 // The classes behind core/nn/layers.h. A layer registers its tensors in a fixed order; state(i) is the i-th.
 // clang-format off
 #include <cmath>
+#include <limits>
 
 #include "core/nn/attention.h"
 #include "core/nn/recurrent.h"
@@ -396,6 +397,20 @@ class BatchNorm1d final : public Module {
     return batch_norm(input, running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : ((training() && (is_given(num_batches_tracked))) ? (quotient(1, number(num_batches_tracked))) : 0), eps);
   }
 
+  Tensor forward_relu(const Tensor& input, const Tensor& addend, double limit) override {
+    DT_CHECK((dim(input) == 2) || (dim(input) == 3), kValueError, "expected 2D or 3D input");
+    const Tensor& weight = state(0);
+    const Tensor& bias = state(1);
+    const Tensor& running_mean = state(2);
+    const Tensor& running_var = state(3);
+    const Tensor& num_batches_tracked = state(4);
+    if (training()) {
+      const GradMode off(false);
+      if (num_batches_tracked.defined()) add_(num_batches_tracked, 1);
+    }
+    return batch_norm_relu(input, running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : ((training() && (is_given(num_batches_tracked))) ? (quotient(1, number(num_batches_tracked))) : 0), eps, addend, limit);
+  }
+
  private:
   void initialize() {
     const GradMode off(false);
@@ -450,6 +465,20 @@ class BatchNorm2d final : public Module {
     return batch_norm(input, running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : ((training() && (is_given(num_batches_tracked))) ? (quotient(1, number(num_batches_tracked))) : 0), eps);
   }
 
+  Tensor forward_relu(const Tensor& input, const Tensor& addend, double limit) override {
+    DT_CHECK(dim(input) == 4, kValueError, "expected 4D input");
+    const Tensor& weight = state(0);
+    const Tensor& bias = state(1);
+    const Tensor& running_mean = state(2);
+    const Tensor& running_var = state(3);
+    const Tensor& num_batches_tracked = state(4);
+    if (training()) {
+      const GradMode off(false);
+      if (num_batches_tracked.defined()) add_(num_batches_tracked, 1);
+    }
+    return batch_norm_relu(input, running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : ((training() && (is_given(num_batches_tracked))) ? (quotient(1, number(num_batches_tracked))) : 0), eps, addend, limit);
+  }
+
  private:
   void initialize() {
     const GradMode off(false);
@@ -502,6 +531,20 @@ class BatchNorm3d final : public Module {
       if (num_batches_tracked.defined()) add_(num_batches_tracked, 1);
     }
     return batch_norm(input, running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : ((training() && (is_given(num_batches_tracked))) ? (quotient(1, number(num_batches_tracked))) : 0), eps);
+  }
+
+  Tensor forward_relu(const Tensor& input, const Tensor& addend, double limit) override {
+    DT_CHECK(dim(input) == 5, kValueError, "expected 5D input");
+    const Tensor& weight = state(0);
+    const Tensor& bias = state(1);
+    const Tensor& running_mean = state(2);
+    const Tensor& running_var = state(3);
+    const Tensor& num_batches_tracked = state(4);
+    if (training()) {
+      const GradMode off(false);
+      if (num_batches_tracked.defined()) add_(num_batches_tracked, 1);
+    }
+    return batch_norm_relu(input, running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : ((training() && (is_given(num_batches_tracked))) ? (quotient(1, number(num_batches_tracked))) : 0), eps, addend, limit);
   }
 
  private:
@@ -1125,6 +1168,8 @@ class ReLU final : public Module {
 
   Activation activation() const override { return Activation::kRelu; }
 
+  double relu_limit() const override { return std::numeric_limits<double>::infinity(); }
+
  private:
   bool inplace;
 };
@@ -1296,6 +1341,8 @@ class ReLU6 final : public Module {
     const Tensor& input = inputs[0];
     return inplace ? relu6_(input) : relu6(input);
   }
+
+  double relu_limit() const override { return 6; }
 
  private:
   bool inplace;

@@ -247,8 +247,8 @@ class BasicBlock final : public Module {
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
-    const auto y = child("bn2").forward({child("conv2").forward({child("relu").forward({child("bn1").forward({child("conv1").forward({input})})})})});
-    return child("relu").forward({y + ((has_child("downsample")) ? child("downsample").forward({input}) : input)});
+    const auto y = norm_relu(child("bn1"), child("relu"), child("conv1").forward({input}));
+    return norm_relu(child("bn2"), child("relu"), child("conv2").forward({y}), (has_child("downsample")) ? child("downsample").forward({input}) : input);
   }
 };
 
@@ -271,8 +271,8 @@ class Bottleneck final : public Module {
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
-    const auto y = child("bn3").forward({child("conv3").forward({child("relu").forward({child("bn2").forward({child("conv2").forward({child("relu").forward({child("bn1").forward({child("conv1").forward({input})})})})})})})});
-    return child("relu").forward({y + ((has_child("downsample")) ? child("downsample").forward({input}) : input)});
+    const auto y = norm_relu(child("bn2"), child("relu"), child("conv2").forward({norm_relu(child("bn1"), child("relu"), child("conv1").forward({input}))}));
+    return norm_relu(child("bn3"), child("relu"), child("conv3").forward({y}), (has_child("downsample")) ? child("downsample").forward({input}) : input);
   }
 };
 
@@ -311,7 +311,7 @@ class ResNet final : public Module {
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
-    const auto x = child("maxpool").forward({child("relu").forward({child("bn1").forward({child("conv1").forward({input})})})});
+    const auto x = child("maxpool").forward({norm_relu(child("bn1"), child("relu"), child("conv1").forward({input}))});
     return child("fc").forward({flatten(child("avgpool").forward({child("layer4").forward({child("layer3").forward({child("layer2").forward({child("layer1").forward({x})})})})}), 1)});
   }
 };

@@ -6,6 +6,7 @@
 #include "core/io/safetensors.h"
 #include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
+#include "core/ops/pointwise.gen.h"
 #include "core/runtime/context.h"
 
 namespace dt {
@@ -227,6 +228,23 @@ void Module::each(const std::string& kind, const std::function<void(const Module
   });
 }
 
+Tensor norm_relu(Module& norm, Module& relu, const Tensor& x, const Tensor& addend) {
+  if (const double limit = relu.relu_limit()) {
+    const Tensor y = norm.forward_relu(x, addend, limit);
+    if (y.defined()) return y;
+  }
+  const Tensor y = norm.forward({x});
+  return relu.forward({addend.defined() ? add(y, addend) : y});
+}
+
+// A layer and what follows it, by one kernel. Undefined: there is none.
+static Tensor forward_both(Module& layer, const Module& next, const Tensor& x) {
+  Tensor y;
+  if (next.activation() != Activation::kDefault) y = layer.forward_activated(x, next.activation());
+  if (!y.defined() && next.relu_limit() > 0) y = layer.forward_relu(x, Tensor(), next.relu_limit());
+  return y;
+}
+
 Tensor Sequential::forward(TensorList inputs) {
   check_inputs(inputs, 1, 1);
   Tensor x = inputs[0];
@@ -235,10 +253,8 @@ Tensor Sequential::forward(TensorList inputs) {
 }
 
 int64_t Sequential::run_from(int64_t i, Tensor* x) {
-  const bool is_last = i + 1 == child_count();
-  const Activation next = is_last ? Activation::kDefault : child(i + 1)->activation();
-  if (next != Activation::kDefault) {
-    const Tensor y = child(i)->forward_activated(*x, next);
+  if (i + 1 < child_count()) {
+    const Tensor y = forward_both(*child(i), *child(i + 1), *x);
     if (y.defined()) {
       *x = y;
       return 2;

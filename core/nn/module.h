@@ -31,6 +31,12 @@ class Module : public RefCounted {
   virtual Activation activation() const { return Activation::kDefault; }
   // forward, then the activation, by one kernel. Undefined: the module has no such kernel.
   virtual Tensor forward_activated(const Tensor&, Activation) { return Tensor(); }
+  // The largest result of a relu, maybe infinity; 0: the module is none.
+  virtual double relu_limit() const { return 0; }
+  // relu(forward(x) + addend) with a largest result. Undefined: the module cannot do it at once.
+  virtual Tensor forward_relu(const Tensor&, const Tensor& /*addend*/, double /*limit*/) {
+    return Tensor();
+  }
 
   const std::string& kind() const { return kind_; }  // "Linear"
   bool training() const { return training_; }
@@ -109,6 +115,9 @@ class ManyOutputs : public Module {
 // Applies a module to an input and, unless it is undefined, a target.
 Tensor forward(Module& module, const Tensor& input, const Tensor& target);
 
+// relu(norm(x) + addend), at once where the modules can.
+Tensor norm_relu(Module& norm, Module& relu, const Tensor& x, const Tensor& addend = Tensor());
+
 // Runs its children one after another.
 class Sequential final : public Module {
  public:
@@ -117,8 +126,7 @@ class Sequential final : public Module {
   void append(const Ref<Module>& child) { register_module(std::to_string(child_count()), child); }
 
  private:
-  // Runs child i, and the next one with it if that is an activation that child i can apply. Returns
-  // how many ran.
+  // Runs child i, and the next one with it where one kernel does both. Returns how many ran.
   int64_t run_from(int64_t i, Tensor* x);
 };
 

@@ -5,7 +5,7 @@ import math
 from collections import OrderedDict
 
 from .. import _ops, empty, nn, no_grad
-from .support import Generates, attend, chain, own_names, past, places
+from .support import Generates, attend, chain, norm_relu, own_names, past, places
 
 
 
@@ -160,8 +160,8 @@ class BasicBlock(nn.Module):
         self.downsample = _shortcut(inputs, width, stride, device=device, dtype=dtype) if ((stride != 1) or (inputs != width)) else None
 
     def forward(self, input):
-        y = self.bn2(self.conv2(self.relu(self.bn1(self.conv1(input)))))
-        return self.relu(y + (self.downsample(input) if (self.downsample is not None) else input))
+        y = norm_relu(self.bn1, self.relu, self.conv1(input))
+        return norm_relu(self.bn2, self.relu, self.conv2(y), self.downsample(input) if (self.downsample is not None) else input)
 
 
 class Bottleneck(nn.Module):
@@ -186,8 +186,8 @@ class Bottleneck(nn.Module):
         self.downsample = _shortcut(inputs, 4 * width, stride, device=device, dtype=dtype) if ((stride != 1) or (inputs != (4 * width))) else None
 
     def forward(self, input):
-        y = self.bn3(self.conv3(self.relu(self.bn2(self.conv2(self.relu(self.bn1(self.conv1(input))))))))
-        return self.relu(y + (self.downsample(input) if (self.downsample is not None) else input))
+        y = norm_relu(self.bn2, self.relu, self.conv2(norm_relu(self.bn1, self.relu, self.conv1(input))))
+        return norm_relu(self.bn3, self.relu, self.conv3(y), self.downsample(input) if (self.downsample is not None) else input)
 
 
 def _basic_stage(inputs, width, stride, depth, device, dtype):
@@ -229,7 +229,7 @@ class ResNet(nn.Module):
                     _ops.normal_(module.weight, 0, math.sqrt(2 / ((_ops.tensor_size(module.weight, 0) * _ops.tensor_size(module.weight, 2)) * _ops.tensor_size(module.weight, 3))))
 
     def forward(self, input):
-        x = self.maxpool(self.relu(self.bn1(self.conv1(input))))
+        x = self.maxpool(norm_relu(self.bn1, self.relu, self.conv1(input)))
         return self.fc(_ops.flatten(self.avgpool(self.layer4(self.layer3(self.layer2(self.layer1(x))))), 1))
 
 

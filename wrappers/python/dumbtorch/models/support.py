@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 
 from .. import arange, bool, capture, cat, cuda, empty, full, int64, nn, no_grad, ones, zeros
+from ..nn.modules.container import norm_relu as norm_relu
 
 # Recording costs as much as some tokens, and pays from so many on.
 WORTH_RECORDING = 16

@@ -81,8 +81,9 @@ class _Indexed(Module):
 class Sequential(_Indexed):
     """Runs its modules one after another.
 
-    A Linear and the ReLU, Sigmoid or Tanh after it run as one kernel (functional.linear_activation)
-    unless one of them has hooks or a forward of its own.
+    A Linear and the ReLU, Sigmoid or Tanh after it run as one kernel (functional.linear_activation),
+    and so do a BatchNorm and the ReLU or ReLU6 after it (functional.batch_norm_relu), unless one of
+    them has hooks or a forward of its own.
     """
 
     def __init__(self, *modules):
@@ -100,26 +101,46 @@ class Sequential(_Indexed):
         return super().__getitem__(index)
 
     def forward(self, input):
-        layer = None  # has not run yet: the next module may be an activation that it can apply
+        layer = None  # has not run yet: one kernel may do the next module's work with it
         for module in self._modules.values():
-            if layer is not None and type(module) in _ACTIVATIONS and _is_plain(module):
-                input, layer = layer._forward_activated(input, module._activation), None
+            if layer is not None and type(module) in _TOGETHER[type(layer)] and _is_plain(module):
+                input, layer = _run_both(layer, module, input), None
                 continue
             if layer is not None:
                 input, layer = layer(input), None
-            if type(module) in _ACTIVATED and _is_plain(module):
+            if type(module) in _TOGETHER and _is_plain(module):
                 layer = module
             else:
                 input = module(input)
         return input if layer is None else layer(input)
 
 
-# What runs as one kernel, with the forward that the kernel stands for. Classes derived from these
-# are others: what they compute is not known here.
-_ACTIVATED = {layers.Linear: layers.Linear.forward}
-_ACTIVATIONS = {cls: cls.forward for cls in (layers.ReLU, layers.Sigmoid, layers.Tanh)}
-_FORWARDS = _ACTIVATED | _ACTIVATIONS
+# What runs as one kernel with what follows it. Classes derived from these are others: what they
+# compute is not known here.
+_NORMS = (layers.BatchNorm1d, layers.BatchNorm2d, layers.BatchNorm3d)
+_RELUS = (layers.ReLU, layers.ReLU6)
+_TOGETHER = {
+    layers.Linear: (layers.ReLU, layers.Sigmoid, layers.Tanh),
+    **dict.fromkeys(_NORMS, _RELUS),
+}
+# The forwards that the kernels stand for.
+_FORWARDS = {cls: cls.forward for pair in _TOGETHER.items() for cls in (pair[0], *pair[1])}
 _CALL = Module.__call__
+
+
+def _run_both(layer: Module, follower: Module, input):
+    if type(layer) in _NORMS:
+        return layer._forward_relu(input, None, follower._limit)
+    return layer._forward_activated(input, follower._activation)
+
+
+def norm_relu(norm: Module, relu: Module, input, addend=None):
+    """relu(norm(input) + addend), by one kernel where the modules have one and nobody looks between."""
+    is_known = type(norm) in _NORMS and type(relu) in _RELUS
+    if is_known and _is_plain(norm) and _is_plain(relu):
+        return norm._forward_relu(input, addend, relu._limit)
+    y = norm(input)
+    return relu(y if addend is None else y + addend)
 
 
 def _is_plain(module: Module) -> bool:

@@ -592,6 +592,19 @@ class BatchNorm1d(Module):
                 _ops.add_(b["num_batches_tracked"], 1)
         return _ops.batch_norm(input, b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else ((1 / b["num_batches_tracked"].item()) if (self.training and (b["num_batches_tracked"] is not None)) else 0), self.eps)
 
+    def _forward_relu(self, input, addend, limit):
+        try:
+            weight, bias = self._parameters["weight"], self._parameters["bias"]
+        except KeyError:  # deleted: a plain attribute may stand for it
+            weight, bias = self.weight, self.bias
+        b = self._buffers
+        if not ((_ops.tensor_dim(input) == 2) or (_ops.tensor_dim(input) == 3)):
+            raise ValueError("expected 2D or 3D input")
+        if self.training and b["num_batches_tracked"] is not None:
+            with no_grad():
+                _ops.add_(b["num_batches_tracked"], 1)
+        return _ops.batch_norm_relu(input, b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else ((1 / b["num_batches_tracked"].item()) if (self.training and (b["num_batches_tracked"] is not None)) else 0), self.eps, addend, limit)
+
     def extra_repr(self):
         return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
 
@@ -654,6 +667,19 @@ class BatchNorm2d(Module):
                 _ops.add_(b["num_batches_tracked"], 1)
         return _ops.batch_norm(input, b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else ((1 / b["num_batches_tracked"].item()) if (self.training and (b["num_batches_tracked"] is not None)) else 0), self.eps)
 
+    def _forward_relu(self, input, addend, limit):
+        try:
+            weight, bias = self._parameters["weight"], self._parameters["bias"]
+        except KeyError:  # deleted: a plain attribute may stand for it
+            weight, bias = self.weight, self.bias
+        b = self._buffers
+        if not (_ops.tensor_dim(input) == 4):
+            raise ValueError("expected 4D input")
+        if self.training and b["num_batches_tracked"] is not None:
+            with no_grad():
+                _ops.add_(b["num_batches_tracked"], 1)
+        return _ops.batch_norm_relu(input, b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else ((1 / b["num_batches_tracked"].item()) if (self.training and (b["num_batches_tracked"] is not None)) else 0), self.eps, addend, limit)
+
     def extra_repr(self):
         return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
 
@@ -715,6 +741,19 @@ class BatchNorm3d(Module):
             with no_grad():
                 _ops.add_(b["num_batches_tracked"], 1)
         return _ops.batch_norm(input, b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else ((1 / b["num_batches_tracked"].item()) if (self.training and (b["num_batches_tracked"] is not None)) else 0), self.eps)
+
+    def _forward_relu(self, input, addend, limit):
+        try:
+            weight, bias = self._parameters["weight"], self._parameters["bias"]
+        except KeyError:  # deleted: a plain attribute may stand for it
+            weight, bias = self.weight, self.bias
+        b = self._buffers
+        if not (_ops.tensor_dim(input) == 5):
+            raise ValueError("expected 5D input")
+        if self.training and b["num_batches_tracked"] is not None:
+            with no_grad():
+                _ops.add_(b["num_batches_tracked"], 1)
+        return _ops.batch_norm_relu(input, b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else ((1 / b["num_batches_tracked"].item()) if (self.training and (b["num_batches_tracked"] is not None)) else 0), self.eps, addend, limit)
 
     def extra_repr(self):
         return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
@@ -1459,6 +1498,8 @@ class ReLU(Module):
 
     _activation = "relu"
 
+    _limit = None
+
     def __init__(self, inplace=False):
         super().__init__()
         self.inplace = inplace
@@ -1650,6 +1691,8 @@ class ReLU6(Module):
     Args:
         inplace: Write the result into the input.
     """
+
+    _limit = 6
 
     def __init__(self, inplace=False):
         super().__init__()
