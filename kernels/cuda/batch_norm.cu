@@ -5,7 +5,6 @@
 // holds. Elements of narrow floats are read and written as they are; statistics are wide.
 #include <algorithm>
 #include <initializer_list>
-#include <limits>
 
 #include "kernels/calls/nn.gen.h"
 #include "kernels/cuda/channels.cuh"
@@ -221,7 +220,7 @@ __global__ void __launch_bounds__(kChannelThreads, kFlaggedBlocks)
     scale[v] = p.scale(walk.channel + v);
     shift[v] = p.shift(walk.channel + v);
   }
-  const bool has_limit = limit < std::numeric_limits<V>::infinity();
+  const bool has_limit = !isinf(limit);
   walk.for_each(
       s,
       [&](const auto& spot) {
