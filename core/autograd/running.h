@@ -1,6 +1,7 @@
 // What hooks and nodes may ask about the backward that calls them.
 #pragma once
 
+#include "core/autograd/gradients.h"
 #include "core/autograd/node.h"
 #include "core/runtime/context.h"
 
@@ -27,6 +28,13 @@ class RunningBackward {
 
   RunningBackward* const before_;  // a hook that runs a backward is inside another one
 };
+
+// What has arrived so far where result i of the call goes, if the node may add that result to it in
+// place, and leave it undefined; null: it may not.
+inline const Tensor* sum_to_add_to(const BackwardCall& b, int i) {
+  const Tensor* const sum = b.run ? b.run->arrived(b.node->edges[i]) : nullptr;
+  return sum && may_add_into(*sum) ? sum : nullptr;
+}
 
 // The innermost one of this thread: its number, which no other has; 0: none runs.
 inline int64_t current_backward() {

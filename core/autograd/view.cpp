@@ -14,8 +14,8 @@ namespace {
 // added in their places to what has arrived, not each of them to zeros of the whole size first.
 bool add_in_place(const ViewRecipe& recipe, const BackwardCall& b) {
   if (recipe.kind != ViewRecipe::kSlice && recipe.kind != ViewRecipe::kSelect) return false;
-  const Tensor* const sum = b.run ? b.run->arrived(b.node->edges[0]) : nullptr;
-  if (!sum || !may_add_into(*sum)) return false;
+  const Tensor* const sum = sum_to_add_to(b, 0);
+  if (!sum) return false;
   add_into(apply_recipe(recipe, sum->detach()), b.grad());
   return true;
 }

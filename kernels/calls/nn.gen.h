@@ -204,7 +204,8 @@ struct LayerNorm : Call {
         eps(call->floats[0]) {}
 };
 
-// Gradients of layer_norm.
+// Gradients of layer_norm. With adds, gx is added to what its memory holds, which is not of a
+// narrow dtype.
 struct LayerNormBackward : Call {
   const dt_view* gx;
   const dt_view* gweight;
@@ -214,6 +215,7 @@ struct LayerNormBackward : Call {
   const dt_view* mean;
   const dt_view& rstd;
   const dt_view* weight;
+  bool adds;
 
   explicit LayerNormBackward(const dt_call* call)
       : Call(call),
@@ -224,7 +226,8 @@ struct LayerNormBackward : Call {
         x(call->in[1]),
         mean(present(call->in[2])),
         rstd(call->in[3]),
-        weight(present(call->in[4])) {}
+        weight(present(call->in[4])),
+        adds(call->ints[0] != 0) {}
 };
 
 // A shortcut, see run_shortcut: x [N,C,L], normalised in groups of channels; mean, rstd [N *

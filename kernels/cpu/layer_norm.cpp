@@ -127,6 +127,7 @@ struct Gradients {
   const T* mean;            // or null: nothing was taken away
   const T* rstd;
   T* gx;          // or null
+  bool adds;      // to what gx holds
   T* sum_weight;  // the chunk's row of sums, or null
   T* sum_bias;    // or null
 
@@ -159,9 +160,12 @@ void input_gradients(const Gradients<T>& to, int64_t r, int64_t rows, int64_t n)
     const T mean = to.center(r + k), rstd = to.rstd[r + k];
     const T off = to.mean ? mean_h[k] / static_cast<T>(n) : T(0);
     const T slope = mean_hx[k] / static_cast<T>(n);
-    write_row(to.gx + (r + k) * n, n, [=](int64_t i, int64_t count) {
+    T* const gx = to.gx + (r + k) * n;
+    const bool adds = to.adds;
+    write_row(gx, n, [=](int64_t i, int64_t count) {
       const Vector<T> xhat = (load_as<T>(x + i, count) - mean) * rstd;
-      return rstd * (h(g, i, count) - off - xhat * slope);
+      const Vector<T> gradient = rstd * (h(g, i, count) - off - xhat * slope);
+      return adds ? load_as<T>(gx + i, count) + gradient : gradient;
     });
   }
 }
@@ -209,6 +213,7 @@ int32_t backward(const dt_stream* stream, const calls::LayerNormBackward& call) 
     to.mean = optional_data<const T>(call.mean);
     to.rstd = data<const T>(call.rstd);
     to.gx = optional_data<T>(call.gx);
+    to.adds = call.adds;
     to.sum_weight = wants_weight ? weight_sums + chunk * c.n : nullptr;
     to.sum_bias = wants_bias ? bias_sums + chunk * c.n : nullptr;
     if (to.sum_weight) clear(to.sum_weight, c.n);

@@ -106,6 +106,7 @@ struct Backward {
   V* parts;  // [parts][2][n] sums over some rows each: of g * xhat and of g; or null
   int64_t rows, n;
   bool are_aligned;
+  bool adds;  // to what gx holds
 
   __device__ __forceinline__ V center(int64_t row) const { return mean ? mean[row] : V(0); }
   // Of h and of h * xhat, from a row's sums.
@@ -138,6 +139,18 @@ struct Backward {
       result.value[v] = scale * (g_part.value[v] * w.value[v] - means.first - xhat * means.second);
     }
     return result;
+  }
+
+  template <class Layout, int kWidth>
+  __device__ __forceinline__ void put(const Layout& row, int64_t number, int packet,
+                                      Packet<V, kWidth> gradient) const {
+    T* const place = gx + number * n;
+    if (!kIsNarrowFloat<T> && adds) {
+      const Packet<V, kWidth> before = row.load(place, packet, 0);
+#pragma unroll
+      for (int v = 0; v < kWidth; ++v) gradient.value[v] = before.value[v] + gradient.value[v];
+    }
+    row.store(place, packet, gradient);
   }
 };
 
@@ -241,6 +254,11 @@ __global__ void __launch_bounds__(Shape::Threads::block,
         sums.add(k * Shape::team + Threads::rank(), g[k], x[k], center, scale);
     }
     if (!b.gx) continue;
+    if (b.adds) {
+#pragma unroll
+      for (int k = 0; k < Shape::packets; ++k)
+        row.prefetch(b.gx + number * b.n, k * Shape::team + Threads::rank());
+    }
     Pair<V> means = {V(0), V(0)};
 #pragma unroll
     for (int k = 0; k < Shape::packets; ++k) {
@@ -253,7 +271,7 @@ __global__ void __launch_bounds__(Shape::Threads::block,
     for (int k = 0; k < Shape::packets; ++k) {
       const int packet = k * Shape::team + Threads::rank();
       const auto w = row.load_shared(b.weight, packet, 1);
-      row.store(b.gx + number * b.n, packet, b.gradient(g[k], x[k], w, center, scale, means));
+      b.put(row, number, packet, b.gradient(g[k], x[k], w, center, scale, means));
     }
   }
   if (b.parts) sums.store(b.parts + 2 * b.n * blockIdx.x, row);
@@ -277,9 +295,9 @@ __global__ void __launch_bounds__(kLongTeam) layer_norm_backward_long_rows(Backw
   means = b.means_of(team_reduce<kLongTeam>(means, Pair<V>::merge));
 #pragma unroll 2
   for (int64_t packet = threadIdx.x; packet < row.packets(); packet += kLongTeam) {
-    row.store(b.gx + number * b.n, packet,
-              b.gradient(row.load(g, packet, 0), row.load(x, packet, 0),
-                         row.load_shared(b.weight, packet, 1), center, scale, means));
+    b.put(row, number, packet,
+          b.gradient(row.load(g, packet, 0), row.load(x, packet, 0),
+                     row.load_shared(b.weight, packet, 1), center, scale, means));
   }
 }
 
@@ -436,6 +454,7 @@ int32_t backward(const dt_stream* stream, const calls::LayerNormBackward& call) 
   b.parts = needs_parts ? static_cast<Widened<T>*>(call.workspace) : nullptr;
   b.rows = call.x.sizes[0];
   b.n = call.x.sizes[1];
+  b.adds = call.adds;
   const int32_t code = visit_backward_shape<T>(
       backward_packets<T>(call, &b.are_aligned),
       [&](auto shape) { return launch_backward_rows<T, decltype(shape)>(stream, b); },

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "core/autograd/fused.h"
+#include "core/autograd/running.h"
 #include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/formula.h"
@@ -40,11 +41,21 @@ struct NormalisedRows {
   Tensor mean, rstd;
 };
 
+// What has arrived where the gradient of x goes, if the kernel can add to it. The steps of a
+// network with ways around its norms each have one there.
+const Tensor* sum_beside(const BackwardCall& b, const Tensor& x) {
+  const Tensor* const sum = b.wants(0) ? sum_to_add_to(b, 0) : nullptr;
+  const bool is_wide = info(x.dtype()).compute == x.dtype();
+  return sum && is_wide && sum->is_contiguous() ? sum : nullptr;
+}
+
 void layer_norm_backward(BackwardCall& b, const std::vector<Tensor>& in, const NormalisedRows& of) {
-  make_wanted(b, in);
+  const Tensor* const sum = sum_beside(b, in[0]);
+  make_wanted(b, in, sum ? 1 : 0);
   const Tensor g = contiguous(b.grad());
   LayerNormBackwardCall call;
-  if (b.wants(0)) call.gx = rows_view(b.results[0], of.rows, of.n);
+  if (b.wants(0)) call.gx = rows_view(sum ? *sum : b.results[0], of.rows, of.n);
+  call.adds = sum != nullptr;
   call.gweight = parameter_view(b.results[1], of.n);
   call.gbias = parameter_view(b.results[2], of.n);
   call.g = rows_view(g, of.rows, of.n);

@@ -23,9 +23,10 @@ inline Tensor scale_and_shift(Tensor x, const Tensor& weight, const Tensor& bias
   return x;
 }
 
-// The gradients of input, weight and bias that backward asks for, for a kernel to write.
-inline void make_wanted(BackwardCall& b, const std::vector<Tensor>& inputs) {
-  for (int i = 0; i < 3; ++i) {
+// The gradients of input, weight and bias that backward asks for, from the first on, for a kernel to
+// write.
+inline void make_wanted(BackwardCall& b, const std::vector<Tensor>& inputs, int first = 0) {
+  for (int i = first; i < 3; ++i) {
     const Tensor& x = inputs[i];
     if (b.wants(i)) b.results[i] = make_empty(x.sizes(), x.dtype(), x.device());
   }

@@ -139,7 +139,8 @@ struct LayerNormCall : Operands<3, 3> {
   std::array<double, 1> floats() const { return {{eps}}; }
 };
 
-// Gradients of layer_norm.
+// Gradients of layer_norm. With adds, gx is added to what its memory holds, which is not of a
+// narrow dtype.
 struct LayerNormBackwardCall : Operands<3, 5> {
   View& gx = outputs[0];  // may be absent
   View& gweight = outputs[1];  // may be absent
@@ -149,8 +150,9 @@ struct LayerNormBackwardCall : Operands<3, 5> {
   View& mean = inputs[2];  // may be absent
   View& rstd = inputs[3];
   View& weight = inputs[4];  // may be absent
+  bool adds = false;
 
-  std::array<int64_t, 0> ints() const { return {}; }
+  std::array<int64_t, 1> ints() const { return {{adds}}; }
   std::array<double, 0> floats() const { return {}; }
 };
 
