@@ -67,8 +67,23 @@ def test_import_brings_in_little():
     """Starting fast means not to load what only some programs use."""
     code = "import dumbtorch, sys; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    loaded = {name.partition(".")[0] for name in run.stdout.split()}
-    assert not loaded & {"numpy", "torch", "PIL", "asyncio", "unittest", "multiprocessing"}
+    loaded = {name.removeprefix("dumbtorch.") for name in run.stdout.split()}
+    others = "numpy torch PIL asyncio unittest multiprocessing inspect typing json socket ctypes"
+    own = "optim func linalg profiler serialization utils.data"
+    assert not loaded & {*others.split(), *own.split()}
+
+
+def test_what_comes_late_is_there():
+    """As names, in dir() and for `import *`."""
+    code = """
+from dumbtorch import *
+import dumbtorch
+late = {"optim", "vmap", "load", "hann_window", "Event"}
+assert late <= set(dir(dumbtorch)) & set(globals())
+assert vmap is dumbtorch.func.vmap and "graph" in dir(dumbtorch.autograd)
+print(dumbtorch.utils.data.DataLoader, dumbtorch.nn.utils.parametrize.is_parametrized)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_live_handles():
