@@ -22,7 +22,7 @@ struct Taps {
 };
 
 template <class T>
-struct Axis {
+struct GridDim {
   int64_t size, reach;  // 0: nearest, 1: linear, 2: cubic
   int64_t padding;
   bool align_corners;

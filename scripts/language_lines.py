@@ -9,6 +9,7 @@ ROOT = Path(__file__).resolve().parents[1]
 CONFORMANCE = "capi/generate/conformance.py"
 # Language: templates, its class in conformance.py, runtime, tests; a * takes all that is not generated.
 LANGUAGES = {
+    "Lua": (["capi/generate/lua.py"], ["wrappers/lua/*"], ["tests/lua/*"]),
     "Go": (["capi/generate/go.py"], ["wrappers/go/*"], ["tests/go/*"]),
     "Fortran": (
         ["capi/generate/fortran.py"],
@@ -17,8 +18,8 @@ LANGUAGES = {
     ),
 }
 COMMENTS = {
-    "f90": r"^\s*!.*$", "go": r"^\s*//.*$", "mod": r"^\s*//.*$",
-    "c": r"/\*(?s:.*?)\*/|^\s*//.*$", "Makefile": r"^\s*#.*$",
+    "lua": r"^\s*--.*$", "txt": r"^\s*#.*$", "f90": r"^\s*!.*$", "go": r"^\s*//.*$", "mod": r"^\s*//.*$",
+    **dict.fromkeys("ch", r"/\*(?s:.*?)\*/|^\s*//.*$"), "Makefile": r"^\s*#.*$",
 }  # fmt: skip
 
 

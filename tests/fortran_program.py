@@ -29,7 +29,9 @@ def program(*sources: Path, flags: str = "-O1") -> Path:
     folder = module(flags)
     out = folder / sources[-1].stem
     paths = [f"-I{folder}", f"-J{folder}", f"-L{folder}", f"-L{BUILD}", f"-Wl,-rpath,{BUILD}"]
-    compiler = ["gfortran", "-std=f2018", "-fopenmp", "-g", flags, *ALL_WARNINGS.split()]
+    compiler = (
+        f"gfortran -std=f2018 -ffree-line-length-none -fopenmp -g {flags} {ALL_WARNINGS}".split()
+    )
     run(*compiler, *sources, "-o", out, *paths, "-ldumbtorch_fortran", "-ldumbtorch")
     return out
 

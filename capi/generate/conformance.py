@@ -52,7 +52,6 @@ class Language:
     text = staticmethod(json.dumps)
     element = staticmethod(_number)
     word = staticmethod(str)  # an argument's name
-    statement = staticmethod(str)  # over several lines, where a language wants short ones
 
     def program(self, plan: Plan, calls: list[dict]) -> str:
         cases = [self.case(plan, number, entry) for number, entry in enumerate(calls)]
@@ -373,7 +372,6 @@ contains"""
     grad = "{}%grad()"
     line, text = staticmethod(Go.line), staticmethod(fortran.quoted)
     element = staticmethod(fortran.real)
-    statement = staticmethod(fortran.continued)
 
     def bottom(self, count: int) -> list[str]:
         calls = [f"  call case_{i}()" for i in range(count)]
@@ -385,7 +383,7 @@ contains"""
         lines = [line for several in lines for line in several.splitlines()]
         declared = [line for line in lines if line.startswith(("type(", "logical"))]
         body = [f"current = '{number} {name}'", *(x for x in lines if x not in declared)]
-        return super().frame(number, name, list(map(self.statement, declared + body)))
+        return super().frame(number, name, declared + body)
 
     def enum(self, name: str, value: str) -> str:
         return fortran.enum_value(name, value)

@@ -16,7 +16,6 @@ from .plan import REFLECTED, Call, Class, Hook, Plan, Result, Slot
 from .text import GENERATED
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "wrappers" / "fortran"
-_WIDTH = 98
 
 # An argument's type, and the statement that gives it where dtf_give does not. Integers are of any kind.
 _ANY = ("class(*)", "call give(f, {i}, {x})")
@@ -32,7 +31,7 @@ _ARGUMENTS = {
 }  # fmt: skip
 
 # A result's type, or that of what a callback is given, and the statement that takes it from its two words.
-_HELD = ("type(dt_{name})", "call hold({x}, {a}, {n})")
+_HELD = ("type(dt_{name})", "call hold({x}, {a})")
 _TEXT = ("character(:), allocatable", "call take_text({x}, {a}, {n})")
 _BITS = "{x} = transfer({a}, {x})"
 _LIST = ", allocatable, dimension(:)"
@@ -70,7 +69,6 @@ _C_TYPES = {
 
 
 def generate(plan: Plan) -> dict[str, str]:
-    _check_names(plan)
     types, procedures = (FOLDER / "runtime.f90").read_text().split("\ncontains\n")
     functions = [c for c in plan.calls if not is_method(c)]
     operators = [_operator(c) for c in plan.calls if _sign(c)]
@@ -98,8 +96,7 @@ def generate(plan: Plan) -> dict[str, str]:
         "implicit none",
         "end module\n",
     ]
-    lines = map(continued, "\n".join(parts).split("\n"))
-    return {"wrappers/fortran/dumbtorch.gen.f90": "\n".join(lines)}
+    return {"wrappers/fortran/dumbtorch.gen.f90": "\n".join(parts)}
 
 
 def is_method(c: Call) -> bool:
@@ -111,33 +108,11 @@ def enum_value(e: str, value: str) -> str:
     return f"{e}_{value}".replace("-", "_")
 
 
-def _check_names(plan: Plan) -> None:
-    """Fortran does not tell A from a. The compiler refuses what else cannot be a name."""
-    names = [c.function.name.lower() for c in plan.calls if not is_method(c)]
-    names += [c.name for c in plan.classes]
-    names += [enum_value(e.name, v.name).lower() for e in plan.enums for v in e.values]
-    taken = {name for name in names if names.count(name) > 1}
-    if taken:
-        raise SchemaError(f"fortran: the name '{taken.pop()}' is taken")
-
-
 # ---- lines
 
 
-def continued(line: str) -> str:
-    """A statement over as many lines as it needs; text is never broken."""
-    if len(line) <= _WIDTH or line.lstrip().startswith("!"):
-        return line
-    whole = re.sub(r"'[^']*'", lambda text: text[0].replace(" ", "\0"), line)
-    indent = " " * (len(line) - len(line.lstrip()) + 4)
-    lines = textwrap.wrap(
-        whole, _WIDTH - 2, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-    )
-    return " &\n".join(lines).replace("\0", " ")
-
-
 def _comment(words: str) -> str:
-    return textwrap.fill(words, _WIDTH, initial_indent="! ", subsequent_indent="! ")
+    return textwrap.fill(words, 98, initial_indent="! ", subsequent_indent="! ")
 
 
 def quoted(words: str) -> str:

@@ -98,4 +98,4 @@ def _line(
             value = json.loads(json.dumps(given[slot.name]))  # with lists for tuples
             value = [value] if slot.kind.list and not isinstance(value, list) else value
             values[slot.name] = language.value(slot, value, False, [])
-    return language.statement(line.format(number, language.expression(found[0], values)))
+    return line.format(number, language.expression(found[0], values))

@@ -245,7 +245,7 @@ def _given_arguments(schema: Schema) -> dict[str, tuple[Argument, ...]]:
 def _layer(layer: Layer, args: tuple[Argument, ...]) -> str:
     """A list is one number here."""
     has_place = any(a.name == "device" for a in layer.args)
-    parameters = ["const Place& place"] if has_place else []
+    parameters = ["const StatePlace& place"] if has_place else []
     for a in args:
         default = f" = {_default(a)}" if a.has_default and a.default is not None else ""
         parameters.append(f"{_NUMBER[a.kind.base]} {a.name}{default}")
@@ -270,7 +270,7 @@ def _as_list(a: Argument) -> str:
 
 def _parameters(schema: Schema, n: Network) -> str:
     own = [f"{coretypes.parameter_type(schema, a.kind)} {a.name}" for a in n.args]
-    return ", ".join(["const Place& place", *own])
+    return ", ".join(["const StatePlace& place", *own])
 
 
 def _function(schema: Schema, n: Network) -> str:

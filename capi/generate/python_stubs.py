@@ -228,6 +228,7 @@ def _package(schema: Schema) -> str:
             names = [a.name for a in node.names if not a.name.startswith("_") and a.asname is None]
             module = "." + (node.module or "")
             lines += [f"from {module} import {n} as {n}" for n in names]
+    lines += [f"from {module} import {n} as {n}" for module, n in _late_names(tree)]
     overloads = _overload_names()
     lines += [f"from ._overloads import {n} as {n}" for n in overloads]
     rows = [
@@ -246,6 +247,15 @@ def _package(schema: Schema) -> str:
     lines += [f"{name}: dtype" for name in ("float", "double", "long", "int", "bool")]
     lines += [f"{t.torch}Tensor: type[Tensor]" for t in schema.dtypes.values()]
     return "\n".join(lines) + "\n"
+
+
+def _late_names(tree: ast.Module) -> list[tuple[str, str]]:
+    """(module, name) of what a package imports when it is asked for: see _late.py."""
+    asked = (n for n in ast.walk(tree) if isinstance(n, ast.Call) and len(n.args) == 3)
+    call = next(n for n in asked if ast.unparse(n.func) == "_late.names")
+    submodules, functions = map(ast.literal_eval, call.args[1:])
+    named = [("." + home, n) for home, names in functions.items() for n in names.split()]
+    return [(".", name) for name in submodules.split()] + named
 
 
 def _functional(schema: Schema) -> str:

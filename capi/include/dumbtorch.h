@@ -2218,6 +2218,14 @@ DT_API void dt_error_clear(void) DT_NOEXCEPT;
  * unknown kind. Tests use it to find leaks. */
 DT_API int64_t dt_live_handles(const char *kind) DT_NOEXCEPT;
 
+/** Another handle of the same kind to the same object, of whatever kind, to be released on its own:
+ * what a variable of a language holds that copies values. */
+DT_MUST_CHECK DT_API dt_status dt_handle_alias(void *handle, void **out) DT_NOEXCEPT;
+
+/** Releases a handle of whatever kind. One that is NULL, or not good any more, is left alone without
+ * a word. */
+DT_API void dt_handle_release(void *handle) DT_NOEXCEPT;
+
 /** For garbage collectors that trace references: 1 if nothing but this handle keeps its tensor, and
  * the node of the graph that made the tensor, alive; else 0, also for a handle that is not good.
  * node becomes the number of that node, 0 for a leaf: hooks and custom backwards live as long as
@@ -5188,6 +5196,33 @@ DT_MUST_CHECK DT_API dt_status dt_kv_cache_length(dt_kv_cache *self, int64_t *ou
  * @param length How many of the first tokens stay; 0 for another text.
  * @throws IndexError: length is negative, or more than there are. */
 DT_MUST_CHECK DT_API dt_status dt_kv_cache_truncate(dt_kv_cache *self, int64_t length) DT_NOEXCEPT;
+
+/** For work that is recorded once and run for many tokens: from here on tokens come one by one, each
+ * takes the place that `place` holds while the work runs, and update gives the whole memory, of
+ * which `seen` says what counts.
+ * @param self The cache, which holds something.
+ * @param place Where the next token goes: int64 [1], read while the work runs.
+ * @param seen Which places count: bool [1, capacity], true up to that one.
+ * @throws RuntimeError: the cache holds nothing yet, or place or seen have another size, dtype or
+ *   device. */
+DT_MUST_CHECK DT_API dt_status dt_kv_cache_follow(
+    dt_kv_cache *self, dt_tensor *place, dt_tensor *seen) DT_NOEXCEPT;
+
+/** Follows no place any more.
+ * @param self The cache.
+ * @param length How many tokens have come by now.
+ * @throws IndexError: length is negative, or more than there is room for. */
+DT_MUST_CHECK DT_API dt_status dt_kv_cache_settle(dt_kv_cache *self, int64_t length) DT_NOEXCEPT;
+
+/** The place that it follows.
+ * @param self The cache.
+ * @return int64 [1], or absent. */
+DT_MUST_CHECK DT_API dt_status dt_kv_cache_place(dt_kv_cache *self, dt_tensor **out) DT_NOEXCEPT;
+
+/** Which places count where it follows one.
+ * @param self The cache.
+ * @return bool [1, capacity], or absent. */
+DT_MUST_CHECK DT_API dt_status dt_kv_cache_seen(dt_kv_cache *self, dt_tensor **out) DT_NOEXCEPT;
 
 /* ---- grad_scaler */
 

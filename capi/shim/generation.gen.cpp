@@ -106,3 +106,38 @@ dt_status dt_kv_cache_truncate(dt_kv_cache *self, int64_t length) noexcept {
     self_->truncate(length_);
   });
 }
+
+dt_status dt_kv_cache_follow(dt_kv_cache *self, dt_tensor *place, dt_tensor *seen) noexcept {
+  return guard("kv_cache_follow", [&] {
+    const Pin<dt_kv_cache> self_pin(self, "self"); auto& self_ = *self_pin;
+    const Pin<dt_tensor> place_pin(place, "place"); auto& place_ = *place_pin;
+    const Pin<dt_tensor> seen_pin(seen, "seen"); auto& seen_ = *seen_pin;
+    self_->follow(place_, seen_);
+  });
+}
+
+dt_status dt_kv_cache_settle(dt_kv_cache *self, int64_t length) noexcept {
+  return guard("kv_cache_settle", [&] {
+    const Pin<dt_kv_cache> self_pin(self, "self"); auto& self_ = *self_pin;
+    const auto length_ = length;
+    self_->settle(length_);
+  });
+}
+
+dt_status dt_kv_cache_place(dt_kv_cache *self, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("kv_cache_place", [&] {
+    const Pin<dt_kv_cache> self_pin(self, "self"); auto& self_ = *self_pin;
+    need(out, "out");
+    put_optional(out, self_->place());
+  });
+}
+
+dt_status dt_kv_cache_seen(dt_kv_cache *self, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("kv_cache_seen", [&] {
+    const Pin<dt_kv_cache> self_pin(self, "self"); auto& self_ = *self_pin;
+    need(out, "out");
+    put_optional(out, self_->seen());
+  });
+}

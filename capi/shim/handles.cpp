@@ -132,6 +132,16 @@ void destroy_object(void* where) {
 constexpr void (*kDestroy[])(void*) = {nullptr, DT_HANDLE_KINDS(DT_DESTROY)};
 #undef DT_DESTROY
 
+template <class C>
+uint64_t alias_object(uint64_t handle) {
+  const Pin<C> pin(reinterpret_cast<C*>(handle), "handle");
+  return bits(make_handle<C>(*pin));
+}
+
+#define DT_ALIAS(C) alias_object<C>,
+constexpr uint64_t (*kAlias[])(uint64_t) = {nullptr, DT_HANDLE_KINDS(DT_ALIAS)};
+#undef DT_ALIAS
+
 // A lock that another thread holds while a process forks would stay locked in the child for ever.
 void lock_all() {
   for (FreeList& list : free_lists) list.lock.lock();
@@ -206,6 +216,12 @@ std::string wrong_handle(uint64_t handle, uint32_t kind, const char* name) {
 
 void fail_handle(uint64_t handle, uint32_t kind, const char* name) {
   fail(Code::kHandle, wrong_handle(handle, kind, name));
+}
+
+uint64_t alias_any(uint64_t handle) {
+  const uint32_t kind = kind_of(handle);
+  DT_CHECK(kind != 0, kHandle, "handle is not a handle");
+  return kAlias[kind](handle);
 }
 
 int64_t count_handles(uint32_t kind) noexcept {

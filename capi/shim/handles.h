@@ -101,11 +101,17 @@ bool free_slot(Slot& slot, uint64_t expected) noexcept;
 [[noreturn]] void fail_handle(uint64_t handle, uint32_t kind, const char* name);
 // False if the handle is not good any more.
 bool release_slot(uint64_t handle, uint32_t kind) noexcept;
+// The kind that a handle says it is, 0 if there is none of that number.
+inline uint32_t kind_of(uint64_t handle) {
+  const auto kind = static_cast<uint32_t>((handle & kKindMask) >> kIndexBits);
+  return kind <= kKindCount ? kind : 0;
+}
 // Releases a handle of whatever kind it is; one that is not good is left alone.
 inline void release_any(uint64_t handle) noexcept {
-  const auto kind = static_cast<uint32_t>((handle & kKindMask) >> kIndexBits);
-  if (kind != 0 && kind <= kKindCount) release_slot(handle, kind);
+  if (const uint32_t kind = kind_of(handle)) release_slot(handle, kind);
 }
+// A new handle to the object of one of whatever kind it is.
+uint64_t alias_any(uint64_t handle);
 // How many handles of a kind are alive; kind 0 counts all.
 int64_t count_handles(uint32_t kind) noexcept;
 

@@ -34,6 +34,19 @@ int64_t dt_live_handles(const char* kind) noexcept {
   return -1;
 }
 
+dt_status dt_handle_alias(void* handle, void** out) noexcept {
+  clear_all(out);
+  return guard("handle_alias", [&] {
+    need(out, "out");
+    *out = reinterpret_cast<void*>(alias_any(bits(handle)));
+  });
+}
+
+void dt_handle_release(void* handle) noexcept {
+  release_any(bits(handle));
+  run_pending_drops();
+}
+
 // A Pin throws for a handle that is not good, and the last unpin may queue drops but runs none.
 int32_t dt_tensor_sole_owner(dt_tensor* input, int64_t* node) noexcept {
   clear_all(node);

@@ -17,7 +17,7 @@
 namespace dt {
 namespace {
 
-struct Slot {
+struct Prefetched {
   std::vector<Tensor> batch;
   std::exception_ptr error;
   bool ready = false;
@@ -28,9 +28,9 @@ struct Slot {
 struct DataLoader::Workers {
   std::mutex mutex;  // guards all but the threads
   std::condition_variable work, done;
-  std::deque<Slot> slots;   // batches next_ and later
-  int64_t slots_begin = 0;  // the batch of slots[0]
-  int64_t claimed = 0;      // the next batch that no worker has taken
+  std::deque<Prefetched> slots;  // batches next_ and later
+  int64_t slots_begin = 0;       // the batch of slots[0]
+  int64_t claimed = 0;           // the next batch that no worker has taken
   bool stop = false;
   std::vector<std::thread> threads;
   const int process = getpid();  // threads do not survive a fork
@@ -139,7 +139,7 @@ void DataLoader::work(Workers& w) {
     if (w.stop) return;
     const int64_t batch = w.claimed++;
     lock.unlock();
-    Slot result;
+    Prefetched result;
     try {
       result.batch = dataset_->batch(indices_of(batch));
     } catch (...) {
@@ -168,7 +168,7 @@ std::vector<Tensor> DataLoader::next_from_workers() {
   Workers& w = *workers_;
   std::unique_lock<std::mutex> lock(w.mutex);
   w.done.wait(lock, [&] { return w.slots.front().ready; });
-  Slot slot = std::move(w.slots.front());
+  Prefetched slot = std::move(w.slots.front());
   w.slots.pop_front();
   w.slots.emplace_back();
   ++w.slots_begin;

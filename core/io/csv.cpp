@@ -217,20 +217,20 @@ std::vector<std::map<std::string, int64_t>> number_categories(const Table& t,
 }
 
 // Where the wanted columns go in the result, and how wide it is.
-struct Layout {
+struct ResultLayout {
   std::vector<int64_t> places;      // by wanted column
   std::vector<int64_t> categories;  // by wanted column; -1: numbers
   int64_t width = 0;
   std::vector<std::string> names, labels;
 };
 
-Layout lay_out(const Table& t, const std::vector<std::map<std::string, int64_t>>& categories,
-               bool one_hot) {
+ResultLayout lay_out(const Table& t, const std::vector<std::map<std::string, int64_t>>& categories,
+                     bool one_hot) {
   std::vector<const Column*> wanted(static_cast<size_t>(t.wanted));
   for (const Column& c : t.columns) {
     if (c.place >= 0) wanted[static_cast<size_t>(c.place)] = &c;
   }
-  Layout out;
+  ResultLayout out;
   for (const Column* c : wanted) {
     out.places.push_back(out.width);
     out.categories.push_back(c->category);
@@ -251,7 +251,7 @@ Layout lay_out(const Table& t, const std::vector<std::map<std::string, int64_t>>
 }
 
 template <class T>
-void write_chunk(const Chunk<T>& chunk, const Layout& layout,
+void write_chunk(const Chunk<T>& chunk, const ResultLayout& layout,
                  const std::vector<std::map<std::string, int64_t>>& categories, bool one_hot,
                  T* to) {
   std::vector<std::vector<int64_t>> numbers;  // the global ones by those of the chunk
@@ -293,7 +293,7 @@ Result read_table(const Table& t, const char* first, bool one_hot) {
     chunks[k] = ChunkReader<T>(t, starts[k], starts[k + 1]).read();
   });
   const auto categories = number_categories(t, chunks);
-  Layout layout = lay_out(t, categories, one_hot);
+  ResultLayout layout = lay_out(t, categories, one_hot);
   std::vector<int64_t> rows{0};  // before each chunk
   for (const Chunk<T>& chunk : chunks)
     rows.push_back(rows.back() + static_cast<int64_t>(chunk.values.size()) / t.wanted);

@@ -22,11 +22,11 @@ namespace {
   fail(Code::kIo, "cannot ", what, " '", path, "': ", std::strerror(error));
 }
 
-struct Place {
+struct PathParts {
   std::string folder, name;
 };
 
-Place place_of(const std::string& path) {
+PathParts split_path(const std::string& path) {
   const size_t slash = path.rfind('/');
   if (slash == std::string::npos) return {".", path};
   return {slash == 0 ? "/" : path.substr(0, slash), path.substr(slash + 1)};
@@ -41,14 +41,14 @@ std::string behind_links(std::string path) {
     const ssize_t n = readlink(path.c_str(), target, sizeof target);
     if (n <= 0) return path;
     const std::string next(target, static_cast<size_t>(n));
-    path = next[0] == '/' ? next : place_of(path).folder + "/" + next;
+    path = next[0] == '/' ? next : split_path(path).folder + "/" + next;
   }
   return path;
 }
 
 // A new file beside `path`, under a name that says whose it is. -1 with errno if there can be none.
 int make_temporary(const std::string& path, std::string* temporary) {
-  const auto [folder, name] = place_of(path);
+  const auto [folder, name] = split_path(path);
   std::random_device random;
   for (;;) {
     char ending[16];
@@ -160,7 +160,7 @@ void AtomicFile::commit() {
   if (rename(temporary_.c_str(), path_.c_str()) != 0) fail_io("write", path_);
   close(fd_);
   fd_ = -1;
-  const int folder = open(place_of(path_).folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int folder = open(split_path(path_).folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder >= 0) {  // so that the rename itself survives a power cut
     fsync(folder);
     close(folder);

@@ -49,7 +49,7 @@ std::string device_text(Device device) {
 enum Number { kSelf, kTotal, kMean, kSelfDevice, kDevice, kMemory, kSelfMemory, kCount, kNumbers };
 
 // All activities of a name, or of a name and something else. Times are microseconds.
-struct Row {
+struct ActivitySum {
   const Activity* first;
   double number[kNumbers];
 };
@@ -67,23 +67,23 @@ bool is_within_its_own_kind(const Activities& all, const Activity& a) {
   return around;
 }
 
-// Rows in the order in which they were first asked for.
-class Rows {
+// ActivitySums in the order in which they were first asked for.
+class ActivitySums {
  public:
-  Row& of(const Activity& a, const std::string& key) {
+  ActivitySum& of(const Activity& a, const std::string& key) {
     const auto [found, is_new] = places_.try_emplace(key, rows.size());
     if (is_new) rows.push_back({&a, {}});
     return rows[found->second];
   }
 
-  std::vector<Row> rows;
+  std::vector<ActivitySum> rows;
 
  private:
   std::unordered_map<std::string, size_t> places_;
 };
 
-std::vector<Row> averages(const Activities& all, bool by_shapes) {
-  Rows rows;
+std::vector<ActivitySum> averages(const Activities& all, bool by_shapes) {
+  ActivitySums rows;
   for (const Activity& a : all) {
     double* const n = rows.of(a, by_shapes ? a.name + "\n" + a.shapes : a.name).number;
     n[kCount] += 1;
@@ -101,12 +101,13 @@ std::vector<Row> averages(const Activities& all, bool by_shapes) {
 }
 
 // The largest number first, equal ones as they were.
-void sort(std::vector<Row>& rows, Number by) {
-  std::stable_sort(rows.begin(), rows.end(),
-                   [by](const Row& a, const Row& b) { return a.number[by] > b.number[by]; });
+void sort(std::vector<ActivitySum>& rows, Number by) {
+  std::stable_sort(rows.begin(), rows.end(), [by](const ActivitySum& a, const ActivitySum& b) {
+    return a.number[by] > b.number[by];
+  });
 }
 
-void cut(std::vector<Row>& rows, int64_t row_limit) {
+void cut(std::vector<ActivitySum>& rows, int64_t row_limit) {
   if (row_limit >= 0 && static_cast<size_t>(row_limit) < rows.size())
     rows.resize(static_cast<size_t>(row_limit));
 }
@@ -135,7 +136,7 @@ bool is_shown(const Column& c, const ProfilerSettings& settings) {
   return c.style != Column::kBytes || settings.profile_memory;
 }
 
-std::string cell(const Column& c, const Row& row, double whole) {
+std::string cell(const Column& c, const ActivitySum& row, double whole) {
   const double n = row.number[c.number];
   return c.style == Column::kTime    ? time_text(n)
          : c.style == Column::kBytes ? memory_text(n)
@@ -143,7 +144,7 @@ std::string cell(const Column& c, const Row& row, double whole) {
                                      : format("%.0f", n);
 }
 
-void sort_by_key(std::vector<Row>& rows, const std::string& key) {
+void sort_by_key(std::vector<ActivitySum>& rows, const std::string& key) {
   if (key.empty()) return;
   std::string known;
   for (const Column& c : kColumns) {
@@ -172,16 +173,17 @@ std::string rule(size_t width) {
 std::string profiler_table(const Profiler& profiler, const std::string& sort_by, int64_t row_limit,
                            bool group_by_input_shape) {
   const ProfilerSettings& settings = profiler.settings();
-  std::vector<Row> rows = averages(profiler.activities(), group_by_input_shape);
+  std::vector<ActivitySum> rows = averages(profiler.activities(), group_by_input_shape);
   double whole = 0, whole_device = 0;
-  for (const Row& row : rows) whole += row.number[kSelf], whole_device += row.number[kSelfDevice];
+  for (const ActivitySum& row : rows)
+    whole += row.number[kSelf], whole_device += row.number[kSelfDevice];
   sort_by_key(rows, sort_by);
   cut(rows, row_limit);
   std::string head = name_cell("Name"), lines;
   for (const Column& c : kColumns) {
     if (is_shown(c, settings)) head += format("%*s", kWidth, c.title);
   }
-  for (const Row& row : rows) {
+  for (const ActivitySum& row : rows) {
     lines += name_cell(row.first->name);
     for (const Column& c : kColumns) {
       if (is_shown(c, settings)) lines += format("%*s", kWidth, cell(c, row, whole).c_str());
@@ -212,14 +214,14 @@ std::string place_of(const Activities& all, const Activity& a) {
 
 // Who took what until the most was in use on a device.
 std::string memory_until(const Activities& all, const Activity& peak, int64_t row_limit) {
-  Rows takers;
+  ActivitySums takers;
   for (const Activity& a : all) {
     if (a.kind != ActivityKind::kOp || a.device != peak.device || a.end > peak.end) continue;
     double* const n = takers.of(a, place_of(all, a)).number;
     n[kSelfMemory] += double(a.self_memory);
     n[kCount] += 1;
   }
-  std::vector<Row>& rows = takers.rows;
+  std::vector<ActivitySum>& rows = takers.rows;
   sort(rows, kSelfMemory);
   cut(rows, row_limit);
   std::string lines = device_text(peak.device) + ": " + memory_text(double(peak.allocated)) +
@@ -227,7 +229,7 @@ std::string memory_until(const Activities& all, const Activity& peak, int64_t ro
   const std::string head =
       name_cell("Taken until then by") + format("%*s%*s", kWidth, "Memory", kWidth, "# of Calls");
   lines += rule(head.size()) + head + "\n" + rule(head.size());
-  for (const Row& row : rows) {
+  for (const ActivitySum& row : rows) {
     lines += name_cell(place_of(all, *row.first)) +
              format("%*s%*.0f\n", kWidth, memory_text(row.number[kSelfMemory]).c_str(), kWidth,
                     row.number[kCount]);
@@ -241,14 +243,14 @@ std::string profiler_memory_summary(const Profiler& profiler, int64_t row_limit)
   const Activities& all = profiler.activities();
   DT_CHECK(profiler.settings().profile_memory, kRuntimeError,
            "the profiler did not look at memory: start it with profile_memory");
-  Rows peaks;  // one for each device
+  ActivitySums peaks;  // one for each device
   for (const Activity& a : all) {
     if (a.kind != ActivityKind::kOp) continue;
-    Row& row = peaks.of(a, device_text(a.device));
+    ActivitySum& row = peaks.of(a, device_text(a.device));
     if (a.allocated > row.first->allocated) row.first = &a;
   }
   std::string summary;
-  for (const Row& row : peaks.rows) summary += memory_until(all, *row.first, row_limit);
+  for (const ActivitySum& row : peaks.rows) summary += memory_until(all, *row.first, row_limit);
   return summary;
 }
 

@@ -14,7 +14,7 @@ namespace dt {
 
 // The places of the state, which state(i) has in this order.
 namespace {
-enum Place { kInWeight, kQuery, kKey, kValue, kInBias, kBiasK, kBiasV };
+enum StateIndex { kInWeight, kQuery, kKey, kValue, kInBias, kBiasK, kBiasV };
 }  // namespace
 
 MultiheadAttention::MultiheadAttention(int64_t embed_dim, int64_t num_heads,
@@ -48,7 +48,7 @@ MultiheadAttention::MultiheadAttention(int64_t embed_dim, int64_t num_heads,
 // Uniform, and further keys normal, with the variances of Glorot and Bengio (AISTATS 2010).
 void MultiheadAttention::initialize() {
   const GradMode off(false);
-  for (const Place place : {kInWeight, kQuery, kKey, kValue}) {
+  for (const StateIndex place : {kInWeight, kQuery, kKey, kValue}) {
     const Tensor& w = state(place);
     if (!w.defined()) continue;
     const double bound = std::sqrt(6.0 / static_cast<double>(w.size(0) + w.size(1)));
@@ -60,7 +60,7 @@ void MultiheadAttention::initialize() {
       if (name == "bias") zero_(x);
     }
   }
-  for (const Place place : {kBiasK, kBiasV}) {
+  for (const StateIndex place : {kBiasK, kBiasV}) {
     if (state(place).defined())
       normal_(state(place), 0, std::sqrt(1.0 / static_cast<double>(embed_dim_)));
   }

@@ -17,14 +17,14 @@ namespace {
 
 using std::sqrt;
 
-Ref<Module> make_linear(const Place& place, int64_t in_features, int64_t out_features) {
+Ref<Module> make_linear(const StatePlace& place, int64_t in_features, int64_t out_features) {
   NnLinearOptions options;
   options.device = place.device;
   options.dtype = place.dtype;
   return nn_linear(in_features, out_features, options);
 }
 
-Ref<Module> make_conv2d(const Place& place, int64_t in_channels, int64_t out_channels, int64_t kernel_size, int64_t stride = 1, int64_t padding = 0, int64_t groups = 1, bool bias = true) {
+Ref<Module> make_conv2d(const StatePlace& place, int64_t in_channels, int64_t out_channels, int64_t kernel_size, int64_t stride = 1, int64_t padding = 0, int64_t groups = 1, bool bias = true) {
   NnConv2dOptions options;
   options.stride = std::vector<int64_t>{stride};
   options.padding = std::vector<int64_t>{padding};
@@ -35,14 +35,14 @@ Ref<Module> make_conv2d(const Place& place, int64_t in_channels, int64_t out_cha
   return nn_conv2d(in_channels, out_channels, {kernel_size}, options);
 }
 
-Ref<Module> make_batch_norm2d(const Place& place, int64_t num_features) {
+Ref<Module> make_batch_norm2d(const StatePlace& place, int64_t num_features) {
   NnBatchNorm2dOptions options;
   options.device = place.device;
   options.dtype = place.dtype;
   return nn_batch_norm2d(num_features, options);
 }
 
-Ref<Module> make_layer_norm(const Place& place, int64_t normalized_shape, double eps = 1e-05) {
+Ref<Module> make_layer_norm(const StatePlace& place, int64_t normalized_shape, double eps = 1e-05) {
   NnLayerNormOptions options;
   options.eps = eps;
   options.device = place.device;
@@ -56,7 +56,7 @@ Ref<Module> make_dropout(double p = 0.5) {
   return nn_dropout(options);
 }
 
-Ref<Module> make_embedding(const Place& place, int64_t num_embeddings, int64_t embedding_dim) {
+Ref<Module> make_embedding(const StatePlace& place, int64_t num_embeddings, int64_t embedding_dim) {
   NnEmbeddingOptions options;
   options.device = place.device;
   options.dtype = place.dtype;
@@ -80,7 +80,7 @@ Ref<Module> make_re_lu6(bool inplace = false) {
   return nn_re_lu6(options);
 }
 
-Ref<Module> make_multihead_attention(const Place& place, int64_t embed_dim, int64_t num_heads, bool batch_first = false) {
+Ref<Module> make_multihead_attention(const StatePlace& place, int64_t embed_dim, int64_t num_heads, bool batch_first = false) {
   NnMultiheadAttentionOptions options;
   options.batch_first = batch_first;
   options.device = place.device;
@@ -99,7 +99,7 @@ Ref<Module> make_adaptive_avg_pool2d(int64_t output_size) {
   return nn_adaptive_avg_pool2d({output_size});
 }
 
-Ref<Module> make_lstm(const Place& place, int64_t input_size, int64_t hidden_size, int64_t num_layers = 1, bool batch_first = false, double dropout = 0.0) {
+Ref<Module> make_lstm(const StatePlace& place, int64_t input_size, int64_t hidden_size, int64_t num_layers = 1, bool batch_first = false, double dropout = 0.0) {
   NnLstmOptions options;
   options.num_layers = num_layers;
   options.batch_first = batch_first;
@@ -112,7 +112,7 @@ Ref<Module> make_lstm(const Place& place, int64_t input_size, int64_t hidden_siz
 // LeNet-5 with relu and max pooling, for images [batch, 1, 28, 28].
 class LeNet final : public Module {
  public:
-  LeNet(const Place& place, int64_t num_classes)
+  LeNet(const StatePlace& place, int64_t num_classes)
       : Module("LeNet") {
     DT_CHECK(num_classes > 0, kValueError, "LeNet: num_classes must be positive, given ", num_classes);
     register_module("conv1", make_conv2d(place, 1, 6, 5, 1, 2));
@@ -134,7 +134,7 @@ class LeNet final : public Module {
 // AlexNet (arXiv 1404.5997), for images [batch, 3, height, width].
 class AlexNet final : public Module {
  public:
-  AlexNet(const Place& place, int64_t num_classes, double dropout)
+  AlexNet(const StatePlace& place, int64_t num_classes, double dropout)
       : Module("AlexNet") {
     DT_CHECK(num_classes > 0, kValueError, "AlexNet: num_classes must be positive, given ", num_classes);
     register_module("features", sequential({
@@ -172,7 +172,7 @@ class AlexNet final : public Module {
 // VGG-11 (arXiv 1409.1556), for images [batch, 3, height, width].
 class VGG final : public Module {
  public:
-  VGG(const Place& place, int64_t num_classes, double dropout)
+  VGG(const StatePlace& place, int64_t num_classes, double dropout)
       : Module("VGG") {
     DT_CHECK(num_classes > 0, kValueError, "VGG: num_classes must be positive, given ", num_classes);
     register_module("features", sequential({
@@ -225,7 +225,7 @@ class VGG final : public Module {
 };
 
 // What the input passes on its way around a block whose output has another shape.
-Ref<Module> make_shortcut(const Place& place, int64_t inputs, int64_t outputs, int64_t stride) {
+Ref<Module> make_shortcut(const StatePlace& place, int64_t inputs, int64_t outputs, int64_t stride) {
   return sequential({
         make_conv2d(place, inputs, outputs, 1, stride, 0, 1, false),
         make_batch_norm2d(place, outputs)});
@@ -234,7 +234,7 @@ Ref<Module> make_shortcut(const Place& place, int64_t inputs, int64_t outputs, i
 // Two convolutions, added to what they are applied to.
 class BasicBlock final : public Module {
  public:
-  BasicBlock(const Place& place, int64_t inputs, int64_t width, int64_t stride)
+  BasicBlock(const StatePlace& place, int64_t inputs, int64_t width, int64_t stride)
       : Module("BasicBlock") {
     register_module("conv1", make_conv2d(place, inputs, width, 3, stride, 1, 1, false));
     register_module("bn1", make_batch_norm2d(place, width));
@@ -256,7 +256,7 @@ class BasicBlock final : public Module {
 // to.
 class Bottleneck final : public Module {
  public:
-  Bottleneck(const Place& place, int64_t inputs, int64_t width, int64_t stride)
+  Bottleneck(const StatePlace& place, int64_t inputs, int64_t width, int64_t stride)
       : Module("Bottleneck") {
     register_module("conv1", make_conv2d(place, inputs, width, 1, 1, 0, 1, false));
     register_module("bn1", make_batch_norm2d(place, width));
@@ -277,19 +277,19 @@ class Bottleneck final : public Module {
 };
 
 // Blocks of one width, the first of which takes the step.
-Ref<Module> make_basic_stage(const Place& place, int64_t inputs, int64_t width, int64_t stride, int64_t depth) {
+Ref<Module> make_basic_stage(const StatePlace& place, int64_t inputs, int64_t width, int64_t stride, int64_t depth) {
   return sequential(depth, [&]([[maybe_unused]] int64_t i) { return make<BasicBlock>(place, (i == 0) ? inputs : width, width, (i == 0) ? stride : 1); });
 }
 
 // Bottlenecks of one width, the first of which takes the step.
-Ref<Module> make_bottleneck_stage(const Place& place, int64_t inputs, int64_t width, int64_t stride, int64_t depth) {
+Ref<Module> make_bottleneck_stage(const StatePlace& place, int64_t inputs, int64_t width, int64_t stride, int64_t depth) {
   return sequential(depth, [&]([[maybe_unused]] int64_t i) { return make<Bottleneck>(place, (i == 0) ? inputs : (4 * width), width, (i == 0) ? stride : 1); });
 }
 
 // A residual network (arXiv 1512.03385), for images [batch, 3, height, width].
 class ResNet final : public Module {
  public:
-  ResNet(const Place& place, IntList depths, bool bottleneck, int64_t num_classes)
+  ResNet(const StatePlace& place, IntList depths, bool bottleneck, int64_t num_classes)
       : Module("ResNet") {
     DT_CHECK(num_classes > 0, kValueError, "ResNet: num_classes must be positive, given ", num_classes);
     register_module("conv1", make_conv2d(place, 3, 64, 7, 2, 3, 1, false));
@@ -317,7 +317,7 @@ class ResNet final : public Module {
 };
 
 // A convolution with what follows it.
-Ref<Module> make_convolve(const Place& place, int64_t inputs, int64_t outputs, int64_t kernel, int64_t stride, int64_t groups) {
+Ref<Module> make_convolve(const StatePlace& place, int64_t inputs, int64_t outputs, int64_t kernel, int64_t stride, int64_t groups) {
   return sequential({
         make_conv2d(place, inputs, outputs, kernel, stride, kernel / 2, groups, false),
         make_batch_norm2d(place, outputs),
@@ -325,7 +325,7 @@ Ref<Module> make_convolve(const Place& place, int64_t inputs, int64_t outputs, i
 }
 
 // Widens, convolves each channel by itself, and narrows.
-Ref<Module> make_widen(const Place& place, int64_t inputs, int64_t width, int64_t outputs, int64_t stride) {
+Ref<Module> make_widen(const StatePlace& place, int64_t inputs, int64_t width, int64_t outputs, int64_t stride) {
   return sequential({
         make_convolve(place, inputs, width, 1, 1, 1),
         make_convolve(place, width, width, 3, stride, width),
@@ -334,7 +334,7 @@ Ref<Module> make_widen(const Place& place, int64_t inputs, int64_t width, int64_
 }
 
 // Convolves each channel by itself, and narrows.
-Ref<Module> make_narrow_first(const Place& place, int64_t inputs, int64_t outputs, int64_t stride) {
+Ref<Module> make_narrow_first(const StatePlace& place, int64_t inputs, int64_t outputs, int64_t stride) {
   return sequential({
         make_convolve(place, inputs, inputs, 3, stride, inputs),
         make_conv2d(place, inputs, outputs, 1, 1, 0, 1, false),
@@ -344,7 +344,7 @@ Ref<Module> make_narrow_first(const Place& place, int64_t inputs, int64_t output
 // A block that is wide inside, added to what it is applied to where the two have one shape.
 class InvertedResidual final : public Module {
  public:
-  InvertedResidual(const Place& place, int64_t inputs, int64_t outputs, int64_t stride, int64_t times)
+  InvertedResidual(const StatePlace& place, int64_t inputs, int64_t outputs, int64_t stride, int64_t times)
       : Module("InvertedResidual") {
     adds = (stride == 1) && (inputs == outputs);
     register_module("conv", (times > 1) ? make_widen(place, inputs, inputs * times, outputs, stride) : make_narrow_first(place, inputs, outputs, stride));
@@ -363,7 +363,7 @@ class InvertedResidual final : public Module {
 // MobileNetV2 (arXiv 1801.04381), for images [batch, 3, height, width].
 class MobileNetV2 final : public Module {
  public:
-  MobileNetV2(const Place& place, int64_t num_classes, double dropout)
+  MobileNetV2(const StatePlace& place, int64_t num_classes, double dropout)
       : Module("MobileNetV2") {
     DT_CHECK(num_classes > 0, kValueError, "MobileNetV2: num_classes must be positive, given ", num_classes);
     register_module("features", sequential({
@@ -409,7 +409,7 @@ class MobileNetV2 final : public Module {
 // Attention of an input to itself, then two linear layers, each added to what it is applied to.
 class EncoderBlock final : public Module {
  public:
-  EncoderBlock(const Place& place, int64_t heads, int64_t width, int64_t mlp_width, double dropout)
+  EncoderBlock(const StatePlace& place, int64_t heads, int64_t width, int64_t mlp_width, double dropout)
       : Module("EncoderBlock") {
     const auto bound = sqrt(double(6) / double((width + mlp_width)));
     register_module("ln_1", make_layer_norm(place, width, 1e-06));
@@ -441,7 +441,7 @@ class EncoderBlock final : public Module {
 // Blocks behind one another, of tokens that know where they stand.
 class Encoder final : public Module {
  public:
-  Encoder(const Place& place, int64_t places, int64_t depth, int64_t heads, int64_t width, int64_t mlp_width, double dropout)
+  Encoder(const StatePlace& place, int64_t places, int64_t depth, int64_t heads, int64_t width, int64_t mlp_width, double dropout)
       : Module("Encoder") {
     register_parameter("pos_embedding", empty({1, places, width}, place.dtype, place.device));
     register_module("dropout", make_dropout(dropout));
@@ -463,7 +463,7 @@ class Encoder final : public Module {
 // each patch becomes a token.
 class VisionTransformer final : public Module {
  public:
-  VisionTransformer(const Place& place, int64_t image_size, int64_t patch_size, int64_t num_layers, int64_t num_heads, int64_t hidden_dim, int64_t mlp_dim, double dropout, int64_t num_classes)
+  VisionTransformer(const StatePlace& place, int64_t image_size, int64_t patch_size, int64_t num_layers, int64_t num_heads, int64_t hidden_dim, int64_t mlp_dim, double dropout, int64_t num_classes)
       : Module("VisionTransformer"), image_size(image_size) {
     DT_CHECK(num_classes > 0, kValueError, "VisionTransformer: num_classes must be positive, given ", num_classes);
     DT_CHECK(patch_size > 0, kValueError, "VisionTransformer: patch_size must be positive, given ", patch_size);
@@ -503,7 +503,7 @@ class VisionTransformer final : public Module {
 // A linear layer whose weight is [inputs, outputs], as the published one's.
 class Conv1D final : public Module {
  public:
-  Conv1D(const Place& place, int64_t inputs, int64_t outputs, double std)
+  Conv1D(const StatePlace& place, int64_t inputs, int64_t outputs, double std)
       : Module("Conv1D") {
     register_parameter("weight", empty({inputs, outputs}, place.dtype, place.device));
     register_parameter("bias", empty({outputs}, place.dtype, place.device));
@@ -524,7 +524,7 @@ class Conv1D final : public Module {
 // Attention of each token to itself and to those before it.
 class Attention final : public CachedModule {
  public:
-  Attention(const Place& place, int64_t width, int64_t heads, double dropout, double out_std)
+  Attention(const StatePlace& place, int64_t width, int64_t heads, double dropout, double out_std)
       : CachedModule("Attention"), heads(heads), dropout(dropout) {
     register_module("c_attn", make<Conv1D>(place, width, 3 * width, 0.02));
     register_module("c_proj", make<Conv1D>(place, width, width, out_std));
@@ -550,7 +550,7 @@ class Attention final : public CachedModule {
 // Two linear layers.
 class MLP final : public Module {
  public:
-  MLP(const Place& place, int64_t width, double dropout, double out_std)
+  MLP(const StatePlace& place, int64_t width, double dropout, double out_std)
       : Module("MLP") {
     register_module("c_fc", make<Conv1D>(place, width, 4 * width, 0.02));
     register_module("c_proj", make<Conv1D>(place, 4 * width, width, out_std));
@@ -567,7 +567,7 @@ class MLP final : public Module {
 // Attention, then two linear layers, each added to what it is applied to.
 class Block final : public CachedModule {
  public:
-  Block(const Place& place, int64_t width, int64_t heads, double dropout, double out_std)
+  Block(const StatePlace& place, int64_t width, int64_t heads, double dropout, double out_std)
       : CachedModule("Block") {
     register_module("ln_1", make_layer_norm(place, width));
     register_module("attn", make<Attention>(place, width, heads, dropout, out_std));
@@ -588,7 +588,7 @@ class Block final : public CachedModule {
 // "transformer." in front, and what files have besides: the masks and a copy of `wte`.
 class GPT2 final : public CachedModule {
  public:
-  GPT2(const Place& place, int64_t vocabulary, int64_t context, int64_t width, int64_t layers, int64_t heads, double dropout)
+  GPT2(const StatePlace& place, int64_t vocabulary, int64_t context, int64_t width, int64_t layers, int64_t heads, double dropout)
       : CachedModule("GPT2"), context(context) {
     DT_CHECK(vocabulary > 0, kValueError, "GPT2: vocabulary must be positive, given ", vocabulary);
     DT_CHECK(context > 0, kValueError, "GPT2: context must be positive, given ", context);
@@ -631,7 +631,7 @@ class GPT2 final : public CachedModule {
 // time, vocabulary] and the state at the end.
 class LSTMLanguageModel final : public ManyOutputs {
  public:
-  LSTMLanguageModel(const Place& place, int64_t vocabulary, int64_t width, int64_t hidden, int64_t layers, double dropout, bool tie_weights)
+  LSTMLanguageModel(const StatePlace& place, int64_t vocabulary, int64_t width, int64_t hidden, int64_t layers, double dropout, bool tie_weights)
       : ManyOutputs("LSTMLanguageModel") {
     DT_CHECK(vocabulary > 0, kValueError, "LSTMLanguageModel: vocabulary must be positive, given ", vocabulary);
     DT_CHECK(width > 0, kValueError, "LSTMLanguageModel: width must be positive, given ", width);

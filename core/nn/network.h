@@ -13,7 +13,7 @@
 namespace dt {
 
 // Where the state of a network is made, and of what dtype.
-struct Place {
+struct StatePlace {
   Device device;
   DType dtype = DType::kDefault;
 };
@@ -36,7 +36,7 @@ class CachedModule : public Module {
 
 // `T` is a class of models.gen.cpp.
 template <class T, class... Arguments>
-Ref<Module> make(const Place& place, const Arguments&... arguments) {
+Ref<Module> make(const StatePlace& place, const Arguments&... arguments) {
   return Ref<Module>::adopt(new T(place, arguments...));
 }
 

@@ -20,10 +20,10 @@ namespace {
 constexpr int64_t kMostQueries = 96, kMostKeys = 192;
 
 // n rows in blocks.
-struct Blocks {
+struct RowBlocks {
   int64_t n, rows;
 
-  Blocks(int64_t n, int64_t most) : n(n), rows(max<int64_t>(1, min(n, most))) {}
+  RowBlocks(int64_t n, int64_t most) : n(n), rows(max<int64_t>(1, min(n, most))) {}
   int64_t count() const { return ceil_div(n, rows); }
   int64_t rows_at(int64_t first) const { return min(rows, n - first); }
 };
@@ -31,7 +31,7 @@ struct Blocks {
 // The sizes of a call: [B,H,M,D], [B,G,N,D], [B,G,N,E].
 struct AttentionSizes {
   int64_t batch, heads, shared_heads, features, value_features;
-  Blocks queries, keys;
+  RowBlocks queries, keys;
 
   AttentionSizes(const dt_view& query, const dt_view& key, const dt_view& value)
       : batch(query.sizes[0]),

@@ -24,7 +24,7 @@ struct ChannelRuns {
   T* run(int64_t a, int64_t b) const { return data + a * stride_a + b * stride_b; }
 };
 
-struct Shape {
+struct BatchNormShape {
   int64_t batch, channels, length;
   bool columns;
   int64_t chunks, per_chunk;  // planes: chunks of n; columns: chunks of positions n * length + l
@@ -38,8 +38,8 @@ struct Shape {
   }
 };
 
-inline Shape make_shape(const dt_view& x) {
-  Shape s;
+inline BatchNormShape make_shape(const dt_view& x) {
+  BatchNormShape s;
   s.batch = x.sizes[0], s.channels = x.sizes[1], s.length = x.sizes[2];
   s.columns = s.length == 1 || (s.channels > 1 && x.strides[1] < x.strides[2]);
   const int64_t others = s.columns ? 1 : max<int64_t>(1, s.channels);
@@ -52,7 +52,7 @@ inline Shape make_shape(const dt_view& x) {
 }
 
 template <class T>
-ChannelRuns<T> make_operand(const Shape& s, const dt_view& v) {
+ChannelRuns<T> make_operand(const BatchNormShape& s, const dt_view& v) {
   if (s.columns) return {data<T>(v), v.strides[0], v.strides[2], v.strides[1]};
   return {data<T>(v), v.strides[0], v.strides[1], v.strides[2]};
 }
@@ -60,7 +60,7 @@ ChannelRuns<T> make_operand(const Shape& s, const dt_view& v) {
 // Calls body(a, b, c, first, n) for each part of a run, in memory order: a and b pick the run,
 // elements [first, first + n) of it are meant, and c is the channel of the first of them.
 template <class Body>
-void for_each_run(const dt_stream* stream, const Shape& s, const Body& body) {
+void for_each_run(const dt_stream* stream, const BatchNormShape& s, const Body& body) {
   const int64_t inner = s.columns ? s.length : s.channels, run = s.columns ? s.channels : s.length;
   const int64_t lines = s.batch * inner;
   const int64_t group = max<int64_t>(1, kSerialWork / 2 / max<int64_t>(1, run));
@@ -87,7 +87,7 @@ struct Partials {
 };
 
 template <class T>
-void plane_moments(const Shape& s, const ChannelRuns<const T>& x, int64_t c, int64_t chunk,
+void plane_moments(const BatchNormShape& s, const ChannelRuns<const T>& x, int64_t c, int64_t chunk,
                    const Partials& out) {
   Moments total;
   T copy[kRun];
@@ -104,7 +104,7 @@ void plane_moments(const Shape& s, const ChannelRuns<const T>& x, int64_t c, int
 
 // Welford's update, the same for all channels of a position.
 template <class T>
-void column_moments(const Shape& s, const ChannelRuns<const T>& x, int64_t chunk,
+void column_moments(const BatchNormShape& s, const ChannelRuns<const T>& x, int64_t chunk,
                     const Partials& out) {
   double *mean = out.first(chunk), *squares = out.second(chunk);
   for (int64_t c = 0; c < s.channels; ++c) mean[c] = 0, squares[c] = 0;
@@ -127,8 +127,8 @@ void column_moments(const Shape& s, const ChannelRuns<const T>& x, int64_t chunk
 }
 
 template <class T>
-void batch_statistics(const dt_stream* stream, const calls::BatchNorm& call, const Shape& s,
-                      T* mean, T* rstd) {
+void batch_statistics(const dt_stream* stream, const calls::BatchNorm& call,
+                      const BatchNormShape& s, T* mean, T* rstd) {
   const ChannelRuns<const T> x = make_operand<const T>(s, call.x);
   const Partials partials{static_cast<double*>(call.workspace), s.channels};
   const int64_t planes = s.columns ? 1 : s.channels;
@@ -161,8 +161,8 @@ void running_statistics(const calls::BatchNorm& call, int64_t channels, T* mean,
 }
 
 template <class T>
-void normalize(const dt_stream* stream, const calls::BatchNorm& call, const Shape& s, const T* mean,
-               const T* scale, const T* bias) {
+void normalize(const dt_stream* stream, const calls::BatchNorm& call, const BatchNormShape& s,
+               const T* mean, const T* scale, const T* bias) {
   const ChannelRuns<const T> x = make_operand<const T>(s, call.x);
   const ChannelRuns<T> y = make_operand<T>(s, *call.y);
   for_each_run(stream, s, [&](int64_t a, int64_t b, int64_t c, int64_t first, int64_t n) {
@@ -184,7 +184,7 @@ void normalize(const dt_stream* stream, const calls::BatchNorm& call, const Shap
 
 template <class T>
 int32_t forward(const dt_stream* stream, const calls::BatchNorm& call) {
-  const Shape s = make_shape(call.x);
+  const BatchNormShape s = make_shape(call.x);
   T *mean = data<T>(call.mean), *rstd = data<T>(call.rstd);
   if (call.training) {
     batch_statistics(stream, call, s, mean, rstd);
@@ -203,8 +203,9 @@ int32_t forward(const dt_stream* stream, const calls::BatchNorm& call) {
 // scale; gx = g * scale if the statistics are constants
 
 template <class T>
-void plane_sums(const Shape& s, const ChannelRuns<const T>& g, const ChannelRuns<const T>& x,
-                T mean, int64_t c, int64_t chunk, const Partials& out) {
+void plane_sums(const BatchNormShape& s, const ChannelRuns<const T>& g,
+                const ChannelRuns<const T>& x, T mean, int64_t c, int64_t chunk,
+                const Partials& out) {
   double sum_g = 0, sum_gx = 0;
   T copy_g[kRun], copy_x[kRun], product[kRun];
   const int64_t end = min(s.batch, (chunk + 1) * s.per_chunk);
@@ -223,8 +224,8 @@ void plane_sums(const Shape& s, const ChannelRuns<const T>& g, const ChannelRuns
 }
 
 template <class T>
-void column_sums(const Shape& s, const ChannelRuns<const T>& g, const ChannelRuns<const T>& x,
-                 const T* mean, int64_t chunk, const Partials& out) {
+void column_sums(const BatchNormShape& s, const ChannelRuns<const T>& g,
+                 const ChannelRuns<const T>& x, const T* mean, int64_t chunk, const Partials& out) {
   double *sum_g = out.first(chunk), *sum_gx = out.second(chunk);
   for (int64_t c = 0; c < s.channels; ++c) sum_g[c] = 0, sum_gx[c] = 0;
   T copy_g[kRun], copy_x[kRun];
@@ -246,7 +247,7 @@ void column_sums(const Shape& s, const ChannelRuns<const T>& g, const ChannelRun
 }
 
 // Adds the chunks' sums up in order, into those of chunk 0.
-inline void combine_sums(const Shape& s, const Partials& partials) {
+inline void combine_sums(const BatchNormShape& s, const Partials& partials) {
   double* total = partials.first(0);
   for (int64_t chunk = 1; chunk < s.chunks; ++chunk) {
     const double* sums = partials.first(chunk);
@@ -262,8 +263,8 @@ struct Coefficients {
 };
 
 template <class T>
-void input_gradient(const dt_stream* stream, const calls::BatchNormBackward& call, const Shape& s,
-                    const Coefficients<T>& k) {
+void input_gradient(const dt_stream* stream, const calls::BatchNormBackward& call,
+                    const BatchNormShape& s, const Coefficients<T>& k) {
   const ChannelRuns<const T> g = make_operand<const T>(s, call.g),
                              x = make_operand<const T>(s, call.x);
   const ChannelRuns<T> gx = make_operand<T>(s, *call.gx);
@@ -293,8 +294,8 @@ void input_gradient(const dt_stream* stream, const calls::BatchNormBackward& cal
 }
 
 template <class T>
-void gradient_sums(const dt_stream* stream, const calls::BatchNormBackward& call, const Shape& s,
-                   const Partials& partials) {
+void gradient_sums(const dt_stream* stream, const calls::BatchNormBackward& call,
+                   const BatchNormShape& s, const Partials& partials) {
   const ChannelRuns<const T> g = make_operand<const T>(s, call.g),
                              x = make_operand<const T>(s, call.x);
   const T* mean = data<const T>(call.mean);
@@ -309,7 +310,7 @@ void gradient_sums(const dt_stream* stream, const calls::BatchNormBackward& call
 
 template <class T>
 int32_t backward(const dt_stream* stream, const calls::BatchNormBackward& call) {
-  const Shape s = make_shape(call.x);
+  const BatchNormShape s = make_shape(call.x);
   const bool training = call.training;
   const Partials partials{static_cast<double*>(call.workspace), s.channels};
   T* const behind = reinterpret_cast<T*>(partials.first(s.chunks));
@@ -337,7 +338,7 @@ int32_t backward(const dt_stream* stream, const calls::BatchNormBackward& call) 
 
 // ---- kernels
 
-int64_t sums_bytes(const Shape& s) {
+int64_t sums_bytes(const BatchNormShape& s) {
   return 2 * s.chunks * s.channels * static_cast<int64_t>(sizeof(double));
 }
 
@@ -362,7 +363,7 @@ int32_t kernels::batch_norm_backward(const dt_stream* stream,
 
 int64_t kernels::batch_norm_backward_workspace(const dt_stream*,
                                                const calls::BatchNormBackward& call) {
-  const Shape s = make_shape(call.x);
+  const BatchNormShape s = make_shape(call.x);
   return sums_bytes(s) + 3 * s.channels * bytes_of(call.x.dtype);
 }
 

@@ -40,7 +40,7 @@ Correlation<T> describe_forward(const calls::Conv2d& call) {
   return k;
 }
 
-// The part of the input's gradient of some images in one phase of the strides. See Axis.
+// The part of the input's gradient of some images in one phase of the strides. See ConvAxis.
 template <class T>
 __attribute__((noinline)) Correlation<T> describe_backward(const calls::Conv2dBackwardInput& call,
                                                            int64_t first, int64_t images,

@@ -28,7 +28,7 @@ inline int64_t greatest_divisor(int64_t a, int64_t b) {
   return a < 0 ? -a : a;
 }
 
-struct Axis {
+struct ConvAxis {
   int64_t in_size, in_step;
   int64_t out_count, out_first, out_step;  // output position i lies at out_first + i * out_step
   int64_t taps;
@@ -65,17 +65,17 @@ struct ConvDim {
   int64_t in, out, kernel, stride, padding, dilation;
 };
 
-inline Axis forward_axis(const ConvDim& d) {
+inline ConvAxis forward_axis(const ConvDim& d) {
   return {d.in, d.stride, d.out, 0, 1, d.kernel, 0, 1, -d.padding, d.dilation};
 }
 
 // From the gradient of the output to the part of the input's gradient at positions phase, phase +
 // stride, ...
-inline Axis backward_axis(const ConvDim& d, int64_t phase) {
+inline ConvAxis backward_axis(const ConvDim& d, int64_t phase) {
   const int64_t step = d.stride / greatest_divisor(d.stride, d.dilation);
   int64_t first = 0;
   while (first < step && (phase + d.padding - first * d.dilation) % d.stride != 0) ++first;
-  Axis axis = {};
+  ConvAxis axis = {};
   axis.in_size = d.out, axis.in_step = 1;
   axis.out_count = phase < d.in ? ceil_div(d.in - phase, d.stride) : 0;
   axis.out_first = phase, axis.out_step = d.stride;

@@ -23,7 +23,7 @@ struct KernelWeights {
 
 template <class T>
 struct Correlation {
-  Axis rows, cols;
+  ConvAxis rows, cols;
   int64_t groups, in_channels, out_channels;  // channels per group
   Images<const T> x;
   Images<T> y;

@@ -29,7 +29,7 @@ struct TapRange {
   int64_t begin, end;
 };
 
-inline TapRange taps_inside(const Axis& axis, int64_t i) {
+inline TapRange taps_inside(const ConvAxis& axis, int64_t i) {
   const auto inside = [&](int64_t tap) {
     const int64_t at = i * axis.in_step + axis.shift(tap);
     return at >= 0 && at < axis.in_size;

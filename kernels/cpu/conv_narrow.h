@@ -12,7 +12,7 @@ constexpr int64_t kFewChannels = 8;
 constexpr int64_t kShortRun = 8;  // is not worth a pass over the output
 
 // Taps in the kernel's order, as the weights are packed: of a gradient they run backwards.
-inline bool has_taps_in_order(const Axis& a) {
+inline bool has_taps_in_order(const ConvAxis& a) {
   return a.tap_first == 0 && a.tap_step == 1;
 }
 

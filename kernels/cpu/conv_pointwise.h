@@ -9,7 +9,7 @@
 namespace dt::cpu {
 namespace {
 
-inline bool is_identity(const Axis& axis) {
+inline bool is_identity(const ConvAxis& axis) {
   return axis.taps == 1 && axis.in_step == 1 && axis.out_step == 1 && axis.shift_first == 0 &&
          axis.in_size == axis.out_count;
 }

@@ -40,7 +40,7 @@ Images<T> images(const dt_view& v) {
 // differ from it by a constant: whole vectors of outputs can be computed across the ends of rows.
 // What is computed for the halo is thrown away.
 struct StageLayout {
-  Axis rows, cols;
+  ConvAxis rows, cols;
   int64_t images, out_rows;  // the piece: so many images, or so many rows of one
   int64_t height, width, plane, channel;
   // Zeros behind the last image: its padding, and so that a vector may begin in it. Whole vectors.
@@ -65,8 +65,8 @@ struct StageLayout {
 // With share_padding, zeros serve two rows at once, and two images if the stage holds whole ones:
 // fewer numbers, but images of a round size may lose their alignment.
 template <class T>
-StageLayout stage_layout(const Axis& rows, const Axis& cols, int64_t images, int64_t out_rows,
-                         bool share_padding) {
+StageLayout stage_layout(const ConvAxis& rows, const ConvAxis& cols, int64_t images,
+                         int64_t out_rows, bool share_padding) {
   const bool share_rows = share_padding && out_rows == rows.out_count;
   const int64_t shared_rows = share_rows ? rows.shared_padding() : 0;
   const int64_t shared_cols = share_padding ? cols.shared_padding() : 0;
@@ -166,7 +166,7 @@ struct LaneColumns {
 
 inline LaneColumns lane_columns(const StageLayout& s, int64_t lane) {
   // Stage column u is input column u * in_step + origin.
-  const Axis& axis = s.cols;
+  const ConvAxis& axis = s.cols;
   const int64_t origin = axis.first_reach() * axis.in_step + axis.residue(lane);
   const int64_t begin = min(s.width, max<int64_t>(0, -floor_div(origin, axis.in_step)));
   const int64_t end =
@@ -220,7 +220,7 @@ inline void stage_pixels(const StageLayout& s, int64_t channels, T* y, int64_t b
 template <class T>
 inline void stage_plane(const StageLayout& s, const LaneColumns& columns, const T* x,
                         int64_t h_step, int64_t w_step, int64_t channels, int64_t first, T* y) {
-  const Axis& axis = s.rows;
+  const ConvAxis& axis = s.rows;
   // Rows [top, bottom) lie inside the image.
   const int64_t top = min(s.height, max<int64_t>(0, -floor_div(first, axis.in_step)));
   const int64_t bottom =

@@ -20,7 +20,7 @@ namespace {
 
 template <class T>
 struct WeightGradient {
-  Axis rows, cols;                            // forward
+  ConvAxis rows, cols;                        // forward
   int64_t groups, in_channels, out_channels;  // channels per group
   Images<const T> g, x;
   Images<T> gw;  // [out, in, kernel height, kernel width]
@@ -49,7 +49,7 @@ constexpr int64_t kPartialBytes = int64_t{1} << 24;
 // The stage of g: like that of x, but every number that is not an output is zero.
 template <class T>
 StageLayout gradient_layout(const Images<const T>& g, const StageLayout& x) {
-  Axis rows = {g.h, 1, g.h, 0, 1, 1, 0, 1, 0, 1}, cols = {g.w, 1, g.w, 0, 1, 1, 0, 1, 0, 1};
+  ConvAxis rows = {g.h, 1, g.h, 0, 1, 1, 0, 1, 0, 1}, cols = {g.w, 1, g.w, 0, 1, 1, 0, 1, 0, 1};
   StageLayout s = stage_layout<T>(rows, cols, x.images, x.out_rows, false);
   s.height = x.height, s.width = x.width;
   s.guard = x.guard;

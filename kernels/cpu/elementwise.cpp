@@ -55,7 +55,7 @@ bool run_at_once(const dt_stream* stream, const dt_view& y, const dt_view* in,
 constexpr int64_t kAliasBytes = 4096;
 
 // The buffers of one task.
-struct Scratch {
+struct TileBuffers {
   alignas(64) unsigned char in[kMaxElementwiseIn][kBufferBytes];
   alignas(64) unsigned char out[kMaxElementwiseOut][kBufferBytes + kAliasBytes];
   alignas(64) unsigned char staging[kBufferBytes];
@@ -147,7 +147,7 @@ void store(const PlannedOperand& y, char* address, const void* buffer, const Box
 }
 
 // Fills the buffers of the operands that are the same in every tile.
-void load_constants(const ElementwisePlan& plan, const Cursor& start, Scratch& scratch) {
+void load_constants(const ElementwisePlan& plan, const Cursor& start, TileBuffers& scratch) {
   const int last = plan.ndim - 1;
   // The first tile of a row is not shorter than any other; a row of a plan by rows serves for all
   // rows.
@@ -176,7 +176,7 @@ void prefetch_next(const PlannedOperand& x, const char* address, const Box& box)
   for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(address + bytes + i);
 }
 
-void run_tile(const ElementwisePlan& plan, const Cursor& cursor, Scratch& scratch) {
+void run_tile(const ElementwisePlan& plan, const Cursor& cursor, TileBuffers& scratch) {
   const Elementwise& op = *plan.op;
   const Box box = cursor.box();
   if (plan.gathers) {
@@ -220,7 +220,7 @@ void run_tile(const ElementwisePlan& plan, const Cursor& cursor, Scratch& scratc
 
 void run_tiles(const ElementwisePlan& plan, int64_t begin, int64_t end) {
   if (begin >= end) return;
-  Scratch scratch;
+  TileBuffers scratch;
   Cursor cursor(plan, begin);
   if (plan.constants) load_constants(plan, Cursor(plan, 0), scratch);
   for (int64_t tile = begin;;) {

@@ -18,7 +18,7 @@ bool selects_slices(const dt_view& index, int64_t dim) {
 }
 
 template <class Call>
-int32_t scatter_with(Fold fold, const dt_stream* stream, const Call& call) {
+int32_t scatter_with(ScatterStep fold, const dt_stream* stream, const Call& call) {
   if (!is_in_range(stream, call.index, call.y, call.dim)) return DT_KERNEL_INDEX;
   if (count(call.index) != 0)
     dt_scatter_elements(stream, fold, Scattered{call.y, call.source, call.index, call.dim});
@@ -40,19 +40,19 @@ int32_t kernels::gather(const dt_stream* stream, const calls::Gather& call) {
 }
 
 int32_t kernels::scatter(const dt_stream* stream, const calls::Scatter& call) {
-  return scatter_with(call.accumulate ? Fold::kAdd : Fold::kAssign, stream, call);
+  return scatter_with(call.accumulate ? ScatterStep::kAdd : ScatterStep::kAssign, stream, call);
 }
 
 int32_t kernels::scatter_prod(const dt_stream* stream, const calls::ScatterFold& call) {
-  return scatter_with(Fold::kMultiply, stream, call);
+  return scatter_with(ScatterStep::kMultiply, stream, call);
 }
 
 int32_t kernels::scatter_amax(const dt_stream* stream, const calls::ScatterFold& call) {
-  return scatter_with(Fold::kLarger, stream, call);
+  return scatter_with(ScatterStep::kLarger, stream, call);
 }
 
 int32_t kernels::scatter_amin(const dt_stream* stream, const calls::ScatterFold& call) {
-  return scatter_with(Fold::kSmaller, stream, call);
+  return scatter_with(ScatterStep::kSmaller, stream, call);
 }
 
 }  // namespace dt::cpu

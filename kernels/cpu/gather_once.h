@@ -6,7 +6,7 @@
 
 namespace dt::cpu {
 
-enum class Fold : int32_t { kAssign, kAdd, kMultiply, kLarger, kSmaller };
+enum class ScatterStep : int32_t { kAssign, kAdd, kMultiply, kLarger, kSmaller };
 
 // y, folded with the elements of a source at an index that has been checked.
 struct Scattered {
@@ -19,6 +19,6 @@ struct Scattered {
 extern "C" {
 // Whether all index values were right: only then is all of y written.
 bool dt_gather_elements(const dt_stream* stream, const dt::calls::Gather& call);
-void dt_scatter_elements(const dt_stream* stream, dt::cpu::Fold fold,
+void dt_scatter_elements(const dt_stream* stream, dt::cpu::ScatterStep fold,
                          const dt::cpu::Scattered& scattered);
 }

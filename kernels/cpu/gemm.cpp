@@ -318,17 +318,20 @@ void run_part(const Gemm<T>& g, Workspace workspace) {
   }
 }
 
-// What any part may need: parts at the ends are smaller, and may be worked off in another way.
+// What any part may need: the last ones are smaller, and may be worked off in another way.
 template <class T>
 int64_t part_workspace(const Gemm<T>& g, const GemmParts& parts) {
+  const auto to_last = [](int64_t count) { return max<int64_t>(1, count - 1); };
   int64_t bytes = 0;
-  for (int end = 0; end < 8; ++end) {
-    const Gemm<T> part =
-        part_at(g, parts, end & 1 ? parts.batch_parts - 1 : 0, end & 2 ? parts.row_parts - 1 : 0,
-                end & 4 ? parts.col_parts - 1 : 0);
-    Workspace workspace(nullptr);
-    GemmScratch<T>(part, plan_gemm(part), &workspace);
-    bytes = max(bytes, workspace.bytes());
+  for (int64_t n = 0; n < parts.batch_parts; n += to_last(parts.batch_parts)) {
+    for (int64_t r = 0; r < parts.row_parts; r += to_last(parts.row_parts)) {
+      for (int64_t c = 0; c < parts.col_parts; c += to_last(parts.col_parts)) {
+        const Gemm<T> part = part_at(g, parts, n, r, c);
+        Workspace workspace(nullptr);
+        GemmScratch<T>(part, plan_gemm(part), &workspace);
+        bytes = max(bytes, workspace.bytes());
+      }
+    }
   }
   return bytes;
 }

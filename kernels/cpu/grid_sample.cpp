@@ -15,7 +15,7 @@ T element(const T* plane, int64_t offset) {
 }
 
 template <class T>
-void sample_block(const Block<T>& block, const T* plane, T* y) {
+void sample_block(const PlaceBlock<T>& block, const T* plane, T* y) {
   for (int64_t i = 0; i < block.count; ++i) y[i] = 0;
   for (int64_t k = 0; k < block.taps; ++k) {
     for (int64_t i = 0; i < block.count; ++i)
@@ -30,7 +30,7 @@ void forward(const dt_stream* stream, const calls::GridSample& call, const Sampl
   for_each_item(stream, call.x.sizes[0] * blocks, worth_threads(stream, cycles),
                 [&](int64_t item, int64_t) {
                   const int64_t n = item / blocks, b = item % blocks;
-                  Block<T> block;
+                  PlaceBlock<T> block;
                   sampler.read(n, b, &block);
                   for (int64_t c = n * channels; c < (n + 1) * channels; ++c)
                     sample_block(block, data<const T>(call.x) + c * sampler.plane(),
@@ -42,7 +42,7 @@ void forward(const dt_stream* stream, const calls::GridSample& call, const Sampl
 
 // Adds a block's part of one channel of the input's gradient.
 template <class T>
-void scatter_block(const Block<T>& block, const T* g, T* gx) {
+void scatter_block(const PlaceBlock<T>& block, const T* g, T* gx) {
   for (int64_t i = 0; i < block.count; ++i) {
     for (int64_t k = 0; k < block.taps; ++k) {
       if (block.offset[k][i] >= 0) gx[block.offset[k][i]] += block.weight[k][i] * g[i];
@@ -64,7 +64,7 @@ void input_gradient(const dt_stream* stream, const calls::GridSampleBackward& ca
     const int64_t last = n * channels + channels * (group + 1) / groups;
     T* gx = data<T>(*call.gx);
     for (int64_t i = first * sampler.plane(); i < last * sampler.plane(); ++i) gx[i] = 0;
-    Block<T> block;
+    PlaceBlock<T> block;
     for (int64_t b = 0; b < sampler.blocks(); ++b) {
       sampler.read(n, b, &block);
       for (int64_t c = first; c < last; ++c)
@@ -82,7 +82,7 @@ void grid_gradient(const dt_stream* stream, const calls::GridSampleBackward& cal
   for_each_item(stream, call.x.sizes[0] * blocks, worth_threads(stream, cycles),
                 [&](int64_t item, int64_t) {
                   const int64_t n = item / blocks, b = item % blocks;
-                  Block<T> block;
+                  PlaceBlock<T> block;
                   sampler.read(n, b, &block, true);
                   T sums[kMaxDims][kBlock] = {};
                   for (int64_t c = n * channels; c < (n + 1) * channels; ++c) {

@@ -14,7 +14,7 @@ constexpr int64_t kMaxDims = 3;
 
 // The elements that each of a block of places is made of: products of the taps of each dimension.
 template <class T>
-struct Block {
+struct PlaceBlock {
   int64_t count, taps;
   int64_t offset[kMaxTaps][kBlock];  // in a plane; -1: none
   T weight[kMaxTaps][kBlock];
@@ -46,7 +46,7 @@ class Sampler {
   }
 
   // Slopes are worked out only if wanted.
-  void read(int64_t n, int64_t block, Block<T>* out, bool with_slopes = false) const {
+  void read(int64_t n, int64_t block, PlaceBlock<T>* out, bool with_slopes = false) const {
     out->count = min(kBlock, places_ - block * kBlock);
     out->taps = taps();
     const T* coordinates = grid_ + (n * places_ + block * kBlock) * dims_;
@@ -60,7 +60,7 @@ class Sampler {
   // With kEach taps in each dimension, which is known here because dividing takes long. Tap k of a
   // place is made of tap k % kEach of the first dimension, tap k / kEach % kEach of the second, ...
   template <unsigned kEach>
-  void read_all(const T* coordinates, Block<T>* out, bool with_slopes) const {
+  void read_all(const T* coordinates, PlaceBlock<T>* out, bool with_slopes) const {
     const int dims = dims_;
     for (int64_t i = 0; i < out->count; ++i, coordinates += dims) {
       sampling::Taps<T> of[kMaxDims];
@@ -74,7 +74,7 @@ class Sampler {
   }
 
   template <unsigned kEach>
-  void combine(const sampling::Taps<T>* of, unsigned k, int64_t i, Block<T>* out) const {
+  void combine(const sampling::Taps<T>* of, unsigned k, int64_t i, PlaceBlock<T>* out) const {
     int64_t offset = 0;
     unsigned rest = k;
     T weight = 1;
@@ -88,7 +88,8 @@ class Sampler {
   }
 
   template <unsigned kEach>
-  void combine_slopes(const sampling::Taps<T>* of, unsigned k, int64_t i, Block<T>* out) const {
+  void combine_slopes(const sampling::Taps<T>* of, unsigned k, int64_t i,
+                      PlaceBlock<T>* out) const {
     for (int e = 0; e < dims_; ++e) {
       unsigned rest = k;
       T slope = 1;
@@ -100,7 +101,7 @@ class Sampler {
 
   const int dims_;
   const T* grid_;
-  sampling::Axis<T> axes_[kMaxDims];
+  sampling::GridDim<T> axes_[kMaxDims];
   int64_t plane_ = 1, places_ = 1;
 };
 

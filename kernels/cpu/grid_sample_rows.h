@@ -36,7 +36,7 @@ struct TapTable {
   void fill(const dt_stream* stream, const Sampler<T>& sampler, int64_t images) const {
     parallel_for(stream, images * sampler.blocks(), images * places * taps * 8, [&](int64_t item) {
       const int64_t n = item / sampler.blocks(), b = item % sampler.blocks();
-      Block<T> block;
+      PlaceBlock<T> block;
       sampler.read(n, b, &block);
       const int64_t first = (n * places + b * kBlock) * taps;
       for (int64_t i = 0; i < block.count; ++i) {

@@ -11,11 +11,11 @@ constexpr int64_t kRun = 2048;     // elements that are summed up in the first-l
 constexpr int64_t kPiece = 16384;  // elements that are worth a thread's while
 constexpr int64_t kFewGroups = 16;
 
-struct Shape {
+struct GroupNormShape {
   int64_t channels, length, groups;  // of all images together
   int64_t per_image;                 // channels of an image
 
-  Shape(const dt_view& x, const dt_view& mean)
+  GroupNormShape(const dt_view& x, const dt_view& mean)
       : channels(x.sizes[0] * x.sizes[1]),
         length(x.sizes[2]),
         groups(mean.sizes[0]),
@@ -36,7 +36,7 @@ void for_each_run(int64_t begin, int64_t end, const Body& body) {
 
 // Calls body(channel, begin, end) for pieces of the channels, from all threads.
 template <class Body>
-void for_each_piece(const dt_stream* stream, const Shape& s, const Body& body) {
+void for_each_piece(const dt_stream* stream, const GroupNormShape& s, const Body& body) {
   const int64_t pieces = s.channel_pieces();
   parallel_for(stream, s.channels * pieces, 2 * s.channels * s.length, [&](int64_t item) {
     const int64_t begin = item % pieces * kPiece;
@@ -45,7 +45,7 @@ void for_each_piece(const dt_stream* stream, const Shape& s, const Body& body) {
 }
 
 template <class Body>
-void for_each_group(const dt_stream* stream, const Shape& s, const Body& body) {
+void for_each_group(const dt_stream* stream, const GroupNormShape& s, const Body& body) {
   parallel_for(stream, s.groups, 2 * s.channels * s.length, body);
 }
 
@@ -116,7 +116,7 @@ class Forward {
   }
 
   const calls::GroupNorm& call_;
-  const Shape s_;
+  const GroupNormShape s_;
   const T* x_;
   T* y_;
   const T *weight_, *bias_;
@@ -239,7 +239,7 @@ class Backward {
   }
 
   const calls::GroupNormBackward& call_;
-  const Shape s_;
+  const GroupNormShape s_;
   const T *g_, *x_, *weight_;
   ChannelSums* sums_;
 };
@@ -252,7 +252,7 @@ int32_t kernels::group_norm(const dt_stream* stream, const calls::GroupNorm& cal
 }
 
 int64_t kernels::group_norm_workspace(const dt_stream*, const calls::GroupNorm& call) {
-  const Shape s(call.x, call.mean);
+  const GroupNormShape s(call.x, call.mean);
   return s.by_pieces() ? s.groups * s.group_pieces() * static_cast<int64_t>(sizeof(Moments)) : 0;
 }
 
@@ -264,7 +264,7 @@ int32_t kernels::group_norm_backward(const dt_stream* stream,
 
 int64_t kernels::group_norm_backward_workspace(const dt_stream*,
                                                const calls::GroupNormBackward& call) {
-  const Shape s(call.x, call.mean);
+  const GroupNormShape s(call.x, call.mean);
   return s.channels * s.channel_pieces() * static_cast<int64_t>(sizeof(ChannelSums));
 }
 

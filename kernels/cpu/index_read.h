@@ -39,12 +39,12 @@ inline void read_slices(const IndexLists& lists, const Slices& slices, T* y, int
 
 // How the lists are cut: a block is as much of a list as its offsets fit in a table, and of each
 // slice no more than is worth a task. A task takes several blocks if they are small.
-struct Blocks {
+struct ListBlocks {
   int64_t entries, parts;  // of a list
   int64_t length, pieces;  // of a slice
   int64_t count, group;    // blocks in all, and in a task
 
-  explicit Blocks(const IndexLists& lists) {
+  explicit ListBlocks(const IndexLists& lists) {
     length = min(lists.run, kSerialWork / 2);
     pieces = ceil_div(lists.run, length);
     entries = min(min(lists.size, kIndexTile), max<int64_t>(1, kSerialWork / 2 / length));
@@ -55,7 +55,7 @@ struct Blocks {
 };
 
 template <class T>
-void read_blocks(const IndexPlan& plan, const IndexLists& lists, const Blocks& blocks,
+void read_blocks(const IndexPlan& plan, const IndexLists& lists, const ListBlocks& blocks,
                  int64_t begin, int64_t end, T* y, const T* x) {
   const int64_t y_step = lists.plain_step(plan), per_list = blocks.parts * blocks.pieces;
   const bool offsets_stay = lists.fixed && blocks.parts == 1;
@@ -80,7 +80,7 @@ void read_blocks(const IndexPlan& plan, const IndexLists& lists, const Blocks& b
 template <class T>
 void read_elements(const dt_stream* stream, const IndexPlan& plan, T* y, const T* x) {
   const IndexLists lists(plan);
-  const Blocks blocks(lists);
+  const ListBlocks blocks(lists);
   parallel_for(stream, ceil_div(blocks.count, blocks.group), plan.count(), [&](int64_t task) {
     read_blocks(plan, lists, blocks, task * blocks.group,
                 min(blocks.count, (task + 1) * blocks.group), y, x);

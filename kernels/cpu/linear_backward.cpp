@@ -10,16 +10,17 @@ namespace {
 constexpr int64_t kMostProducts = 4096;  // larger layers are worth packing
 
 template <class T>
-struct Rows {
+struct OptionalRows {
   T* data;  // null: absent
   int64_t stride;
 
-  explicit Rows(const dt_view* v) : data(optional_data<T>(v)), stride(v ? v->strides[0] : 0) {}
+  explicit OptionalRows(const dt_view* v)
+      : data(optional_data<T>(v)), stride(v ? v->strides[0] : 0) {}
   T* row(int64_t i) const { return data + i * stride; }
 };
 
 template <class T>
-void clear(const Rows<T>& to, int64_t rows, int64_t n) {
+void clear(const OptionalRows<T>& to, int64_t rows, int64_t n) {
   for (int64_t i = 0; i < rows && to.data; ++i) {
     for (int64_t j = 0; j < n; ++j) to.row(i)[j] = 0;
   }
@@ -48,8 +49,8 @@ T slope_at(const calls::LinearBackward& call, int64_t i, int64_t o) {
 template <class T>
 void add_gradients(const calls::LinearBackward& call, int64_t inputs) {
   const dt_view& g = call.g;
-  const Rows<const T> x(call.x), w(call.weight);
-  const Rows<T> gx(call.gx), gw(call.gweight);
+  const OptionalRows<const T> x(call.x), w(call.weight);
+  const OptionalRows<T> gx(call.gx), gw(call.gweight);
   T* gb = optional_data<T>(call.gbias);
   const int64_t rows = g.sizes[0], outputs = g.sizes[1];
   clear(gx, rows, inputs);

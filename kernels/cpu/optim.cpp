@@ -1,5 +1,7 @@
 // Optimizer steps over lists of tensors: one pass over memory, all tensors' elements shared out
 // together. What a step computes is in optimizers.gen.h.
+#include <utility>
+
 #include "kernels/calls/optim.gen.h"
 #include "kernels/calls/optimizers.gen.h"
 #include "kernels/cpu/common.h"
@@ -134,15 +136,6 @@ class PreparedList {
   Prepared* prepared_;
 };
 
-template <int... kNumbers>
-struct Indices {};
-template <int n, int... kNumbers>
-struct IndicesUpTo : IndicesUpTo<n - 1, n - 1, kNumbers...> {};
-template <int... kNumbers>
-struct IndicesUpTo<0, kNumbers...> {
-  using type = Indices<kNumbers...>;
-};
-
 // The lists are named one by one, for a loop over them would keep the one over elements from
 // becoming vector code. The gradient is not written.
 template <class T, class Update, class... List>
@@ -158,7 +151,7 @@ inline void update_run(Update update, int64_t n, const T* grad, List*... lists) 
 
 template <class T, class Update, int... kLists>
 inline void update_run(const Update& update, int64_t n, const T* grad, T* const* lists,
-                       Indices<kLists...>) {
+                       std::integer_sequence<int, kLists...>) {
   update_run<T>(update, n, grad, lists[kLists]...);
 }
 
@@ -178,7 +171,7 @@ int32_t step_with(const dt_stream* stream, const calls::Optimizer& call,
       for (int l = 0; l < kLists; ++l) at[l] = data<T>(call.param[l * call.k + i]) + offset;
       const T* grad = data<T>(call.grad[i]) + offset;
       const typename Optimizer::template Update<T, kPresent> update(prepared.of(i));
-      update_run<T>(update, n, grad, at, typename IndicesUpTo<kLists>::type());
+      update_run<T>(update, n, grad, at, std::make_integer_sequence<int, kLists>());
     });
   };
   for_each_element(stream, {call.param, call.k}, call.workspace, kLists + 1, body);

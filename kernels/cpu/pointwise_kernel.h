@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include <utility>
+
 #include "kernels/calls/pointwise.gen.h"
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/formula_types.h"
@@ -41,15 +43,6 @@ struct where;
 
 namespace dt::cpu {
 namespace {
-
-template <int... kIndex>
-struct Indices {};
-template <int n, int... kIndex>
-struct IndicesTo : IndicesTo<n - 1, n - 1, kIndex...> {};
-template <int... kIndex>
-struct IndicesTo<0, kIndex...> {
-  using type = Indices<kIndex...>;
-};
 
 // Whether a struct is an op (its function is called y) or a gradient (y0, y1, ...).
 template <class F, class T, class = void>
@@ -90,7 +83,7 @@ DT_FN auto probe_argument() {
 }
 
 template <class F, int kOutput, int... kInput>
-constexpr math::Probe probe_output(Indices<kInput...>) {
+constexpr math::Probe probe_output(std::integer_sequence<int, kInput...>) {
   constexpr math::Probe parameters[8] = {};
   return evaluate<F, kOutput, math::Probe>(
       parameters, probe_argument<is_bool_input<F, kInput>(), math::Probe>()...);
@@ -102,7 +95,7 @@ constexpr math::Probe probe() {
   if constexpr (F::bool_out || !kIsFloating<T>) {
     return math::Probe(8, false, false);
   } else {
-    return probe_output<F, kOutput>(typename IndicesTo<F::n_in>::type());
+    return probe_output<F, kOutput>(std::make_integer_sequence<int, F::n_in>());
   }
 }
 
@@ -223,7 +216,7 @@ constexpr bool kVectorCode = true;
 #endif
 
 template <class F, int kOutput, class T, int kForm, int... kInput>
-DT_MATH void run_tile_inputs(const Tile& tile, Indices<kInput...>) {
+DT_MATH void run_tile_inputs(const Tile& tile, std::integer_sequence<int, kInput...>) {
   const T* parameters = static_cast<const T*>(tile.parameters);
   constexpr math::Probe formula = probe<F, kOutput, T>();
   for (int64_t r = 0; r < tile.rows; ++r) {
@@ -252,7 +245,7 @@ DT_MATH void run_tile_inputs(const Tile& tile, Indices<kInput...>) {
 
 template <class F, int kOutput, class T, int kForm>
 void run_tile(const Tile& tile) {
-  run_tile_inputs<F, kOutput, T, kForm>(tile, typename IndicesTo<F::n_in>::type());
+  run_tile_inputs<F, kOutput, T, kForm>(tile, std::make_integer_sequence<int, F::n_in>());
 }
 
 template <class F, int kOutput, class T>
@@ -372,7 +365,7 @@ struct WidenedHalves {
 // Operands are halves, except that the one of the scalar form is a number: a float.
 template <class F, class Half, int kScalar, int... kInput>
 DT_MATH int64_t run_half_vectors(Half* out, const void* const* in, const float* parameters,
-                                 int64_t n, Indices<kInput...>) {
+                                 int64_t n, std::integer_sequence<int, kInput...>) {
   const auto operand = [in](auto input, int64_t i) {
     constexpr int k = decltype(input)::value;
     if constexpr (k == kScalar) {
@@ -393,8 +386,8 @@ DT_MATH int64_t run_half_vectors(Half* out, const void* const* in, const float* 
 
 template <class F, class Half, int kScalar>
 void run_half_row(void* out, const void* const* in, const float* parameters, int64_t n) {
-  const int64_t done = run_half_vectors<F, Half, kScalar>(static_cast<Half*>(out), in, parameters,
-                                                          n, typename IndicesTo<F::n_in>::type());
+  const int64_t done = run_half_vectors<F, Half, kScalar>(
+      static_cast<Half*>(out), in, parameters, n, std::make_integer_sequence<int, F::n_in>());
   if (done < n)
     run_last_halves(run_half_row<F, Half, kScalar>, F::n_in, kScalar, out, in, parameters, done, n);
 }

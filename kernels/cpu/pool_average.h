@@ -82,7 +82,7 @@ struct AveragePoolForward {
 
   // The means of kVectors vectors of windows that begin side by side, or of the first `count`.
   template <int kVectors, bool kWhole>
-  void dense_means(const T* corner, const Taps& taps, T divisor, T* to, int64_t count) const {
+  void dense_means(const T* corner, const SharedTaps& taps, T divisor, T* to, int64_t count) const {
     Vector<T> sums[kVectors] = {};
     for (int64_t r = taps.row_begin; r < taps.row_end; ++r) {
       const T* from = corner + r * x.h_step + taps.col_begin * x.w_step;
@@ -97,7 +97,7 @@ struct AveragePoolForward {
     for (int k = 0; k < kVectors; ++k) store(to + k * kLanes<T>, sums[k] / divisor);
   }
 
-  void dense_line(const T* corner, const Taps& taps, T divisor, T* to, int64_t count) const {
+  void dense_line(const T* corner, const SharedTaps& taps, T divisor, T* to, int64_t count) const {
     constexpr int64_t kAll = kLanes<T>;
     int64_t i = 0;
     for (; i + 4 * kAll <= count; i += 4 * kAll)
@@ -109,7 +109,7 @@ struct AveragePoolForward {
 
   // kStep: how far windows lie apart, if that is known to the compiler, or 0.
   template <int kMost, int kStep>
-  void strided_line(const T* corner, int64_t step, const Taps& taps, T divisor, T* to,
+  void strided_line(const T* corner, int64_t step, const SharedTaps& taps, T divisor, T* to,
                     int64_t y_step, int64_t count) const {
     if (kStep) step = kStep;
     cover<kMost>(count, [&](int64_t first, auto width) {
@@ -127,7 +127,7 @@ struct AveragePoolForward {
 
   void line(int64_t n, int64_t c, int64_t channels, int64_t p, int64_t q, int64_t count) const {
     const PoolWindow& pool = average.pool;
-    const Taps taps = taps_of(pool, p, q);
+    const SharedTaps taps = taps_of(pool, p, q);
     const T divisor = static_cast<T>(average.divisor(p, q));
     const bool along_channels = channels_last(x);
     const int64_t step = along_channels ? 1 : pool.cols.stride * x.w_step;
@@ -213,7 +213,7 @@ struct AveragePoolBackward {
   // Every element of the windows of `count` outputs gets its share of their gradients.
   void line(int64_t n, int64_t c, int64_t channels, int64_t p, int64_t q, int64_t count) const {
     const PoolWindow& pool = average.pool;
-    const Taps taps = taps_of(pool, p, q);
+    const SharedTaps taps = taps_of(pool, p, q);
     const T divisor = static_cast<T>(average.divisor(p, q));
     const bool along_channels = channels_last(gx);
     const int64_t step = along_channels ? 1 : pool.cols.stride * gx.w_step;

@@ -65,7 +65,7 @@ struct MaxPool {
   }
 
   // Whether windows lie so that `every_second` reads elements of the windows only.
-  static bool has_pairs(int64_t step, const Taps& taps) {
+  static bool has_pairs(int64_t step, const SharedTaps& taps) {
     return step == 2 && taps.col_end - taps.col_begin > 1;
   }
 
@@ -73,7 +73,7 @@ struct MaxPool {
   // NaN. With kPairs the step is 2, and a tap is read together with its neighbour on the right or,
   // if it is the last one, on the left.
   template <int kWidth, bool kPairs>
-  void largest(const T* corner, int64_t step, const Taps& taps, Best<kWidth>* best) const {
+  void largest(const T* corner, int64_t step, const SharedTaps& taps, Best<kWidth>* best) const {
     for (int64_t r = taps.row_begin; r < taps.row_end; ++r) {
       for (int64_t s = taps.col_begin; s < taps.col_end; ++s) {
         const T* from =
@@ -97,7 +97,8 @@ struct MaxPool {
   }
 
   template <int kWidth>
-  void find_largest(const T* corner, int64_t step, const Taps& taps, Best<kWidth>* best) const {
+  void find_largest(const T* corner, int64_t step, const SharedTaps& taps,
+                    Best<kWidth>* best) const {
     if constexpr (kNarrow) {
       if (has_pairs(step, taps)) return largest<kWidth, true>(corner, 2, taps, best);
     }
@@ -119,7 +120,8 @@ struct MaxPool {
   }
 
   template <int kWidth>
-  void block(const T* corner, const Taps& taps, int64_t n, int64_t c, int64_t p, int64_t q) const {
+  void block(const T* corner, const SharedTaps& taps, int64_t n, int64_t c, int64_t p,
+             int64_t q) const {
     const bool along_channels = channels_last(x);
     const int64_t step = along_channels ? 1 : pool.cols.stride * x.w_step;
     Best<kWidth> best;
@@ -181,7 +183,7 @@ struct MaxPool {
   }
 
   void line(int64_t n, int64_t c, int64_t channels, int64_t p, int64_t q, int64_t count) const {
-    const Taps taps = taps_of(pool, p, q);
+    const SharedTaps taps = taps_of(pool, p, q);
     const bool along_channels = channels_last(x);
     cover<kWidest>(channels * count, [&](int64_t first, auto width) {
       const int64_t channel = along_channels ? c + first : c,

@@ -75,11 +75,11 @@ PoolWindow make_window(const Call& call, const dt_view& x, const dt_view& y,
 }
 
 // Outputs that share their taps: [row_begin, row_end) x [col_begin, col_end).
-struct Taps {
+struct SharedTaps {
   int64_t row_begin, row_end, col_begin, col_end;
 };
 
-inline Taps taps_of(const PoolWindow& pool, int64_t p, int64_t q) {
+inline SharedTaps taps_of(const PoolWindow& pool, int64_t p, int64_t q) {
   return {pool.rows.first_tap(p), pool.rows.last_tap(p), pool.cols.first_tap(q),
           pool.cols.last_tap(q)};
 }

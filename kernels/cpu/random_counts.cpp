@@ -33,9 +33,9 @@ constexpr int64_t kMoreStarts = 2;  // than weights: the sum of all is the start
 
 // A row's running sums, and near which of them each of n equal parts of the whole begins: from
 // there a choice is a step or two away (H.-C. Chen, Y. Asau, AIIE Trans. 6 (1974), 163).
-class Row {
+class RunningSums {
  public:
-  Row(double* sums, int32_t* starts, int64_t n) : sums_(sums), starts_(starts), n_(n) {}
+  RunningSums(double* sums, int32_t* starts, int64_t n) : sums_(sums), starts_(starts), n_(n) {}
 
   // Whether the weights are a distribution.
   template <class T>
@@ -108,7 +108,7 @@ void choose_rows(const dt_stream* stream, const calls::Choose& call) {
   const bool parallel = worth_threads(stream, 4 * rows * (n + 4 * wanted));
   const Scratch scratch = scratch_of(call.workspace, n, stream->threads);
   for_each_item(stream, rows, parallel, [&](int64_t r, int64_t worker) {
-    Row row(scratch.sums + worker * n, scratch.starts + worker * (n + kMoreStarts), n);
+    RunningSums row(scratch.sums + worker * n, scratch.starts + worker * (n + kMoreStarts), n);
     int64_t* y = data<int64_t>(call.y) + r * wanted;
     const double* u = data<const double>(call.u) + r * wanted;
     if (!row.read(data<const T>(call.p) + r * n)) {

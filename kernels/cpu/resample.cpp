@@ -20,7 +20,7 @@ constexpr int64_t kWindow = 4 * kLanes<T>;
 
 // A table of resample_taps.
 template <class T>
-struct Table {
+struct ResampleTable {
   int64_t taps = 0, n = 0;  // no taps: the dimension stays as it is
   const int32_t* source = nullptr;
   const T* weight = nullptr;
@@ -29,7 +29,7 @@ struct Table {
   int32_t* window = nullptr;
   bool* narrow = nullptr;  // whether they lie in a single vector there
 
-  Table(const dt_view* sources, const dt_view* weights) {
+  ResampleTable(const dt_view* sources, const dt_view* weights) {
     if (!sources) return;
     taps = sources->sizes[0], n = sources->sizes[1];
     source = data<const int32_t>(*sources), weight = data<const T>(*weights);
@@ -76,7 +76,7 @@ void add_rows(const T* const* from, const T* by, int64_t n, T* __restrict y) {
 
 // y += the sum of kTaps weighted elements of x, from tap `first` on; x[-1] is 0.
 template <int kTaps, class T>
-void add_columns(const T* __restrict x, const Table<T>& table, int64_t first, int64_t begin,
+void add_columns(const T* __restrict x, const ResampleTable<T>& table, int64_t first, int64_t begin,
                  int64_t end, T* __restrict y) {
   const int64_t n = table.n;
   const int32_t* __restrict source = table.source + first * n;
@@ -99,7 +99,7 @@ Vector<float> pick(const float* window, Vector<int32_t> at) {
 
 // The same of a vector of elements whose sources all lie in a window.
 template <int kTaps, bool kNarrow>
-void add_window(const float* window, const Table<float>& table, int64_t first, int64_t i,
+void add_window(const float* window, const ResampleTable<float>& table, int64_t first, int64_t i,
                 float* y) {
   const int32_t start = table.window[i / kLanes<float>];
   const Vector<float> sum = sum_of<kTaps>(load(y + i), [&](int k) {
@@ -111,7 +111,7 @@ void add_window(const float* window, const Table<float>& table, int64_t first, i
 }
 
 template <int kTaps, class T>
-void add_all_columns(const T* x, const Table<T>& table, int64_t first, T* y) {
+void add_all_columns(const T* x, const ResampleTable<T>& table, int64_t first, T* y) {
   int64_t done = 0;
   if constexpr (kPermutes<T>) {
     for (; done + kLanes<T> <= table.n; done += kLanes<T>) {
@@ -262,8 +262,8 @@ class Resampling {
   const T* x_;
   T* y_;
   const int64_t planes_, h_, w_, p_, q_;
-  const Table<T> rows_;
-  Table<T> columns_;
+  const ResampleTable<T> rows_;
+  ResampleTable<T> columns_;
 };
 
 }  // namespace

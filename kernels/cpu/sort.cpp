@@ -184,9 +184,9 @@ class Candidates {
 };
 
 template <class T, class Item>
-class RowSelect {
+class TopOfRow {
  public:
-  RowSelect(Workspace* workspace, const Rows& rows, int64_t threads)
+  TopOfRow(Workspace* workspace, const Rows& rows, int64_t threads)
       : first_(rows.first),
         pieces_(threads <= 1 ? 1 : min(2 * threads, rows.along.size / (kFewOf * rows.first))),
         room_(2 * Candidates<Item>::room(first_)),
@@ -260,9 +260,9 @@ class SortRows {
     Workspace sizes(nullptr);
     if (is_few_) {
       if (is_narrow) {
-        RowSelect<T, NarrowItem>(&sizes, rows_, threads());
+        TopOfRow<T, NarrowItem>(&sizes, rows_, threads());
       } else {
-        RowSelect<T, WideItem>(&sizes, rows_, threads());
+        TopOfRow<T, WideItem>(&sizes, rows_, threads());
       }
     } else if (is_narrow) {
       RowSort<T, NarrowItem>(&sizes, rows_.along.size, threads());
@@ -278,9 +278,9 @@ class SortRows {
     const auto y = result_at<T>(rows_, call_.values, call_.indices, at);
     if (is_few_) {
       if (sizeof(T) < 8 && has_narrow_positions()) {
-        RowSelect<T, NarrowItem>(&memory, rows_, threads()).run(stream_, x, call_.descending, y);
+        TopOfRow<T, NarrowItem>(&memory, rows_, threads()).run(stream_, x, call_.descending, y);
       } else {
-        RowSelect<T, WideItem>(&memory, rows_, threads()).run(stream_, x, call_.descending, y);
+        TopOfRow<T, WideItem>(&memory, rows_, threads()).run(stream_, x, call_.descending, y);
       }
     } else if (call_.indices) {
       sort_whole<true, NarrowItem, WideItem>(&memory, x, y);

@@ -14,7 +14,7 @@ template <class T>
 struct Sampler {
   T* y;
   const T *x, *grid;
-  sampling::Axis<T> axes[kMaxDims];
+  sampling::GridDim<T> axes[kMaxDims];
   int dims;
   int64_t images, channels, plane, places;
 };

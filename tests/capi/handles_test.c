@@ -104,6 +104,33 @@ static void test_alias(void) {
   dt_tensor_release(b);
 }
 
+/* And so handles of whatever kind, which need not be known. */
+static void test_alias_of_any_kind(void) {
+  dt_generator *g = NULL, *other = NULL;
+  dt_tensor* t = new_tensor(1);
+  void* none = t;
+  int64_t seed = 0;
+  OK(dt_generator_new(DT_DEVICE_TYPE_CPU, 0, &g));
+  OK(dt_handle_alias(g, (void**)&other));
+  OK(dt_generator_manual_seed(g, 7));
+  dt_handle_release(g);
+  OK(dt_generator_initial_seed(other, &seed));
+  CHECK(seed == 7 && dt_live_handles("generator") == 1);
+  FAILS(HANDLE, dt_handle_alias(g, &none));
+  CHECK(!none && message_has("handle is a generator that was released"));
+  FAILS(HANDLE, dt_handle_alias(NULL, &none));
+  FAILS(HANDLE, dt_handle_alias(&seed, &none));
+  CHECK(message_has("handle is not a handle"));
+  FAILS(TYPE_ERROR, dt_handle_alias(t, NULL));
+  dt_error_clear();
+  dt_handle_release(g);
+  dt_handle_release(NULL);
+  dt_handle_release(&seed);
+  dt_handle_release(t);
+  dt_handle_release(other);
+  CHECK(dt_error_code() == DT_STATUS_OK && dt_live_handles(NULL) == 0);
+}
+
 static void test_lists(void) {
   dt_tensor *t = new_tensor(2), *entries[2], *got = t;
   dt_tensor_list* list = NULL;
@@ -145,6 +172,7 @@ int main(void) {
   test_reuse();
   test_many();
   test_alias();
+  test_alias_of_any_kind();
   test_lists();
   test_shape();
   CHECK(dt_live_handles("tensor") == 0 && dt_live_handles("no such kind") == -1);

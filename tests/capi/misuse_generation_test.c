@@ -75,6 +75,44 @@ static void test_kv_cache_truncate(void) {
   EXPECT(HANDLE, "kv_cache_truncate", dt_kv_cache_truncate(NULL, 1));
 }
 
+static void test_kv_cache_follow(void) {
+  EXPECT(HANDLE, "kv_cache_follow", dt_kv_cache_follow((dt_kv_cache *)bad.released, good.tensor, good.tensor));
+  EXPECT(HANDLE, "kv_cache_follow", dt_kv_cache_follow((dt_kv_cache *)bad.garbage, good.tensor, good.tensor));
+  EXPECT(HANDLE, "kv_cache_follow", dt_kv_cache_follow((dt_kv_cache *)good.tensor, good.tensor, good.tensor));
+  EXPECT(HANDLE, "kv_cache_follow", dt_kv_cache_follow(NULL, good.tensor, good.tensor));
+  EXPECT(HANDLE, "kv_cache_follow", dt_kv_cache_follow(good.kv_cache, (dt_tensor *)bad.released, good.tensor));
+  EXPECT(HANDLE, "kv_cache_follow", dt_kv_cache_follow(good.kv_cache, (dt_tensor *)bad.garbage, good.tensor));
+  EXPECT(HANDLE, "kv_cache_follow", dt_kv_cache_follow(good.kv_cache, (dt_tensor *)bad.foreign, good.tensor));
+  EXPECT(HANDLE, "kv_cache_follow", dt_kv_cache_follow(good.kv_cache, NULL, good.tensor));
+  EXPECT(HANDLE, "kv_cache_follow", dt_kv_cache_follow(good.kv_cache, good.tensor, (dt_tensor *)bad.released));
+  EXPECT(HANDLE, "kv_cache_follow", dt_kv_cache_follow(good.kv_cache, good.tensor, (dt_tensor *)bad.garbage));
+  EXPECT(HANDLE, "kv_cache_follow", dt_kv_cache_follow(good.kv_cache, good.tensor, (dt_tensor *)bad.foreign));
+  EXPECT(HANDLE, "kv_cache_follow", dt_kv_cache_follow(good.kv_cache, good.tensor, NULL));
+}
+
+static void test_kv_cache_settle(void) {
+  EXPECT(HANDLE, "kv_cache_settle", dt_kv_cache_settle((dt_kv_cache *)bad.released, 1));
+  EXPECT(HANDLE, "kv_cache_settle", dt_kv_cache_settle((dt_kv_cache *)bad.garbage, 1));
+  EXPECT(HANDLE, "kv_cache_settle", dt_kv_cache_settle((dt_kv_cache *)good.tensor, 1));
+  EXPECT(HANDLE, "kv_cache_settle", dt_kv_cache_settle(NULL, 1));
+}
+
+static void test_kv_cache_place(void) {
+  EXPECT(HANDLE, "kv_cache_place", dt_kv_cache_place((dt_kv_cache *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "kv_cache_place", dt_kv_cache_place((dt_kv_cache *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "kv_cache_place", dt_kv_cache_place((dt_kv_cache *)good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "kv_cache_place", dt_kv_cache_place(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "kv_cache_place", dt_kv_cache_place(good.kv_cache, NULL));
+}
+
+static void test_kv_cache_seen(void) {
+  EXPECT(HANDLE, "kv_cache_seen", dt_kv_cache_seen((dt_kv_cache *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "kv_cache_seen", dt_kv_cache_seen((dt_kv_cache *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "kv_cache_seen", dt_kv_cache_seen((dt_kv_cache *)good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "kv_cache_seen", dt_kv_cache_seen(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "kv_cache_seen", dt_kv_cache_seen(good.kv_cache, NULL));
+}
+
 int main(void) {
   misuse_begin();
   test_rotary_embedding();
@@ -85,5 +123,9 @@ int main(void) {
   test_kv_cache_update();
   test_kv_cache_length();
   test_kv_cache_truncate();
+  test_kv_cache_follow();
+  test_kv_cache_settle();
+  test_kv_cache_place();
+  test_kv_cache_seen();
   return misuse_end();
 }

@@ -6,8 +6,7 @@ program layers
   call try_layer('0', nn_linear(4, 3))
   call try_layer('1', nn_linear(4, 3, bias=.false.))
   call try_layer('2', nn_conv2d(4, 6, [3]))
-  call try_layer('3', nn_conv2d(4, 6, [3, 2], stride=[2], padding=[1, 0], dilation=[1, 2], &
-      groups=2, bias=.false.))
+  call try_layer('3', nn_conv2d(4, 6, [3, 2], stride=[2], padding=[1, 0], dilation=[1, 2], groups=2, bias=.false.))
   call try_layer('4', nn_conv1d(4, 6, [3], padding=[1], groups=2))
   call try_layer('5', nn_conv1d(4, 2, [2], stride=[2], bias=.false.))
   call try_layer('6', nn_conv3d(4, 3, [2, 3, 2], stride=[1, 2, 1], padding=[1]))
@@ -33,20 +32,15 @@ program layers
   call try_layer('26', nn_gru_cell(4, 6))
   call try_layer('27', nn_gru_cell(4, 6, bias=.false.))
   call try_layer('28', nn_multihead_attention(4, 2))
-  call try_layer('29', nn_multihead_attention(4, 2, add_bias_kv=.true., add_zero_attn=.true., &
-      kdim=3, vdim=4))
+  call try_layer('29', nn_multihead_attention(4, 2, add_bias_kv=.true., add_zero_attn=.true., kdim=3, vdim=4))
   call try_layer('30', nn_multihead_attention(4, 1, bias=.false., batch_first=.true.))
   call try_layer('31', nn_multihead_attention(4, 4))
   call try_layer('32', nn_transformer_encoder_layer(4, 2, dim_feedforward=6, dropout=0.0d0))
-  call try_layer('33', nn_transformer_encoder_layer(4, 2, dim_feedforward=6, dropout=0.0d0, &
-      activation='gelu', batch_first=.true., norm_first=.true., bias=.false.))
-  call try_layer('34', nn_transformer_encoder_layer(4, 1, dim_feedforward=6, dropout=0.0d0, &
-      bias=.false.))
+  call try_layer('33', nn_transformer_encoder_layer(4, 2, dim_feedforward=6, dropout=0.0d0, activation='gelu', batch_first=.true., norm_first=.true., bias=.false.))
+  call try_layer('34', nn_transformer_encoder_layer(4, 1, dim_feedforward=6, dropout=0.0d0, bias=.false.))
   call try_layer('35', nn_transformer_decoder_layer(4, 2, dim_feedforward=6, dropout=0.0d0))
-  call try_layer('36', nn_transformer_decoder_layer(4, 2, dim_feedforward=6, dropout=0.0d0, &
-      layer_norm_eps=0.1d0, norm_first=.true., bias=.false.))
-  call try_layer('37', nn_transformer(d_model=4, nhead=2, num_encoder_layers=2, &
-      num_decoder_layers=1, dim_feedforward=6, dropout=0.0d0, activation='gelu'))
+  call try_layer('36', nn_transformer_decoder_layer(4, 2, dim_feedforward=6, dropout=0.0d0, layer_norm_eps=0.1d0, norm_first=.true., bias=.false.))
+  call try_layer('37', nn_transformer(d_model=4, nhead=2, num_encoder_layers=2, num_decoder_layers=1, dim_feedforward=6, dropout=0.0d0, activation='gelu'))
   call try_layer('38', nn_max_pool2d([2]))
   call try_layer('39', nn_max_pool2d([3], stride=[2], padding=[1], ceil_mode=.true.))
   call try_layer('40', nn_avg_pool2d([3, 2], padding=[1, 0], count_include_pad=.false.))

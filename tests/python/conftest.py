@@ -63,3 +63,18 @@ def both(torch):
         return f(dt), f(torch)
 
     return call
+
+
+@pytest.fixture
+def refusals(both):
+    """refusals(f, *errors): for f(dumbtorch) and f(torch), which must be refused, the error and its first line."""
+
+    def call(f, *errors):
+        def said(t):
+            with pytest.raises(errors) as caught:
+                f(t)
+            return caught.type, str(caught.value).partition("\n")[0]
+
+        return both(said)
+
+    return call

@@ -247,3 +247,24 @@ def test_seeds_and_flags_that_python_converts(both):
 
     ours, theirs = both(run)
     assert ours == theirs
+
+
+@pytest.mark.parametrize("flag", [0, 1, None])
+def test_numbers_are_flags_of_functions_that_are_python_in_pytorch(flag, both, same):
+    """A function whose arguments C++ reads takes bools alone."""
+
+    def run(t):
+        t.manual_seed(0)
+        x, layer = t.linspace(0, 1, 8).reshape(2, 1, 4), t.nn.MultiheadAttention(4, 2)
+        for p in layer.parameters():
+            p.data = t.linspace(-1, 1, p.numel()).reshape(p.shape)
+        layer.add_zero_attn = flag
+        attended = layer(x, x, x, need_weights=1, average_attn_weights=flag, is_causal=0)
+        image = t.arange(16.0).reshape(1, 1, 4, 4)
+        smaller = t.nn.functional.interpolate(image, size=2, mode="bilinear", antialias=flag)
+        w = t.ones(2, requires_grad=True)
+        w.sum().backward()
+        norm = t.nn.utils.clip_grad_norm_([w], 1.0, error_if_nonfinite=flag)
+        return *attended, smaller, norm, w.grad
+
+    same(*both(run))

@@ -73,15 +73,13 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize("text", REFUSALS)
-def test_refusals(text, torch):
-    said = []
-    for t in (dt, torch):
-        names = {"t": t, "f": t.nn.functional.grouped_mm, "r": t.ones}
-        names["o"] = t.tensor([2, 5, 8], dtype=t.int32)
-        with pytest.raises(RuntimeError) as error:
-            eval(text, names)
-        said.append(str(error.value).splitlines()[0])
-    assert said[0] == "grouped_mm: " + said[1]
+def test_refusals(text, refusals):
+    def product(t):
+        ends = t.tensor([2, 5, 8], dtype=t.int32)
+        eval(text, {"t": t, "f": t.nn.functional.grouped_mm, "r": t.ones, "o": ends})
+
+    (_, ours), (_, theirs) = refusals(product, RuntimeError)
+    assert ours == "grouped_mm: " + theirs
 
 
 @pytest.mark.parametrize("ends", [[2, 5, 9], [5, 2, 8], [-1, 2, 8]])

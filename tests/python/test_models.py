@@ -9,7 +9,6 @@ import inspect
 import dumbtorch as dt
 import pytest
 from dumbtorch import _ops, models
-from dumbtorch.models.support import FollowingCache
 from model_rows import LARGE, MODELS
 
 torch = pytest.importorskip("torch")
@@ -310,7 +309,7 @@ def test_caches_follow_a_place():
     model = with_weights_of_all_kinds(of_python("gpt2", GPT2_SIZES))
     capacity = GPT2_SIZES["context"]
     text = dt.randint(0, GPT2_SIZES["vocabulary"], (2, capacity))
-    caches = [FollowingCache(capacity) for _ in range(GPT2_SIZES["layers"])]
+    caches = [dt.nn.KVCache(capacity) for _ in range(GPT2_SIZES["layers"])]
     place = dt.tensor([3])
     with dt.no_grad():
         assert model(text[:, :3], caches).allclose(model(text[:, :3]), atol=1e-5)
@@ -324,6 +323,20 @@ def test_caches_follow_a_place():
         for cache in caches:
             cache.settle(3)
         assert model(text[:, 3:5], caches).allclose(model(text[:, :5])[:, 3:], atol=1e-5)
+
+
+def test_what_caches_cannot_follow():
+    cache, place, seen = dt.nn.KVCache(4), dt.tensor([0]), dt.ones(1, 4, dtype=dt.bool)
+    with pytest.raises(RuntimeError, match="holds nothing"):
+        cache.follow(place, seen)
+    cache.update(dt.ones(2, 1, 3), dt.ones(2, 1, 3))
+    for wrong in ((place.int(), seen), (dt.tensor(0), seen), (place, seen[0]), (place, seen.int())):
+        with pytest.raises(RuntimeError, match="expected (place|seen) of size"):
+            cache.follow(*wrong)
+    assert cache.place is None and cache.seen is None
+    for length in (-1, 5):
+        with pytest.raises(IndexError, match="expected a length from 0 to 4"):
+            cache.settle(length)
 
 
 def test_each_block_takes_one_cache():

@@ -19,7 +19,7 @@ PACKAGE = Path(dt.__file__).parent
 BY_HAND = {
     "context_new", "context_swap", "bytes_data", "string_list_get", "tensor_read",
     "tensor_write", "from_data", "from_blob", "to_dlpack", "from_dlpack", "error_set",
-    "error_code", "tensor_list_get", "tensor_list_len", "string_list_len", "set_allocator",
+    "error_code", "tensor_list_get", "tensor_list_len", "string_list_len", "set_allocator", "handle_alias",
 }  # fmt: skip
 
 
@@ -67,8 +67,23 @@ def test_import_brings_in_little():
     """Starting fast means not to load what only some programs use."""
     code = "import dumbtorch, sys; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    loaded = {name.partition(".")[0] for name in run.stdout.split()}
-    assert not loaded & {"numpy", "torch", "PIL", "asyncio", "unittest", "multiprocessing"}
+    loaded = {name.removeprefix("dumbtorch.") for name in run.stdout.split()}
+    others = "numpy torch PIL asyncio unittest multiprocessing inspect typing json socket ctypes"
+    own = "optim func linalg profiler serialization utils.data"
+    assert not loaded & {*others.split(), *own.split()}
+
+
+def test_what_comes_late_is_there():
+    """As names, in dir() and for `import *`."""
+    code = """
+from dumbtorch import *
+import dumbtorch
+late = {"optim", "vmap", "load", "hann_window", "Event"}
+assert late <= set(dir(dumbtorch)) & set(globals())
+assert vmap is dumbtorch.func.vmap and "graph" in dir(dumbtorch.autograd)
+print(dumbtorch.utils.data.DataLoader, dumbtorch.nn.utils.parametrize.is_parametrized)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_live_handles():

@@ -81,14 +81,11 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize("text", REFUSALS)
-def test_refusals(text, torch):
+def test_refusals(text, refusals):
     """PyTorch's sentences say the arguments between the name and what is wrong."""
-    said = []
-    for t in (dt, torch):
-        with pytest.raises(RuntimeError) as error:
-            eval(text, {"t": t})
-        said.append(str(error.value).rpartition(": " if "only be set" not in text else "stft")[2])
-    ours, theirs = said
+    said = refusals(lambda t: eval(text, {"t": t}), RuntimeError)
+    before = ": " if "only be set" not in text else "stft"
+    ours, theirs = (sentence.rpartition(before)[2] for _, sentence in said)
     assert ours and theirs and (theirs.endswith(ours) or ours.endswith(theirs))
 
 

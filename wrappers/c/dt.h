@@ -7899,6 +7899,42 @@ static inline dt_status T_kv_cache_truncate(dt_kv_cache *self, int64_t length) {
   return T_status();
 }
 
+/** T_kv_cache_follow(self: kv_cache, place: tensor, seen: tensor)
+ * For work that is recorded once and run for many tokens: from here on tokens come one by one,
+ * each takes the place that `place` holds while the work runs, and update gives the whole
+ * memory, of which `seen` says what counts. */
+static inline dt_status T_kv_cache_follow(dt_kv_cache *self, dt_tensor *place, dt_tensor *seen) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_kv_cache_follow(self, place, seen));
+  return T_status();
+}
+
+/** T_kv_cache_settle(self: kv_cache, length: i64)
+ * Follows no place any more. */
+static inline dt_status T_kv_cache_settle(dt_kv_cache *self, int64_t length) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_kv_cache_settle(self, length));
+  return T_status();
+}
+
+/** T_kv_cache_place(self: kv_cache)
+ * The place that it follows. int64 [1], or absent. */
+static inline dt_tensor *T_kv_cache_place(dt_kv_cache *self) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_kv_cache_place(self, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_kv_cache_seen(self: kv_cache)
+ * Which places count where it follows one. bool [1, capacity], or absent. */
+static inline dt_tensor *T_kv_cache_seen(dt_kv_cache *self) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_kv_cache_seen(self, &result));
+  return T_own_tensor_(result);
+}
+
 /** T_amp_unscale_(grads: tensor[], scale: tensor)
  * Divides gradients by the scale of the loss, and looks whether all of them are finite, without
  * waiting for a device. 0-d float32 on the first gradient's device: 1 where a gradient was

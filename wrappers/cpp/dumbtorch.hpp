@@ -1492,6 +1492,16 @@ class KvCache : public detail::Shared<dt_kv_cache, dt_kv_cache_release> {
   // Forgets the last tokens and keeps the memory. What update gave before is overwritten by what
   // comes.
   void truncate(int64_t length) const;
+  // For work that is recorded once and run for many tokens: from here on tokens come one by one,
+  // each takes the place that `place` holds while the work runs, and update gives the whole memory,
+  // of which `seen` says what counts.
+  void follow(const Tensor& place, const Tensor& seen) const;
+  // Follows no place any more.
+  void settle(int64_t length) const;
+  // The place that it follows. int64 [1], or absent.
+  Tensor place() const;
+  // Which places count where it follows one. bool [1, capacity], or absent.
+  Tensor seen() const;
 };
 
 class GradScaler : public detail::Shared<dt_grad_scaler, dt_grad_scaler_release> {
@@ -3964,6 +3974,26 @@ inline int64_t KvCache::length() const {
 
 inline void KvCache::truncate(int64_t length) const {
   detail::check(dt_kv_cache_truncate(handle(), length));
+}
+
+inline void KvCache::follow(const Tensor& place, const Tensor& seen) const {
+  detail::check(dt_kv_cache_follow(handle(), place.handle(), seen.handle()));
+}
+
+inline void KvCache::settle(int64_t length) const {
+  detail::check(dt_kv_cache_settle(handle(), length));
+}
+
+inline Tensor KvCache::place() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_kv_cache_place(handle(), &out));
+  return Tensor(out);
+}
+
+inline Tensor KvCache::seen() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_kv_cache_seen(handle(), &out));
+  return Tensor(out);
 }
 
 inline Tensor GradScaler::scale(const Tensor& outputs) const {

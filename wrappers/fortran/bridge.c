@@ -1,9 +1,9 @@
-/* What Fortran calls and cannot say by itself: the table of functions, objects that several
- * variables hold, arrays of any rank, callbacks. The generator declares the functions dtf_... to
+/* What Fortran calls and cannot say by itself: the table of functions, arrays of any rank,
+ * callbacks. The generator declares the functions dtf_... to
  * Fortran by their lines here; addresses are integers there.
  *
  * All that comes out, results and what a callback is given, lies in the frame's args, two cells
- * each: an object and its handle, a number, or an address and how much is there. */
+ * each: a handle, a number, or an address and how much is there. */
 #include <ISO_Fortran_binding.h>
 
 #include "wrappers/table/frame.h"
@@ -12,61 +12,16 @@
 typedef dtt_frame frame;
 typedef const CFI_cdesc_t any;
 
-/* ---- objects: a handle, and how many variables share it
- *
- * A variable that the compiler has copied bit by bit may outlive the object. So what it points to
- * is never freed, only used again for another object, and the handle says whether it is still the
- * same. */
+/* ---- objects: every variable has a handle of its own */
 
-typedef struct shared {
-  void* handle;
-  const dtt_handle* of;
-  int64_t variables;
-  struct shared* next; /* of the unused ones */
-} shared;
-
-static shared* unused;
-static char is_locked;
-
-static shared* exchange(shared* given) {
-  shared* taken = NULL;
-  while (__atomic_test_and_set(&is_locked, __ATOMIC_ACQUIRE)) {
-  }
-  if (given) {
-    given->next = unused;
-    unused = given;
-  } else if (unused) {
-    taken = unused;
-    unused = taken->next;
-  }
-  __atomic_clear(&is_locked, __ATOMIC_RELEASE);
-  return taken;
+/* A handle whose object is gone stays what it is: calls will say so. */
+int64_t dtf_alias(void* handle) {
+  void* other = NULL;
+  return (int64_t)(handle && !dt_handle_alias(handle, &other) ? other : handle);
 }
 
-static void hold(void* handle, const dtt_handle* of, dtt_cell* out) {
-  shared* s = NULL;
-  if (handle) {
-    s = exchange(NULL);
-    if (!s) s = malloc(sizeof *s);
-    if (!s) abort();
-    *s = (shared){handle, of, 1, NULL};
-  }
-  out[0].p = s, out[1].p = handle;
-}
-
-/* Whether another variable can have it: it may be gone. */
-int32_t dtf_share(shared* s, const void* handle) {
-  if (!s || s->handle != handle) return 0;
-  __atomic_add_fetch(&s->variables, 1, __ATOMIC_RELAXED);
-  return 1;
-}
-
-void dtf_release(shared* s, const void* handle) {
-  if (!s || s->handle != handle) return;
-  if (__atomic_sub_fetch(&s->variables, 1, __ATOMIC_ACQ_REL)) return;
-  s->of->release(s->handle);
-  s->handle = NULL;
-  exchange(s);
+void dtf_release(void* handle) {
+  dt_handle_release(handle);
 }
 
 /* ---- arguments: the compiler sees to their types, but for integers and for what may be a tensor
@@ -148,22 +103,17 @@ void dtf_give(frame* f, int32_t i, any* a) {
 
 /* ---- what comes out */
 
-/* A list of objects or of texts becomes one of pairs of cells. */
+/* A list of texts becomes one of pairs of cells. */
 static void take(frame* f, const dtt_item* item, const dtt_cell* from, dtt_cell* to) {
-  const dtt_handle* of = item->kind == DTT_TENSOR ? &dtt_handle_tensor : item->of;
-  const int is_object = item->kind == DTT_TENSOR || item->kind == DTT_HANDLE;
-  const dtt_cell *entries = from[0].p, number = from[1];
+  const dtt_cell *texts = from[0].p, number = from[1];
   if (dtt_is_numbers(item)) {
     to[0] = from[0], to[1] = from[2];
-  } else if (item->is_list) {
+  } else if (item->is_list && item->kind == DTT_STR) {
     dtt_cell* pairs = dtt_lend(f, number.i * 2 * (int64_t)sizeof *pairs);
     to[0].p = pairs, to[1] = number;
     for (int64_t k = 0; k < number.i; k++, pairs += 2) {
-      if (is_object) hold(entries[k].p, of, pairs);
-      if (!is_object) pairs[0] = entries[k], pairs[1].i = (int64_t)strlen(entries[k].p);
+      pairs[0] = texts[k], pairs[1].i = (int64_t)strlen(texts[k].p);
     }
-  } else if (is_object) {
-    hold(from[0].p, of, to);
   } else if (item->kind == DTT_DEVICE) {
     char* text = dtt_lend(f, 32);
     to[1].i = dtt_name_device(from, text);
@@ -222,11 +172,11 @@ static dt_status look(any* a, dt_tensor** out) {
 }
 
 int32_t dtf_from_array(frame* f, any* a) {
-  dt_tensor *view = NULL, *copy = NULL;
+  dt_tensor* view = NULL;
   dt_status status = look(a, &view);
-  if (!status) status = dt_clone(view, DT_MEMORY_FORMAT_PRESERVE, &copy);
+  f->args[0].p = NULL;
+  if (!status) status = dt_clone(view, DT_MEMORY_FORMAT_PRESERVE, (dt_tensor**)&f->args[0].p);
   dt_tensor_release(view);
-  hold(copy, &dtt_handle_tensor, f->args);
   return status;
 }
 

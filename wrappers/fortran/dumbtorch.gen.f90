@@ -9,21 +9,21 @@ module dumbtorch_functions
   private
   public :: assignment(=), from_array
 
-  ! A share in an object of the library. gfortran copies components bit by bit, and finalizes the
-  ! copies, in places where a defined assignment is due, such as array constructors. A share knows
-  ! its place in memory therefore: a copy elsewhere gives nothing up, and may be used as long as the
-  ! original is there.
-  type :: share
-    integer(c_int64_t) :: shared = 0, handle = 0, place = 0
+  ! A handle of the library. gfortran copies components bit by bit, and finalizes the copies, in
+  ! places where a defined assignment is due, such as array constructors. A handle knows its place
+  ! in memory therefore: a copy elsewhere releases nothing, and may be used as long as the original
+  ! is there.
+  type :: handle
+    integer(c_int64_t) :: bits = 0, place = 0
   contains
     final :: give_up
   end type
 
-  ! What all classes are. The share is a component that is allocated, because gfortran 12 finalizes
+  ! What all classes are. The handle is a component that is allocated, because gfortran 12 finalizes
   ! those of function results, but not the results themselves.
   type :: object
     private
-    type(share), allocatable :: share
+    type(handle), allocatable :: handle
   contains
     procedure :: is_set
     procedure :: release
@@ -180,6 +180,10 @@ contains
   procedure :: update => dt_kv_cache_update
   procedure :: length => dt_kv_cache_length
   procedure :: truncate => dt_kv_cache_truncate
+  procedure :: follow => dt_kv_cache_follow
+  procedure :: settle => dt_kv_cache_settle
+  procedure :: place => dt_kv_cache_place
+  procedure :: seen => dt_kv_cache_seen
 end type
 interface assignment(=)
   procedure copy_kv_cache_array
@@ -4475,9 +4479,7 @@ public :: argwhere
 interface argwhere
   procedure dt_argwhere
 end interface
-public :: operator(*), operator(**), operator(+), operator(-), operator(.and.), operator(.not.), &
-    operator(.or.), operator(/), operator(/=), operator(<), operator(<=), operator(==), &
-    operator(>), operator(>=)
+public :: operator(*), operator(**), operator(+), operator(-), operator(.and.), operator(.not.), operator(.or.), operator(/), operator(/=), operator(<), operator(<=), operator(==), operator(>), operator(>=)
 interface operator(-)
   procedure op_neg_0
 end interface
@@ -4515,8 +4517,7 @@ interface operator(>=)
   procedure op_ge_0, op_ge_1, op_ge_2, op_ge_3, op_ge_4
 end interface
 interface operator(.and.)
-  procedure op_bitwise_and_0, op_bitwise_and_1, op_bitwise_and_2, op_bitwise_and_3, &
-      op_bitwise_and_4
+  procedure op_bitwise_and_0, op_bitwise_and_1, op_bitwise_and_2, op_bitwise_and_3, op_bitwise_and_4
 end interface
 interface operator(.or.)
   procedure op_bitwise_or_0, op_bitwise_or_1, op_bitwise_or_2, op_bitwise_or_3, op_bitwise_or_4
@@ -4525,14 +4526,12 @@ interface operator(.not.)
   procedure op_bitwise_not_0
 end interface
 interface
-integer(c_int32_t) function dtf_share(s, handle) bind(c)
+integer(c_int64_t) function dtf_alias(handle) bind(c)
   import
-  integer(c_int64_t), value :: s
   integer(c_int64_t), value :: handle
 end function
-subroutine dtf_release(s, handle) bind(c)
+subroutine dtf_release(handle) bind(c)
   import
-  integer(c_int64_t), value :: s
   integer(c_int64_t), value :: handle
 end subroutine
 subroutine dtf_begin(f, i) bind(c)
@@ -4590,44 +4589,38 @@ contains
 
   ! ---- objects
 
-  subroutine hold(x, shared, handle)
+  impure elemental subroutine hold(x, bits)
     class(object), intent(inout) :: x
-    integer(int64), intent(in) :: shared, handle
-    if (.not. allocated(x%share)) allocate (x%share)
-    call give_up(x%share)
-    x%share = share(shared, handle, place_of(x%share))
+    integer(int64), intent(in) :: bits
+    if (.not. allocated(x%handle)) allocate (x%handle)
+    call give_up(x%handle)
+    x%handle = handle(bits, place_of(x%handle))
   end subroutine
 
-  integer(int64) function place_of(s)
-    type(share), intent(in), target :: s
-    place_of = transfer(c_loc(s), place_of)
+  integer(int64) function place_of(h)
+    type(handle), intent(in), target :: h
+    place_of = transfer(c_loc(h), place_of)
   end function
 
-  impure elemental subroutine give_up(s)
-    type(share), intent(inout) :: s
-    integer(int64) :: shared
-    shared = s%shared
-    s%shared = 0
-    if (s%place == place_of(s)) call dtf_release(shared, s%handle)
+  impure elemental subroutine give_up(h)
+    type(handle), intent(inout) :: h
+    integer(int64) :: bits
+    bits = h%bits
+    h%bits = 0
+    if (h%place == place_of(h)) call dtf_release(bits)
   end subroutine
 
   impure elemental integer(int64) function handle_of(x)
     class(object), intent(in) :: x
     handle_of = 0
-    if (allocated(x%share)) handle_of = x%share%handle
+    if (allocated(x%handle)) handle_of = x%handle%bits
   end function
 
-  ! `from` may be `to`, or a copy of its bits. If its object is gone, calls will say so of both.
+  ! `from` may be `to`, or a copy of its bits.
   impure elemental subroutine copy_object(to, from)
     class(object), intent(inout) :: to
     class(object), intent(in) :: from
-    integer(int64) :: shared, handle
-    shared = 0
-    handle = handle_of(from)
-    if (handle /= 0) then
-      if (dtf_share(from%share%shared, handle) /= 0) shared = from%share%shared
-    end if
-    call hold(to, shared, handle)
+    call hold(to, dtf_alias(handle_of(from)))
   end subroutine
 
   ! Whether the variable holds an object.
@@ -4639,7 +4632,7 @@ contains
   ! Gives the object up now, not when the variable goes.
   subroutine release(this)
     class(object), intent(inout) :: this
-    call hold(this, 0_int64, 0_int64)
+    call hold(this, 0_int64)
   end subroutine
 
   ! ---- calls
@@ -4718,12 +4711,8 @@ contains
   subroutine take_tensors(tensors, address, n)
     type(dt_tensor), allocatable, intent(out) :: tensors(:)
     integer(int64), intent(in) :: address, n
-    integer(int64) :: pairs(2, n), i
-    pairs = reshape(words_at(address, 2 * n), [2_int64, n])
     allocate (tensors(n))
-    do i = 1, n
-      call hold(tensors(i), pairs(1, i), pairs(2, i))
-    end do
+    call hold(tensors, words_at(address, n))
   end subroutine
 
   ! ---- arrays
@@ -4737,7 +4726,7 @@ contains
     type(dt_tensor) :: out
     type(frame) :: f
     call tell(dtf_from_array(f, array), stat, errmsg)
-    call hold(out, f%args(0), f%args(1))
+    call hold(out, f%args(0))
   end function
 
   ! Fills an array that has the tensor's shape; the elements are converted to its kind.
@@ -5425,13 +5414,12 @@ function dt_nn_linear(in_features, out_features, bias, device, dtype, stat, errm
   if (present(device)) call dtf_give(f, 3, device)
   if (present(dtype)) call dtf_give(f, 4, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_conv1d: 1-d convolution of [batch, in_channels, length], or without the batch;
 ! functional.conv1d has the formulas. The module.
-function dt_nn_conv1d(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, &
-    bias, padding_mode, device, dtype, stat, errmsg) result(out)
+function dt_nn_conv1d(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in) :: in_channels
   type(*), dimension(..), intent(in) :: out_channels
   type(*), intent(in) :: kernel_size(:)
@@ -5460,13 +5448,12 @@ function dt_nn_conv1d(in_channels, out_channels, kernel_size, stride, padding, d
   if (present(device)) call dtf_give(f, 9, device)
   if (present(dtype)) call dtf_give(f, 10, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_conv2d: 2-d convolution of [batch, in_channels, height, width], or without the batch;
 ! functional.conv2d has the formulas. The module.
-function dt_nn_conv2d(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, &
-    bias, padding_mode, device, dtype, stat, errmsg) result(out)
+function dt_nn_conv2d(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in) :: in_channels
   type(*), dimension(..), intent(in) :: out_channels
   type(*), intent(in) :: kernel_size(:)
@@ -5495,13 +5482,12 @@ function dt_nn_conv2d(in_channels, out_channels, kernel_size, stride, padding, d
   if (present(device)) call dtf_give(f, 9, device)
   if (present(dtype)) call dtf_give(f, 10, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_conv3d: 3-d convolution of [batch, in_channels, depth, height, width], or without the batch;
 ! functional.conv3d has the formulas. The module.
-function dt_nn_conv3d(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, &
-    bias, padding_mode, device, dtype, stat, errmsg) result(out)
+function dt_nn_conv3d(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in) :: in_channels
   type(*), dimension(..), intent(in) :: out_channels
   type(*), intent(in) :: kernel_size(:)
@@ -5530,14 +5516,12 @@ function dt_nn_conv3d(in_channels, out_channels, kernel_size, stride, padding, d
   if (present(device)) call dtf_give(f, 9, device)
   if (present(dtype)) call dtf_give(f, 10, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_conv_transpose1d: The transpose of 1-d convolution, of [batch, in_channels, length], or
 ! without the batch; functional.conv_transpose1d has the formulas. The module.
-function dt_nn_conv_transpose1d(in_channels, out_channels, kernel_size, stride, padding, &
-    output_padding, groups, bias, dilation, padding_mode, device, dtype, stat, errmsg) &
-    result(out)
+function dt_nn_conv_transpose1d(in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation, padding_mode, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in) :: in_channels
   type(*), dimension(..), intent(in) :: out_channels
   type(*), intent(in) :: kernel_size(:)
@@ -5568,14 +5552,12 @@ function dt_nn_conv_transpose1d(in_channels, out_channels, kernel_size, stride, 
   if (present(device)) call dtf_give(f, 10, device)
   if (present(dtype)) call dtf_give(f, 11, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_conv_transpose2d: The transpose of 2-d convolution, of [batch, in_channels, height, width],
 ! or without the batch; functional.conv_transpose2d has the formulas. The module.
-function dt_nn_conv_transpose2d(in_channels, out_channels, kernel_size, stride, padding, &
-    output_padding, groups, bias, dilation, padding_mode, device, dtype, stat, errmsg) &
-    result(out)
+function dt_nn_conv_transpose2d(in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation, padding_mode, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in) :: in_channels
   type(*), dimension(..), intent(in) :: out_channels
   type(*), intent(in) :: kernel_size(:)
@@ -5606,14 +5588,12 @@ function dt_nn_conv_transpose2d(in_channels, out_channels, kernel_size, stride, 
   if (present(device)) call dtf_give(f, 10, device)
   if (present(dtype)) call dtf_give(f, 11, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_conv_transpose3d: The transpose of 3-d convolution, of [batch, in_channels, depth, height,
 ! width], or without the batch; functional.conv_transpose3d has the formulas. The module.
-function dt_nn_conv_transpose3d(in_channels, out_channels, kernel_size, stride, padding, &
-    output_padding, groups, bias, dilation, padding_mode, device, dtype, stat, errmsg) &
-    result(out)
+function dt_nn_conv_transpose3d(in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation, padding_mode, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in) :: in_channels
   type(*), dimension(..), intent(in) :: out_channels
   type(*), intent(in) :: kernel_size(:)
@@ -5644,14 +5624,13 @@ function dt_nn_conv_transpose3d(in_channels, out_channels, kernel_size, stride, 
   if (present(device)) call dtf_give(f, 10, device)
   if (present(dtype)) call dtf_give(f, 11, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_batch_norm1d: (input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch,
 ! channels] or [batch, channels, length] (arXiv 1502.03167). In training, mean and var are those
 ! of the batch, in evaluation the running ones. The module.
-function dt_nn_batch_norm1d(num_features, eps, momentum, affine, track_running_stats, bias, &
-    device, dtype, stat, errmsg) result(out)
+function dt_nn_batch_norm1d(num_features, eps, momentum, affine, track_running_stats, bias, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in) :: num_features
   real(real64), intent(in), optional :: eps
   class(*), intent(in), optional :: momentum
@@ -5674,14 +5653,13 @@ function dt_nn_batch_norm1d(num_features, eps, momentum, affine, track_running_s
   if (present(device)) call dtf_give(f, 6, device)
   if (present(dtype)) call dtf_give(f, 7, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_batch_norm2d: (input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch,
 ! channels, height, width] (arXiv 1502.03167). In training, mean and var are those of the batch,
 ! in evaluation the running ones. The module.
-function dt_nn_batch_norm2d(num_features, eps, momentum, affine, track_running_stats, bias, &
-    device, dtype, stat, errmsg) result(out)
+function dt_nn_batch_norm2d(num_features, eps, momentum, affine, track_running_stats, bias, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in) :: num_features
   real(real64), intent(in), optional :: eps
   class(*), intent(in), optional :: momentum
@@ -5704,14 +5682,13 @@ function dt_nn_batch_norm2d(num_features, eps, momentum, affine, track_running_s
   if (present(device)) call dtf_give(f, 6, device)
   if (present(dtype)) call dtf_give(f, 7, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_batch_norm3d: (input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch,
 ! channels, depth, height, width] (arXiv 1502.03167). In training, mean and var are those of the
 ! batch, in evaluation the running ones. The module.
-function dt_nn_batch_norm3d(num_features, eps, momentum, affine, track_running_stats, bias, &
-    device, dtype, stat, errmsg) result(out)
+function dt_nn_batch_norm3d(num_features, eps, momentum, affine, track_running_stats, bias, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in) :: num_features
   real(real64), intent(in), optional :: eps
   class(*), intent(in), optional :: momentum
@@ -5734,13 +5711,12 @@ function dt_nn_batch_norm3d(num_features, eps, momentum, affine, track_running_s
   if (present(device)) call dtf_give(f, 6, device)
   if (present(dtype)) call dtf_give(f, 7, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_instance_norm1d: BatchNorm1d of each image by itself (arXiv 1607.08022): [batch, channels,
 ! length], or without the batch. The module.
-function dt_nn_instance_norm1d(num_features, eps, momentum, affine, track_running_stats, bias, &
-    device, dtype, stat, errmsg) result(out)
+function dt_nn_instance_norm1d(num_features, eps, momentum, affine, track_running_stats, bias, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in) :: num_features
   real(real64), intent(in), optional :: eps
   class(*), intent(in), optional :: momentum
@@ -5763,13 +5739,12 @@ function dt_nn_instance_norm1d(num_features, eps, momentum, affine, track_runnin
   if (present(device)) call dtf_give(f, 6, device)
   if (present(dtype)) call dtf_give(f, 7, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_instance_norm2d: BatchNorm2d of each image by itself (arXiv 1607.08022): [batch, channels,
 ! height, width], or without the batch. The module.
-function dt_nn_instance_norm2d(num_features, eps, momentum, affine, track_running_stats, bias, &
-    device, dtype, stat, errmsg) result(out)
+function dt_nn_instance_norm2d(num_features, eps, momentum, affine, track_running_stats, bias, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in) :: num_features
   real(real64), intent(in), optional :: eps
   class(*), intent(in), optional :: momentum
@@ -5792,13 +5767,12 @@ function dt_nn_instance_norm2d(num_features, eps, momentum, affine, track_runnin
   if (present(device)) call dtf_give(f, 6, device)
   if (present(dtype)) call dtf_give(f, 7, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_instance_norm3d: BatchNorm3d of each image by itself (arXiv 1607.08022): [batch, channels,
 ! depth, height, width], or without the batch. The module.
-function dt_nn_instance_norm3d(num_features, eps, momentum, affine, track_running_stats, bias, &
-    device, dtype, stat, errmsg) result(out)
+function dt_nn_instance_norm3d(num_features, eps, momentum, affine, track_running_stats, bias, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in) :: num_features
   real(real64), intent(in), optional :: eps
   class(*), intent(in), optional :: momentum
@@ -5821,13 +5795,12 @@ function dt_nn_instance_norm3d(num_features, eps, momentum, affine, track_runnin
   if (present(device)) call dtf_give(f, 6, device)
   if (present(dtype)) call dtf_give(f, 7, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_group_norm: (input - mean) / sqrt(var + eps) * weight + bias, with mean and var taken over
 ! groups of channels of [batch, channels, ...] (arXiv 1803.08494). The module.
-function dt_nn_group_norm(num_groups, num_channels, eps, affine, bias, device, dtype, stat, &
-    errmsg) result(out)
+function dt_nn_group_norm(num_groups, num_channels, eps, affine, bias, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in) :: num_groups
   type(*), dimension(..), intent(in) :: num_channels
   real(real64), intent(in), optional :: eps
@@ -5848,13 +5821,12 @@ function dt_nn_group_norm(num_groups, num_channels, eps, affine, bias, device, d
   if (present(device)) call dtf_give(f, 5, device)
   if (present(dtype)) call dtf_give(f, 6, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_rms_norm: input / sqrt(mean(input^2) + eps) * weight, with the mean taken over the last
 ! dimensions (arXiv 1910.07467). The module.
-function dt_nn_rms_norm(normalized_shape, eps, elementwise_affine, device, dtype, stat, errmsg) &
-    result(out)
+function dt_nn_rms_norm(normalized_shape, eps, elementwise_affine, device, dtype, stat, errmsg) result(out)
   type(*), intent(in) :: normalized_shape(:)
   real(real64), intent(in), optional :: eps
   logical, intent(in), optional :: elementwise_affine
@@ -5871,7 +5843,7 @@ function dt_nn_rms_norm(normalized_shape, eps, elementwise_affine, device, dtype
   if (present(device)) call dtf_give(f, 3, device)
   if (present(dtype)) call dtf_give(f, 4, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_local_response_norm: input / (k + alpha * mean of the squares of neighbouring channels)^beta.
@@ -5891,13 +5863,12 @@ function dt_nn_local_response_norm(size, alpha, beta, k, stat, errmsg) result(ou
   if (present(beta)) call dtf_give(f, 2, beta)
   if (present(k)) call dtf_give(f, 3, k)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_layer_norm: (input - mean) / sqrt(var + eps) * weight + bias, with mean and var taken over
 ! the last dimensions (arXiv 1607.06450). The module.
-function dt_nn_layer_norm(normalized_shape, eps, elementwise_affine, bias, device, dtype, stat, &
-    errmsg) result(out)
+function dt_nn_layer_norm(normalized_shape, eps, elementwise_affine, bias, device, dtype, stat, errmsg) result(out)
   type(*), intent(in) :: normalized_shape(:)
   real(real64), intent(in), optional :: eps
   logical, intent(in), optional :: elementwise_affine
@@ -5916,7 +5887,7 @@ function dt_nn_layer_norm(normalized_shape, eps, elementwise_affine, bias, devic
   if (present(device)) call dtf_give(f, 4, device)
   if (present(dtype)) call dtf_give(f, 5, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_dropout: In training, sets elements to 0 at random and scales the others by 1 / (1 - p). The
@@ -5932,7 +5903,7 @@ function dt_nn_dropout(p, inplace, stat, errmsg) result(out)
   if (present(p)) call dtf_give(f, 0, p)
   if (present(inplace)) call dtf_give(f, 1, inplace)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_dropout1d: Dropout of whole channels of [batch, channels, length], or without the batch. The
@@ -5948,7 +5919,7 @@ function dt_nn_dropout1d(p, inplace, stat, errmsg) result(out)
   if (present(p)) call dtf_give(f, 0, p)
   if (present(inplace)) call dtf_give(f, 1, inplace)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_dropout2d: Dropout of whole channels of [batch, channels, height, width]. The module.
@@ -5963,7 +5934,7 @@ function dt_nn_dropout2d(p, inplace, stat, errmsg) result(out)
   if (present(p)) call dtf_give(f, 0, p)
   if (present(inplace)) call dtf_give(f, 1, inplace)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_dropout3d: Dropout of whole channels of [batch, channels, depth, height, width], or without
@@ -5979,7 +5950,7 @@ function dt_nn_dropout3d(p, inplace, stat, errmsg) result(out)
   if (present(p)) call dtf_give(f, 0, p)
   if (present(inplace)) call dtf_give(f, 1, inplace)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_alpha_dropout: In training, sets elements to the lowest value of SELU at random, and keeps
@@ -5995,7 +5966,7 @@ function dt_nn_alpha_dropout(p, inplace, stat, errmsg) result(out)
   if (present(p)) call dtf_give(f, 0, p)
   if (present(inplace)) call dtf_give(f, 1, inplace)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_feature_alpha_dropout: AlphaDropout of whole channels. The module.
@@ -6010,13 +5981,12 @@ function dt_nn_feature_alpha_dropout(p, inplace, stat, errmsg) result(out)
   if (present(p)) call dtf_give(f, 0, p)
   if (present(inplace)) call dtf_give(f, 1, inplace)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_embedding: A table of rows, looked up by integer indices: [...] becomes [..., embedding_dim].
 ! The module.
-function dt_nn_embedding(num_embeddings, embedding_dim, padding_idx, max_norm, norm_type, &
-    scale_grad_by_freq, sparse, device, dtype, stat, errmsg) result(out)
+function dt_nn_embedding(num_embeddings, embedding_dim, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in) :: num_embeddings
   type(*), dimension(..), intent(in) :: embedding_dim
   type(*), dimension(..), intent(in), optional :: padding_idx
@@ -6041,14 +6011,12 @@ function dt_nn_embedding(num_embeddings, embedding_dim, padding_idx, max_norm, n
   if (present(device)) call dtf_give(f, 7, device)
   if (present(dtype)) call dtf_give(f, 8, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_embedding_bag: The sum, mean or maximum of each bag of rows of a table: [bags,
 ! embedding_dim]. The module.
-function dt_nn_embedding_bag(num_embeddings, embedding_dim, max_norm, norm_type, &
-    scale_grad_by_freq, mode, sparse, include_last_offset, padding_idx, device, dtype, stat, &
-    errmsg) result(out)
+function dt_nn_embedding_bag(num_embeddings, embedding_dim, max_norm, norm_type, scale_grad_by_freq, mode, sparse, include_last_offset, padding_idx, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in) :: num_embeddings
   type(*), dimension(..), intent(in) :: embedding_dim
   real(real64), intent(in), optional :: max_norm
@@ -6077,7 +6045,7 @@ function dt_nn_embedding_bag(num_embeddings, embedding_dim, max_norm, norm_type,
   if (present(device)) call dtf_give(f, 9, device)
   if (present(dtype)) call dtf_give(f, 10, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_flatten: Joins neighbouring dimensions into one. The module.
@@ -6092,7 +6060,7 @@ function dt_nn_flatten(start_dim, end_dim, stat, errmsg) result(out)
   if (present(start_dim)) call dtf_give(f, 0, start_dim)
   if (present(end_dim)) call dtf_give(f, 1, end_dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_identity: The input as it is. The module.
@@ -6103,7 +6071,7 @@ function dt_nn_identity(stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 26)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_cosine_similarity: Cosine of the angle between vectors along a dimension. The module.
@@ -6118,7 +6086,7 @@ function dt_nn_cosine_similarity(dim, eps, stat, errmsg) result(out)
   if (present(dim)) call dtf_give(f, 0, dim)
   if (present(eps)) call dtf_give(f, 1, eps)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_pairwise_distance: norm(x1 - x2 + eps) along the last dimension. The module.
@@ -6135,12 +6103,11 @@ function dt_nn_pairwise_distance(p, eps, keepdim, stat, errmsg) result(out)
   if (present(eps)) call dtf_give(f, 1, eps)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_bilinear: input1 @ weight[k] @ input2 + bias, for each row and each k. The module.
-function dt_nn_bilinear(in1_features, in2_features, out_features, bias, device, dtype, stat, &
-    errmsg) result(out)
+function dt_nn_bilinear(in1_features, in2_features, out_features, bias, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in) :: in1_features
   type(*), dimension(..), intent(in) :: in2_features
   type(*), dimension(..), intent(in) :: out_features
@@ -6159,7 +6126,7 @@ function dt_nn_bilinear(in1_features, in2_features, out_features, bias, device, 
   if (present(device)) call dtf_give(f, 4, device)
   if (present(dtype)) call dtf_give(f, 5, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_relu: max(0, input). The module.
@@ -6172,7 +6139,7 @@ function dt_nn_relu(inplace, stat, errmsg) result(out)
   call dtf_begin(f, 30)
   if (present(inplace)) call dtf_give(f, 0, inplace)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_leaky_relu: input where it is positive, negative_slope * input elsewhere. The module.
@@ -6187,7 +6154,7 @@ function dt_nn_leaky_relu(negative_slope, inplace, stat, errmsg) result(out)
   if (present(negative_slope)) call dtf_give(f, 0, negative_slope)
   if (present(inplace)) call dtf_give(f, 1, inplace)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_elu: input where it is positive, alpha * (exp(input) - 1) elsewhere. The module.
@@ -6202,7 +6169,7 @@ function dt_nn_elu(alpha, inplace, stat, errmsg) result(out)
   if (present(alpha)) call dtf_give(f, 0, alpha)
   if (present(inplace)) call dtf_give(f, 1, inplace)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_softplus: log(1 + exp(beta * input)) / beta, a smooth ReLU; input itself where beta * input
@@ -6218,7 +6185,7 @@ function dt_nn_softplus(beta, threshold, stat, errmsg) result(out)
   if (present(beta)) call dtf_give(f, 0, beta)
   if (present(threshold)) call dtf_give(f, 1, threshold)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_gelu: input times the normal distribution function of input (arXiv 1606.08415). The module.
@@ -6231,7 +6198,7 @@ function dt_nn_gelu(approximate, stat, errmsg) result(out)
   call dtf_begin(f, 34)
   if (present(approximate)) call dtf_give(f, 0, approximate)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_silu: input * sigmoid(input). The module.
@@ -6244,7 +6211,7 @@ function dt_nn_silu(inplace, stat, errmsg) result(out)
   call dtf_begin(f, 35)
   if (present(inplace)) call dtf_give(f, 0, inplace)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_sigmoid: 1 / (1 + exp(-input)). The module.
@@ -6255,7 +6222,7 @@ function dt_nn_sigmoid(stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 36)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_log_sigmoid: log(sigmoid(input)), without overflow. The module.
@@ -6266,7 +6233,7 @@ function dt_nn_log_sigmoid(stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 37)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_tanh: The hyperbolic tangent. The module.
@@ -6277,7 +6244,7 @@ function dt_nn_tanh(stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 38)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_hardtanh: Limits each element to [min_val, max_val]. The module.
@@ -6294,7 +6261,7 @@ function dt_nn_hardtanh(min_val, max_val, inplace, stat, errmsg) result(out)
   if (present(max_val)) call dtf_give(f, 1, max_val)
   if (present(inplace)) call dtf_give(f, 2, inplace)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_re_lu6: Limits each element to [0, 6]. The module.
@@ -6307,7 +6274,7 @@ function dt_nn_re_lu6(inplace, stat, errmsg) result(out)
   call dtf_begin(f, 40)
   if (present(inplace)) call dtf_give(f, 0, inplace)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_hardsigmoid: min(max(input + 3, 0), 6) / 6, a piecewise linear sigmoid. The module.
@@ -6320,7 +6287,7 @@ function dt_nn_hardsigmoid(inplace, stat, errmsg) result(out)
   call dtf_begin(f, 41)
   if (present(inplace)) call dtf_give(f, 0, inplace)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_hardswish: input * hardsigmoid(input). The module.
@@ -6333,7 +6300,7 @@ function dt_nn_hardswish(inplace, stat, errmsg) result(out)
   call dtf_begin(f, 42)
   if (present(inplace)) call dtf_give(f, 0, inplace)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_hardshrink: input where |input| > lambd, 0 elsewhere. The module.
@@ -6346,7 +6313,7 @@ function dt_nn_hardshrink(lambd, stat, errmsg) result(out)
   call dtf_begin(f, 43)
   if (present(lambd)) call dtf_give(f, 0, lambd)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_softshrink: input moved towards 0 by lambd; 0 where |input| <= lambd. The module.
@@ -6359,7 +6326,7 @@ function dt_nn_softshrink(lambd, stat, errmsg) result(out)
   call dtf_begin(f, 44)
   if (present(lambd)) call dtf_give(f, 0, lambd)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_tanhshrink: input - tanh(input). The module.
@@ -6370,7 +6337,7 @@ function dt_nn_tanhshrink(stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 45)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_threshold: input where it is above the threshold, value elsewhere. The module.
@@ -6387,7 +6354,7 @@ function dt_nn_threshold(threshold, value, inplace, stat, errmsg) result(out)
   call dtf_give(f, 1, value)
   if (present(inplace)) call dtf_give(f, 2, inplace)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_softsign: input / (1 + |input|). The module.
@@ -6398,7 +6365,7 @@ function dt_nn_softsign(stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 47)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_selu: A scaled ELU that keeps mean 0 and variance 1 (arXiv 1706.02515). The module.
@@ -6411,7 +6378,7 @@ function dt_nn_selu(inplace, stat, errmsg) result(out)
   call dtf_begin(f, 48)
   if (present(inplace)) call dtf_give(f, 0, inplace)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_celu: input where it is positive, alpha * (exp(input / alpha) - 1) elsewhere. The module.
@@ -6426,7 +6393,7 @@ function dt_nn_celu(alpha, inplace, stat, errmsg) result(out)
   if (present(alpha)) call dtf_give(f, 0, alpha)
   if (present(inplace)) call dtf_give(f, 1, inplace)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_mish: input * tanh(softplus(input)). The module.
@@ -6439,7 +6406,7 @@ function dt_nn_mish(inplace, stat, errmsg) result(out)
   call dtf_begin(f, 50)
   if (present(inplace)) call dtf_give(f, 0, inplace)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_glu: The first half of the input times the sigmoid of the second. The module.
@@ -6452,7 +6419,7 @@ function dt_nn_glu(dim, stat, errmsg) result(out)
   call dtf_begin(f, 51)
   if (present(dim)) call dtf_give(f, 0, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_prelu: input where it is positive, weight * input elsewhere. The module.
@@ -6471,7 +6438,7 @@ function dt_nn_prelu(num_parameters, init, device, dtype, stat, errmsg) result(o
   if (present(device)) call dtf_give(f, 2, device)
   if (present(dtype)) call dtf_give(f, 3, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_rrelu: LeakyReLU with slopes that are drawn in training, and their mean in evaluation (arXiv
@@ -6489,7 +6456,7 @@ function dt_nn_rrelu(lower, upper, inplace, stat, errmsg) result(out)
   if (present(upper)) call dtf_give(f, 1, upper)
   if (present(inplace)) call dtf_give(f, 2, inplace)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_softmin: softmax of -input. The module.
@@ -6502,7 +6469,7 @@ function dt_nn_softmin(dim, stat, errmsg) result(out)
   call dtf_begin(f, 54)
   call dtf_give(f, 0, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_softmax: exp(input) / sum(exp(input)) along a dimension. The module.
@@ -6515,7 +6482,7 @@ function dt_nn_softmax(dim, stat, errmsg) result(out)
   call dtf_begin(f, 55)
   call dtf_give(f, 0, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_softmax2d: softmax over the channels of [batch, channels, height, width], or without the
@@ -6527,7 +6494,7 @@ function dt_nn_softmax2d(stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 56)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_log_softmax: log(softmax(input)), without overflow. The module.
@@ -6540,7 +6507,7 @@ function dt_nn_log_softmax(dim, stat, errmsg) result(out)
   call dtf_begin(f, 57)
   call dtf_give(f, 0, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_multihead_attention: Attention of several heads; multi_head_attention_forward has the
@@ -6548,8 +6515,7 @@ end function
 ! what is attended to, and the weights of the keys, the mean over heads. Parameters:
 ! in_proj_weight, or with kdim or vdim q_proj_weight, k_proj_weight and v_proj_weight,
 ! in_proj_bias, bias_k, bias_v, out_proj.weight, out_proj.bias. The module.
-function dt_nn_multihead_attention(embed_dim, num_heads, dropout, bias, add_bias_kv, &
-    add_zero_attn, kdim, vdim, batch_first, device, dtype, stat, errmsg) result(out)
+function dt_nn_multihead_attention(embed_dim, num_heads, dropout, bias, add_bias_kv, add_zero_attn, kdim, vdim, batch_first, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in) :: embed_dim
   type(*), dimension(..), intent(in) :: num_heads
   real(real64), intent(in), optional :: dropout
@@ -6578,14 +6544,13 @@ function dt_nn_multihead_attention(embed_dim, num_heads, dropout, bias, add_bias
   if (present(device)) call dtf_give(f, 9, device)
   if (present(dtype)) call dtf_give(f, 10, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_transformer_encoder_layer: Attention of an input to itself, then two linear layers, each
 ! added to what it is applied to (arXiv 1706.03762). Inputs: src, and if need be src_mask and
 ! src_key_padding_mask. The module.
-function dt_nn_transformer_encoder_layer(d_model, nhead, dim_feedforward, dropout, activation, &
-    layer_norm_eps, batch_first, norm_first, bias, device, dtype, stat, errmsg) result(out)
+function dt_nn_transformer_encoder_layer(d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in) :: d_model
   type(*), dimension(..), intent(in) :: nhead
   type(*), dimension(..), intent(in), optional :: dim_feedforward
@@ -6614,14 +6579,13 @@ function dt_nn_transformer_encoder_layer(d_model, nhead, dim_feedforward, dropou
   if (present(device)) call dtf_give(f, 9, device)
   if (present(dtype)) call dtf_give(f, 10, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_transformer_decoder_layer: Attention of an input to itself, then to memory, then two linear
 ! layers, each added to what it is applied to (arXiv 1706.03762). Inputs: tgt, memory, and if need
 ! be tgt_mask, memory_mask, tgt_key_padding_mask and memory_key_padding_mask. The module.
-function dt_nn_transformer_decoder_layer(d_model, nhead, dim_feedforward, dropout, activation, &
-    layer_norm_eps, batch_first, norm_first, bias, device, dtype, stat, errmsg) result(out)
+function dt_nn_transformer_decoder_layer(d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in) :: d_model
   type(*), dimension(..), intent(in) :: nhead
   type(*), dimension(..), intent(in), optional :: dim_feedforward
@@ -6650,16 +6614,14 @@ function dt_nn_transformer_decoder_layer(d_model, nhead, dim_feedforward, dropou
   if (present(device)) call dtf_give(f, 9, device)
   if (present(dtype)) call dtf_give(f, 10, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_transformer: An encoder, and a decoder that attends to what it gives (arXiv 1706.03762), each
 ! with a norm at its end. Inputs: src, tgt, and if need be src_mask, tgt_mask, memory_mask,
 ! src_key_padding_mask, tgt_key_padding_mask and memory_key_padding_mask. Its children are encoder
 ! and decoder, theirs layers and norm. The module.
-function dt_nn_transformer(d_model, nhead, num_encoder_layers, num_decoder_layers, &
-    dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, &
-    dtype, stat, errmsg) result(out)
+function dt_nn_transformer(d_model, nhead, num_encoder_layers, num_decoder_layers, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in), optional :: d_model
   type(*), dimension(..), intent(in), optional :: nhead
   type(*), dimension(..), intent(in), optional :: num_encoder_layers
@@ -6692,7 +6654,7 @@ function dt_nn_transformer(d_model, nhead, num_encoder_layers, num_decoder_layer
   if (present(device)) call dtf_give(f, 11, device)
   if (present(dtype)) call dtf_give(f, 12, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_mse_loss: (input - target) squared. The module.
@@ -6705,7 +6667,7 @@ function dt_nn_mse_loss(reduction, stat, errmsg) result(out)
   call dtf_begin(f, 62)
   if (present(reduction)) call dtf_give(f, 0, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_l1_loss: |input - target|. The module.
@@ -6718,7 +6680,7 @@ function dt_nn_l1_loss(reduction, stat, errmsg) result(out)
   call dtf_begin(f, 63)
   if (present(reduction)) call dtf_give(f, 0, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_nll_loss: -weight[target] * input[target], for log-probabilities [batch, classes, ...]. The
@@ -6736,13 +6698,12 @@ function dt_nn_nll_loss(weight, ignore_index, reduction, stat, errmsg) result(ou
   if (present(ignore_index)) call dtf_give(f, 1, ignore_index)
   if (present(reduction)) call dtf_give(f, 2, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_cross_entropy_loss: NLLLoss of log_softmax(input), for logits [batch, classes, ...]; targets
 ! are classes, or probabilities of the same shape. The module.
-function dt_nn_cross_entropy_loss(weight, ignore_index, reduction, label_smoothing, stat, &
-    errmsg) result(out)
+function dt_nn_cross_entropy_loss(weight, ignore_index, reduction, label_smoothing, stat, errmsg) result(out)
   type(dt_tensor), intent(in), optional :: weight
   type(*), dimension(..), intent(in), optional :: ignore_index
   integer, intent(in), optional :: reduction
@@ -6757,7 +6718,7 @@ function dt_nn_cross_entropy_loss(weight, ignore_index, reduction, label_smoothi
   if (present(reduction)) call dtf_give(f, 2, reduction)
   if (present(label_smoothing)) call dtf_give(f, 3, label_smoothing)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_bce_loss: -(target * log(input) + (1 - target) * log(1 - input)) of a probability and a
@@ -6773,7 +6734,7 @@ function dt_nn_bce_loss(weight, reduction, stat, errmsg) result(out)
   if (present(weight)) call dtf_give_object(f, 0, handle_of(weight))
   if (present(reduction)) call dtf_give(f, 1, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_bce_with_logits_loss: BCELoss of sigmoid(input), without overflow. The module.
@@ -6790,7 +6751,7 @@ function dt_nn_bce_with_logits_loss(weight, reduction, pos_weight, stat, errmsg)
   if (present(reduction)) call dtf_give(f, 1, reduction)
   if (present(pos_weight)) call dtf_give_object(f, 2, handle_of(pos_weight))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_smooth_l1_loss: 0.5 * d * d / beta where d = |input - target| < beta, d - 0.5 * beta
@@ -6806,7 +6767,7 @@ function dt_nn_smooth_l1_loss(reduction, beta, stat, errmsg) result(out)
   if (present(reduction)) call dtf_give(f, 0, reduction)
   if (present(beta)) call dtf_give(f, 1, beta)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_huber_loss: 0.5 * d * d where d = |input - target| < delta, delta * (d - 0.5 * delta)
@@ -6822,7 +6783,7 @@ function dt_nn_huber_loss(reduction, delta, stat, errmsg) result(out)
   if (present(reduction)) call dtf_give(f, 0, reduction)
   if (present(delta)) call dtf_give(f, 1, delta)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_kl_div_loss: The Kullback-Leibler divergence: target * (log(target) - input), for log-
@@ -6838,7 +6799,7 @@ function dt_nn_kl_div_loss(reduction, log_target, stat, errmsg) result(out)
   if (present(reduction)) call dtf_give(f, 0, reduction)
   if (present(log_target)) call dtf_give(f, 1, log_target)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_poisson_nll_loss: exp(input) - target * input, or input - target * log(input + eps), of the
@@ -6858,7 +6819,7 @@ function dt_nn_poisson_nll_loss(log_input, full, eps, reduction, stat, errmsg) r
   if (present(eps)) call dtf_give(f, 2, eps)
   if (present(reduction)) call dtf_give(f, 3, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_gaussian_nll_loss: 0.5 * (log(var) + (input - target)^2 / var), of the means and variances of
@@ -6876,7 +6837,7 @@ function dt_nn_gaussian_nll_loss(full, eps, reduction, stat, errmsg) result(out)
   if (present(eps)) call dtf_give(f, 1, eps)
   if (present(reduction)) call dtf_give(f, 2, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_soft_margin_loss: log(1 + exp(-target * input)), for targets of 1 and -1. The module.
@@ -6889,7 +6850,7 @@ function dt_nn_soft_margin_loss(reduction, stat, errmsg) result(out)
   call dtf_begin(f, 73)
   if (present(reduction)) call dtf_give(f, 0, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_hinge_embedding_loss: A distance where the target is 1, max(0, margin - distance) where it is
@@ -6905,7 +6866,7 @@ function dt_nn_hinge_embedding_loss(margin, reduction, stat, errmsg) result(out)
   if (present(margin)) call dtf_give(f, 0, margin)
   if (present(reduction)) call dtf_give(f, 1, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_margin_ranking_loss: max(0, -target * (input1 - input2) + margin): the first should be larger
@@ -6921,7 +6882,7 @@ function dt_nn_margin_ranking_loss(margin, reduction, stat, errmsg) result(out)
   if (present(margin)) call dtf_give(f, 0, margin)
   if (present(reduction)) call dtf_give(f, 1, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_cosine_embedding_loss: 1 - cos where the target is 1, max(0, cos - margin) where it is -1, of
@@ -6937,7 +6898,7 @@ function dt_nn_cosine_embedding_loss(margin, reduction, stat, errmsg) result(out
   if (present(margin)) call dtf_give(f, 0, margin)
   if (present(reduction)) call dtf_give(f, 1, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_triplet_margin_loss: max(0, margin + distance(anchor, positive) - distance(anchor,
@@ -6959,7 +6920,7 @@ function dt_nn_triplet_margin_loss(margin, p, eps, swap, reduction, stat, errmsg
   if (present(swap)) call dtf_give(f, 3, swap)
   if (present(reduction)) call dtf_give(f, 4, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_multi_margin_loss: The mean over the classes of weight[target] * max(0, margin -
@@ -6979,7 +6940,7 @@ function dt_nn_multi_margin_loss(p, margin, weight, reduction, stat, errmsg) res
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
   if (present(reduction)) call dtf_give(f, 3, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_multi_label_margin_loss: The sum of max(0, 1 - (input[target] - input[other])) over the
@@ -6993,7 +6954,7 @@ function dt_nn_multi_label_margin_loss(reduction, stat, errmsg) result(out)
   call dtf_begin(f, 79)
   if (present(reduction)) call dtf_give(f, 0, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_multi_label_soft_margin_loss: The mean over the classes of BCEWithLogitsLoss, for logits and
@@ -7009,7 +6970,7 @@ function dt_nn_multi_label_soft_margin_loss(weight, reduction, stat, errmsg) res
   if (present(weight)) call dtf_give_object(f, 0, handle_of(weight))
   if (present(reduction)) call dtf_give(f, 1, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_ctc_loss: -log of the probability of all paths through time that are the target after blanks
@@ -7027,13 +6988,12 @@ function dt_nn_ctc_loss(blank, reduction, zero_infinity, stat, errmsg) result(ou
   if (present(reduction)) call dtf_give(f, 1, reduction)
   if (present(zero_infinity)) call dtf_give(f, 2, zero_infinity)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_max_pool1d: Maximum of each window of [batch, channels, length], or without the batch;
 ! functional.max_pool1d has the output size. The module.
-function dt_nn_max_pool1d(kernel_size, stride, padding, dilation, ceil_mode, stat, errmsg) &
-    result(out)
+function dt_nn_max_pool1d(kernel_size, stride, padding, dilation, ceil_mode, stat, errmsg) result(out)
   type(*), intent(in) :: kernel_size(:)
   type(*), intent(in), optional :: stride(:)
   type(*), intent(in), optional :: padding(:)
@@ -7050,13 +7010,12 @@ function dt_nn_max_pool1d(kernel_size, stride, padding, dilation, ceil_mode, sta
   if (present(dilation)) call dtf_give(f, 3, dilation)
   if (present(ceil_mode)) call dtf_give(f, 4, ceil_mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_max_pool2d: Maximum of each window of [batch, channels, height, width], or without the batch;
 ! functional.max_pool2d has the output size. The module.
-function dt_nn_max_pool2d(kernel_size, stride, padding, dilation, ceil_mode, stat, errmsg) &
-    result(out)
+function dt_nn_max_pool2d(kernel_size, stride, padding, dilation, ceil_mode, stat, errmsg) result(out)
   type(*), intent(in) :: kernel_size(:)
   type(*), intent(in), optional :: stride(:)
   type(*), intent(in), optional :: padding(:)
@@ -7073,13 +7032,12 @@ function dt_nn_max_pool2d(kernel_size, stride, padding, dilation, ceil_mode, sta
   if (present(dilation)) call dtf_give(f, 3, dilation)
   if (present(ceil_mode)) call dtf_give(f, 4, ceil_mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_max_pool3d: Maximum of each window of [batch, channels, depth, height, width], or without the
 ! batch; functional.max_pool3d has the output size. The module.
-function dt_nn_max_pool3d(kernel_size, stride, padding, dilation, ceil_mode, stat, errmsg) &
-    result(out)
+function dt_nn_max_pool3d(kernel_size, stride, padding, dilation, ceil_mode, stat, errmsg) result(out)
   type(*), intent(in) :: kernel_size(:)
   type(*), intent(in), optional :: stride(:)
   type(*), intent(in), optional :: padding(:)
@@ -7096,7 +7054,7 @@ function dt_nn_max_pool3d(kernel_size, stride, padding, dilation, ceil_mode, sta
   if (present(dilation)) call dtf_give(f, 3, dilation)
   if (present(ceil_mode)) call dtf_give(f, 4, ceil_mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_max_unpool1d: The maxima of [batch, channels, length] where they were, among zeros: undoes
@@ -7114,7 +7072,7 @@ function dt_nn_max_unpool1d(kernel_size, stride, padding, stat, errmsg) result(o
   if (present(stride)) call dtf_give(f, 1, stride)
   if (present(padding)) call dtf_give(f, 2, padding)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_max_unpool2d: The maxima of [batch, channels, height, width] where they were, among zeros:
@@ -7132,7 +7090,7 @@ function dt_nn_max_unpool2d(kernel_size, stride, padding, stat, errmsg) result(o
   if (present(stride)) call dtf_give(f, 1, stride)
   if (present(padding)) call dtf_give(f, 2, padding)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_max_unpool3d: The maxima of [batch, channels, depth, height, width] where they were, among
@@ -7150,13 +7108,12 @@ function dt_nn_max_unpool3d(kernel_size, stride, padding, stat, errmsg) result(o
   if (present(stride)) call dtf_give(f, 1, stride)
   if (present(padding)) call dtf_give(f, 2, padding)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_fractional_max_pool2d: Maximum of windows at pseudo-random distances of [batch, channels,
 ! height, width], or without the batch. The module.
-function dt_nn_fractional_max_pool2d(kernel_size, output_size, output_ratio, stat, errmsg) &
-    result(out)
+function dt_nn_fractional_max_pool2d(kernel_size, output_size, output_ratio, stat, errmsg) result(out)
   type(*), intent(in) :: kernel_size(:)
   type(*), intent(in), optional :: output_size(:)
   real(real64), intent(in), optional :: output_ratio(:)
@@ -7169,13 +7126,12 @@ function dt_nn_fractional_max_pool2d(kernel_size, output_size, output_ratio, sta
   if (present(output_size)) call dtf_give(f, 1, output_size)
   if (present(output_ratio)) call dtf_give(f, 2, output_ratio)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_fractional_max_pool3d: Maximum of windows at pseudo-random distances of [batch, channels,
 ! depth, height, width], or without the batch. The module.
-function dt_nn_fractional_max_pool3d(kernel_size, output_size, output_ratio, stat, errmsg) &
-    result(out)
+function dt_nn_fractional_max_pool3d(kernel_size, output_size, output_ratio, stat, errmsg) result(out)
   type(*), intent(in) :: kernel_size(:)
   type(*), intent(in), optional :: output_size(:)
   real(real64), intent(in), optional :: output_ratio(:)
@@ -7188,13 +7144,12 @@ function dt_nn_fractional_max_pool3d(kernel_size, output_size, output_ratio, sta
   if (present(output_size)) call dtf_give(f, 1, output_size)
   if (present(output_ratio)) call dtf_give(f, 2, output_ratio)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_avg_pool1d: Mean of each window of [batch, channels, length], or without the batch;
 ! functional.avg_pool1d has the output size. The module.
-function dt_nn_avg_pool1d(kernel_size, stride, padding, ceil_mode, count_include_pad, stat, &
-    errmsg) result(out)
+function dt_nn_avg_pool1d(kernel_size, stride, padding, ceil_mode, count_include_pad, stat, errmsg) result(out)
   type(*), intent(in) :: kernel_size(:)
   type(*), intent(in), optional :: stride(:)
   type(*), intent(in), optional :: padding(:)
@@ -7211,13 +7166,12 @@ function dt_nn_avg_pool1d(kernel_size, stride, padding, ceil_mode, count_include
   if (present(ceil_mode)) call dtf_give(f, 3, ceil_mode)
   if (present(count_include_pad)) call dtf_give(f, 4, count_include_pad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_avg_pool2d: Mean of each window of [batch, channels, height, width], or without the batch;
 ! functional.avg_pool2d has the output size. The module.
-function dt_nn_avg_pool2d(kernel_size, stride, padding, ceil_mode, count_include_pad, &
-    divisor_override, stat, errmsg) result(out)
+function dt_nn_avg_pool2d(kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, stat, errmsg) result(out)
   type(*), intent(in) :: kernel_size(:)
   type(*), intent(in), optional :: stride(:)
   type(*), intent(in), optional :: padding(:)
@@ -7236,13 +7190,12 @@ function dt_nn_avg_pool2d(kernel_size, stride, padding, ceil_mode, count_include
   if (present(count_include_pad)) call dtf_give(f, 4, count_include_pad)
   if (present(divisor_override)) call dtf_give(f, 5, divisor_override)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_avg_pool3d: Mean of each window of [batch, channels, depth, height, width], or without the
 ! batch; functional.avg_pool3d has the output size. The module.
-function dt_nn_avg_pool3d(kernel_size, stride, padding, ceil_mode, count_include_pad, &
-    divisor_override, stat, errmsg) result(out)
+function dt_nn_avg_pool3d(kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, stat, errmsg) result(out)
   type(*), intent(in) :: kernel_size(:)
   type(*), intent(in), optional :: stride(:)
   type(*), intent(in), optional :: padding(:)
@@ -7261,7 +7214,7 @@ function dt_nn_avg_pool3d(kernel_size, stride, padding, ceil_mode, count_include
   if (present(count_include_pad)) call dtf_give(f, 4, count_include_pad)
   if (present(divisor_override)) call dtf_give(f, 5, divisor_override)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_adaptive_avg_pool1d: Mean of windows that are as equal as can be, of [batch, channels,
@@ -7275,7 +7228,7 @@ function dt_nn_adaptive_avg_pool1d(output_size, stat, errmsg) result(out)
   call dtf_begin(f, 93)
   call dtf_give(f, 0, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_adaptive_max_pool1d: Maximum of windows that are as equal as can be, of [batch, channels,
@@ -7289,7 +7242,7 @@ function dt_nn_adaptive_max_pool1d(output_size, stat, errmsg) result(out)
   call dtf_begin(f, 94)
   call dtf_give(f, 0, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_lp_pool1d: (sum of x^p over each window)^(1/p), of [batch, channels, length], or without the
@@ -7309,7 +7262,7 @@ function dt_nn_lp_pool1d(norm_type, kernel_size, stride, ceil_mode, stat, errmsg
   if (present(stride)) call dtf_give(f, 2, stride)
   if (present(ceil_mode)) call dtf_give(f, 3, ceil_mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_adaptive_avg_pool2d: Mean of windows that are as equal as can be, of [batch, channels,
@@ -7323,7 +7276,7 @@ function dt_nn_adaptive_avg_pool2d(output_size, stat, errmsg) result(out)
   call dtf_begin(f, 96)
   call dtf_give(f, 0, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_adaptive_max_pool2d: Maximum of windows that are as equal as can be, of [batch, channels,
@@ -7337,7 +7290,7 @@ function dt_nn_adaptive_max_pool2d(output_size, stat, errmsg) result(out)
   call dtf_begin(f, 97)
   call dtf_give(f, 0, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_lp_pool2d: (sum of x^p over each window)^(1/p), of [batch, channels, height, width], or
@@ -7357,7 +7310,7 @@ function dt_nn_lp_pool2d(norm_type, kernel_size, stride, ceil_mode, stat, errmsg
   if (present(stride)) call dtf_give(f, 2, stride)
   if (present(ceil_mode)) call dtf_give(f, 3, ceil_mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_adaptive_avg_pool3d: Mean of windows that are as equal as can be, of [batch, channels, depth,
@@ -7371,7 +7324,7 @@ function dt_nn_adaptive_avg_pool3d(output_size, stat, errmsg) result(out)
   call dtf_begin(f, 99)
   call dtf_give(f, 0, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_adaptive_max_pool3d: Maximum of windows that are as equal as can be, of [batch, channels,
@@ -7385,7 +7338,7 @@ function dt_nn_adaptive_max_pool3d(output_size, stat, errmsg) result(out)
   call dtf_begin(f, 100)
   call dtf_give(f, 0, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_lp_pool3d: (sum of x^p over each window)^(1/p), of [batch, channels, depth, height, width],
@@ -7405,7 +7358,7 @@ function dt_nn_lp_pool3d(norm_type, kernel_size, stride, ceil_mode, stat, errmsg
   if (present(stride)) call dtf_give(f, 2, stride)
   if (present(ceil_mode)) call dtf_give(f, 3, ceil_mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_upsample: Resizes images of [batch, channels, ...], as functional.interpolate. The module.
@@ -7422,7 +7375,7 @@ function dt_nn_upsample(size, scale_factor, mode, stat, errmsg) result(out)
   if (present(scale_factor)) call dtf_give(f, 1, scale_factor)
   if (present(mode)) call dtf_give(f, 2, mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_upsampling_nearest2d: Resizes images of [batch, channels, height, width] by repeating or
@@ -7438,7 +7391,7 @@ function dt_nn_upsampling_nearest2d(size, scale_factor, stat, errmsg) result(out
   if (present(size)) call dtf_give(f, 0, size)
   if (present(scale_factor)) call dtf_give(f, 1, scale_factor)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_upsampling_bilinear2d: Resizes images of [batch, channels, height, width] linearly along
@@ -7454,7 +7407,7 @@ function dt_nn_upsampling_bilinear2d(size, scale_factor, stat, errmsg) result(ou
   if (present(size)) call dtf_give(f, 0, size)
   if (present(scale_factor)) call dtf_give(f, 1, scale_factor)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_rnn: The recurrent network of Elman; rnn_tanh has the formulas. Input: what it is applied to,
@@ -7463,8 +7416,7 @@ end function
 ! layer, and what those of all layers and directions end with. Parameters: weight_ih_l0,
 ! weight_hh_l0, bias_ih_l0, bias_hh_l0 of layer 0, and so on; of the other direction
 ! weight_ih_l0_reverse. The module.
-function dt_nn_rnn(input_size, hidden_size, num_layers, nonlinearity, bias, batch_first, &
-    dropout, bidirectional, device, dtype, stat, errmsg) result(out)
+function dt_nn_rnn(input_size, hidden_size, num_layers, nonlinearity, bias, batch_first, dropout, bidirectional, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in) :: input_size
   type(*), dimension(..), intent(in) :: hidden_size
   type(*), dimension(..), intent(in), optional :: num_layers
@@ -7491,7 +7443,7 @@ function dt_nn_rnn(input_size, hidden_size, num_layers, nonlinearity, bias, batc
   if (present(device)) call dtf_give(f, 8, device)
   if (present(dtype)) call dtf_give(f, 9, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_lstm: Long short-term memory; lstm has the formulas. Inputs: what it is applied to, [time,
@@ -7500,8 +7452,7 @@ end function
 ! the last layer, and what hidden states and cells of all layers and directions end with.
 ! Parameters: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 and with proj_size weight_hr_l0
 ! of layer 0, and so on; of the other direction weight_ih_l0_reverse. The module.
-function dt_nn_lstm(input_size, hidden_size, num_layers, bias, batch_first, dropout, &
-    bidirectional, proj_size, device, dtype, stat, errmsg) result(out)
+function dt_nn_lstm(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in) :: input_size
   type(*), dimension(..), intent(in) :: hidden_size
   type(*), dimension(..), intent(in), optional :: num_layers
@@ -7528,7 +7479,7 @@ function dt_nn_lstm(input_size, hidden_size, num_layers, bias, batch_first, drop
   if (present(device)) call dtf_give(f, 8, device)
   if (present(dtype)) call dtf_give(f, 9, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_gru: Gated recurrent units; gru has the formulas. Input: what it is applied to, [time, batch,
@@ -7536,8 +7487,7 @@ end function
 ! that it begins with, absent for zeros. Outputs: the hidden states of the last layer, and what
 ! those of all layers and directions end with. Parameters: weight_ih_l0, weight_hh_l0, bias_ih_l0,
 ! bias_hh_l0 of layer 0, and so on; of the other direction weight_ih_l0_reverse. The module.
-function dt_nn_gru(input_size, hidden_size, num_layers, bias, batch_first, dropout, &
-    bidirectional, device, dtype, stat, errmsg) result(out)
+function dt_nn_gru(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in) :: input_size
   type(*), dimension(..), intent(in) :: hidden_size
   type(*), dimension(..), intent(in), optional :: num_layers
@@ -7562,12 +7512,11 @@ function dt_nn_gru(input_size, hidden_size, num_layers, bias, batch_first, dropo
   if (present(device)) call dtf_give(f, 7, device)
   if (present(dtype)) call dtf_give(f, 8, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_rnn_cell: One time step of a recurrent network; rnn_tanh has the formulas. The module.
-function dt_nn_rnn_cell(input_size, hidden_size, bias, nonlinearity, device, dtype, stat, &
-    errmsg) result(out)
+function dt_nn_rnn_cell(input_size, hidden_size, bias, nonlinearity, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in) :: input_size
   type(*), dimension(..), intent(in) :: hidden_size
   logical, intent(in), optional :: bias
@@ -7586,7 +7535,7 @@ function dt_nn_rnn_cell(input_size, hidden_size, bias, nonlinearity, device, dty
   if (present(device)) call dtf_give(f, 4, device)
   if (present(dtype)) call dtf_give(f, 5, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_lstm_cell: One time step of long short-term memory; lstm has the formulas. The module.
@@ -7607,7 +7556,7 @@ function dt_nn_lstm_cell(input_size, hidden_size, bias, device, dtype, stat, err
   if (present(device)) call dtf_give(f, 3, device)
   if (present(dtype)) call dtf_give(f, 4, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_gru_cell: One time step of gated recurrent units; gru has the formulas. The module.
@@ -7628,7 +7577,7 @@ function dt_nn_gru_cell(input_size, hidden_size, bias, device, dtype, stat, errm
   if (present(device)) call dtf_give(f, 3, device)
   if (present(dtype)) call dtf_give(f, 4, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_unflatten: Splits one dimension into several. The module.
@@ -7643,7 +7592,7 @@ function dt_nn_unflatten(dim, unflattened_size, stat, errmsg) result(out)
   call dtf_give(f, 0, dim)
   call dtf_give(f, 1, unflattened_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_fold: Adds up windows, as columns, to images. The module.
@@ -7664,7 +7613,7 @@ function dt_nn_fold(output_size, kernel_size, dilation, padding, stride, stat, e
   if (present(padding)) call dtf_give(f, 3, padding)
   if (present(stride)) call dtf_give(f, 4, stride)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_unfold: The windows of images as columns. The module.
@@ -7683,7 +7632,7 @@ function dt_nn_unfold(kernel_size, dilation, padding, stride, stat, errmsg) resu
   if (present(padding)) call dtf_give(f, 2, padding)
   if (present(stride)) call dtf_give(f, 3, stride)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_pixel_shuffle: Spreads channels over the plane (arXiv 1609.05158). The module.
@@ -7696,7 +7645,7 @@ function dt_nn_pixel_shuffle(upscale_factor, stat, errmsg) result(out)
   call dtf_begin(f, 114)
   call dtf_give(f, 0, upscale_factor)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_pixel_unshuffle: The inverse of PixelShuffle. The module.
@@ -7709,7 +7658,7 @@ function dt_nn_pixel_unshuffle(downscale_factor, stat, errmsg) result(out)
   call dtf_begin(f, 115)
   call dtf_give(f, 0, downscale_factor)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_channel_shuffle: Puts the first channels of all groups in front, then their second ones, and
@@ -7723,7 +7672,7 @@ function dt_nn_channel_shuffle(groups, stat, errmsg) result(out)
   call dtf_begin(f, 116)
   call dtf_give(f, 0, groups)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_zero_pad1d: Pads the last dimension with zeros. The module.
@@ -7736,7 +7685,7 @@ function dt_nn_zero_pad1d(padding, stat, errmsg) result(out)
   call dtf_begin(f, 117)
   call dtf_give(f, 0, padding)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_zero_pad2d: Pads the last 2 dimensions with zeros. The module.
@@ -7749,7 +7698,7 @@ function dt_nn_zero_pad2d(padding, stat, errmsg) result(out)
   call dtf_begin(f, 118)
   call dtf_give(f, 0, padding)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_zero_pad3d: Pads the last 3 dimensions with zeros. The module.
@@ -7762,7 +7711,7 @@ function dt_nn_zero_pad3d(padding, stat, errmsg) result(out)
   call dtf_begin(f, 119)
   call dtf_give(f, 0, padding)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_constant_pad1d: Pads the last dimension with one number. The module.
@@ -7777,7 +7726,7 @@ function dt_nn_constant_pad1d(padding, value, stat, errmsg) result(out)
   call dtf_give(f, 0, padding)
   call dtf_give(f, 1, value)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_constant_pad2d: Pads the last 2 dimensions with one number. The module.
@@ -7792,7 +7741,7 @@ function dt_nn_constant_pad2d(padding, value, stat, errmsg) result(out)
   call dtf_give(f, 0, padding)
   call dtf_give(f, 1, value)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_constant_pad3d: Pads the last 3 dimensions with one number. The module.
@@ -7807,7 +7756,7 @@ function dt_nn_constant_pad3d(padding, value, stat, errmsg) result(out)
   call dtf_give(f, 0, padding)
   call dtf_give(f, 1, value)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_reflection_pad1d: Pads the last dimension with the elements in a mirror on the last one. The
@@ -7821,7 +7770,7 @@ function dt_nn_reflection_pad1d(padding, stat, errmsg) result(out)
   call dtf_begin(f, 123)
   call dtf_give(f, 0, padding)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_reflection_pad2d: Pads the last 2 dimensions with the elements in a mirror on the last one.
@@ -7835,7 +7784,7 @@ function dt_nn_reflection_pad2d(padding, stat, errmsg) result(out)
   call dtf_begin(f, 124)
   call dtf_give(f, 0, padding)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_reflection_pad3d: Pads the last 3 dimensions with the elements in a mirror on the last one.
@@ -7849,7 +7798,7 @@ function dt_nn_reflection_pad3d(padding, stat, errmsg) result(out)
   call dtf_begin(f, 125)
   call dtf_give(f, 0, padding)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_replication_pad1d: Pads the last dimension with the last element. The module.
@@ -7862,7 +7811,7 @@ function dt_nn_replication_pad1d(padding, stat, errmsg) result(out)
   call dtf_begin(f, 126)
   call dtf_give(f, 0, padding)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_replication_pad2d: Pads the last 2 dimensions with the last element. The module.
@@ -7875,7 +7824,7 @@ function dt_nn_replication_pad2d(padding, stat, errmsg) result(out)
   call dtf_begin(f, 127)
   call dtf_give(f, 0, padding)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_replication_pad3d: Pads the last 3 dimensions with the last element. The module.
@@ -7888,7 +7837,7 @@ function dt_nn_replication_pad3d(padding, stat, errmsg) result(out)
   call dtf_begin(f, 128)
   call dtf_give(f, 0, padding)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_circular_pad1d: Pads the last dimension with the elements from the other end on. The module.
@@ -7901,7 +7850,7 @@ function dt_nn_circular_pad1d(padding, stat, errmsg) result(out)
   call dtf_begin(f, 129)
   call dtf_give(f, 0, padding)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_circular_pad2d: Pads the last 2 dimensions with the elements from the other end on. The
@@ -7915,7 +7864,7 @@ function dt_nn_circular_pad2d(padding, stat, errmsg) result(out)
   call dtf_begin(f, 130)
   call dtf_give(f, 0, padding)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nn_circular_pad3d: Pads the last 3 dimensions with the elements from the other end on. The
@@ -7929,7 +7878,7 @@ function dt_nn_circular_pad3d(padding, stat, errmsg) result(out)
   call dtf_begin(f, 131)
   call dtf_give(f, 0, padding)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! models_lenet: LeNet-5 with relu and max pooling: images [batch, 1, 28, 28] become scores [batch,
@@ -7947,7 +7896,7 @@ function dt_models_lenet(num_classes, device, dtype, stat, errmsg) result(out)
   if (present(device)) call dtf_give(f, 1, device)
   if (present(dtype)) call dtf_give(f, 2, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! models_alexnet: AlexNet (arXiv 1404.5997): images [batch, 3, height, width] become scores
@@ -7967,7 +7916,7 @@ function dt_models_alexnet(num_classes, dropout, device, dtype, stat, errmsg) re
   if (present(device)) call dtf_give(f, 2, device)
   if (present(dtype)) call dtf_give(f, 3, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! models_vgg11: VGG-11 (arXiv 1409.1556): images [batch, 3, height, width] become scores [batch,
@@ -7987,7 +7936,7 @@ function dt_models_vgg11(num_classes, dropout, device, dtype, stat, errmsg) resu
   if (present(device)) call dtf_give(f, 2, device)
   if (present(dtype)) call dtf_give(f, 3, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! models_resnet18: ResNet-18 (arXiv 1512.03385): images [batch, 3, height, width] become scores
@@ -8005,7 +7954,7 @@ function dt_models_resnet18(num_classes, device, dtype, stat, errmsg) result(out
   if (present(device)) call dtf_give(f, 1, device)
   if (present(dtype)) call dtf_give(f, 2, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! models_resnet34: ResNet-34 (arXiv 1512.03385): images [batch, 3, height, width] become scores
@@ -8023,7 +7972,7 @@ function dt_models_resnet34(num_classes, device, dtype, stat, errmsg) result(out
   if (present(device)) call dtf_give(f, 1, device)
   if (present(dtype)) call dtf_give(f, 2, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! models_resnet50: ResNet-50 (arXiv 1512.03385): images [batch, 3, height, width] become scores
@@ -8041,7 +7990,7 @@ function dt_models_resnet50(num_classes, device, dtype, stat, errmsg) result(out
   if (present(device)) call dtf_give(f, 1, device)
   if (present(dtype)) call dtf_give(f, 2, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! models_mobilenet_v2: MobileNetV2 (arXiv 1801.04381): images [batch, 3, height, width] become
@@ -8061,13 +8010,12 @@ function dt_models_mobilenet_v2(num_classes, dropout, device, dtype, stat, errms
   if (present(device)) call dtf_give(f, 2, device)
   if (present(dtype)) call dtf_give(f, 3, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! models_vit_b_16: ViT-B/16 (arXiv 2010.11929): images [batch, 3, image_size, image_size] become
 ! scores [batch, num_classes]. The module.
-function dt_models_vit_b_16(num_classes, image_size, patch_size, num_layers, num_heads, &
-    hidden_dim, mlp_dim, dropout, device, dtype, stat, errmsg) result(out)
+function dt_models_vit_b_16(num_classes, image_size, patch_size, num_layers, num_heads, hidden_dim, mlp_dim, dropout, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in), optional :: num_classes
   type(*), dimension(..), intent(in), optional :: image_size
   type(*), dimension(..), intent(in), optional :: patch_size
@@ -8094,7 +8042,7 @@ function dt_models_vit_b_16(num_classes, image_size, patch_size, num_layers, num
   if (present(device)) call dtf_give(f, 8, device)
   if (present(dtype)) call dtf_give(f, 9, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! models_gpt2: GPT-2 (Radford et al., 2019) with 124 million parameters, or of another size:
@@ -8102,8 +8050,7 @@ end function
 ! State dicts may have the published checkpoint's names, those with "transformer." in front, and
 ! what files have besides: the masks and a copy of `wte`. `module_generate` writes with it. The
 ! module.
-function dt_models_gpt2(vocabulary, context, width, layers, heads, dropout, device, dtype, stat, &
-    errmsg) result(out)
+function dt_models_gpt2(vocabulary, context, width, layers, heads, dropout, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in), optional :: vocabulary
   type(*), dimension(..), intent(in), optional :: context
   type(*), dimension(..), intent(in), optional :: width
@@ -8126,14 +8073,13 @@ function dt_models_gpt2(vocabulary, context, width, layers, heads, dropout, devi
   if (present(device)) call dtf_give(f, 6, device)
   if (present(dtype)) call dtf_give(f, 7, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! models_lstm_lm: A language model of LSTM layers (arXiv 1409.2329): tokens [batch, time], and if
 ! need be the hidden state and the cells before, become scores [batch, time, vocabulary], hidden
 ! state and cells. The module.
-function dt_models_lstm_lm(vocabulary, width, hidden, layers, dropout, tie_weights, device, &
-    dtype, stat, errmsg) result(out)
+function dt_models_lstm_lm(vocabulary, width, hidden, layers, dropout, tie_weights, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in) :: vocabulary
   type(*), dimension(..), intent(in), optional :: width
   type(*), dimension(..), intent(in), optional :: hidden
@@ -8156,12 +8102,11 @@ function dt_models_lstm_lm(vocabulary, width, hidden, layers, dropout, tie_weigh
   if (present(device)) call dtf_give(f, 6, device)
   if (present(dtype)) call dtf_give(f, 7, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! optim_sgd: Stochastic gradient descent with momentum, as torch.optim.SGD.
-function dt_optim_sgd(params, lr, momentum, dampening, weight_decay, nesterov, maximize, stat, &
-    errmsg) result(out)
+function dt_optim_sgd(params, lr, momentum, dampening, weight_decay, nesterov, maximize, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: params(:)
   real(real64), intent(in), optional :: lr
   real(real64), intent(in), optional :: momentum
@@ -8182,12 +8127,11 @@ function dt_optim_sgd(params, lr, momentum, dampening, weight_decay, nesterov, m
   if (present(nesterov)) call dtf_give(f, 5, nesterov)
   if (present(maximize)) call dtf_give(f, 6, maximize)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! optim_adam: Adam (arXiv 1412.6980), as torch.optim.Adam.
-function dt_optim_adam(params, lr, beta1, beta2, eps, weight_decay, amsgrad, maximize, &
-    decoupled_weight_decay, stat, errmsg) result(out)
+function dt_optim_adam(params, lr, beta1, beta2, eps, weight_decay, amsgrad, maximize, decoupled_weight_decay, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: params(:)
   real(real64), intent(in), optional :: lr
   real(real64), intent(in), optional :: beta1
@@ -8212,12 +8156,11 @@ function dt_optim_adam(params, lr, beta1, beta2, eps, weight_decay, amsgrad, max
   if (present(maximize)) call dtf_give(f, 7, maximize)
   if (present(decoupled_weight_decay)) call dtf_give(f, 8, decoupled_weight_decay)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! optim_adamw: Adam with decoupled weight decay (arXiv 1711.05101), as torch.optim.AdamW.
-function dt_optim_adamw(params, lr, beta1, beta2, eps, weight_decay, amsgrad, maximize, stat, &
-    errmsg) result(out)
+function dt_optim_adamw(params, lr, beta1, beta2, eps, weight_decay, amsgrad, maximize, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: params(:)
   real(real64), intent(in), optional :: lr
   real(real64), intent(in), optional :: beta1
@@ -8240,12 +8183,11 @@ function dt_optim_adamw(params, lr, beta1, beta2, eps, weight_decay, amsgrad, ma
   if (present(amsgrad)) call dtf_give(f, 6, amsgrad)
   if (present(maximize)) call dtf_give(f, 7, maximize)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! optim_rmsprop: RMSprop (Hinton's lecture 6e; centered: arXiv 1308.0850), as torch.optim.RMSprop.
-function dt_optim_rmsprop(params, lr, alpha, eps, weight_decay, momentum, centered, maximize, &
-    stat, errmsg) result(out)
+function dt_optim_rmsprop(params, lr, alpha, eps, weight_decay, momentum, centered, maximize, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: params(:)
   real(real64), intent(in), optional :: lr
   real(real64), intent(in), optional :: alpha
@@ -8268,12 +8210,11 @@ function dt_optim_rmsprop(params, lr, alpha, eps, weight_decay, momentum, center
   if (present(centered)) call dtf_give(f, 6, centered)
   if (present(maximize)) call dtf_give(f, 7, maximize)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! optim_adagrad: Adagrad (JMLR 12, 2121), as torch.optim.Adagrad.
-function dt_optim_adagrad(params, lr, lr_decay, weight_decay, initial_accumulator_value, eps, &
-    maximize, stat, errmsg) result(out)
+function dt_optim_adagrad(params, lr, lr_decay, weight_decay, initial_accumulator_value, eps, maximize, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: params(:)
   real(real64), intent(in), optional :: lr
   real(real64), intent(in), optional :: lr_decay
@@ -8294,7 +8235,7 @@ function dt_optim_adagrad(params, lr, lr_decay, weight_decay, initial_accumulato
   if (present(eps)) call dtf_give(f, 5, eps)
   if (present(maximize)) call dtf_give(f, 6, maximize)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! optim_adadelta: Adadelta (arXiv 1212.5701), as torch.optim.Adadelta.
@@ -8317,12 +8258,11 @@ function dt_optim_adadelta(params, lr, rho, eps, weight_decay, maximize, stat, e
   if (present(weight_decay)) call dtf_give(f, 4, weight_decay)
   if (present(maximize)) call dtf_give(f, 5, maximize)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! optim_adamax: Adamax, Adam by the largest gradient (arXiv 1412.6980), as torch.optim.Adamax.
-function dt_optim_adamax(params, lr, beta1, beta2, eps, weight_decay, maximize, stat, errmsg) &
-    result(out)
+function dt_optim_adamax(params, lr, beta1, beta2, eps, weight_decay, maximize, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: params(:)
   real(real64), intent(in), optional :: lr
   real(real64), intent(in), optional :: beta1
@@ -8343,12 +8283,11 @@ function dt_optim_adamax(params, lr, beta1, beta2, eps, weight_decay, maximize, 
   if (present(weight_decay)) call dtf_give(f, 5, weight_decay)
   if (present(maximize)) call dtf_give(f, 6, maximize)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! optim_nadam: Adam with Nesterov's momentum (Dozat 2016), as torch.optim.NAdam.
-function dt_optim_nadam(params, lr, beta1, beta2, eps, weight_decay, momentum_decay, &
-    decoupled_weight_decay, maximize, stat, errmsg) result(out)
+function dt_optim_nadam(params, lr, beta1, beta2, eps, weight_decay, momentum_decay, decoupled_weight_decay, maximize, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: params(:)
   real(real64), intent(in), optional :: lr
   real(real64), intent(in), optional :: beta1
@@ -8373,12 +8312,11 @@ function dt_optim_nadam(params, lr, beta1, beta2, eps, weight_decay, momentum_de
   if (present(decoupled_weight_decay)) call dtf_give(f, 7, decoupled_weight_decay)
   if (present(maximize)) call dtf_give(f, 8, maximize)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! optim_radam: Rectified Adam (arXiv 1908.03265), as torch.optim.RAdam.
-function dt_optim_radam(params, lr, beta1, beta2, eps, weight_decay, decoupled_weight_decay, &
-    maximize, stat, errmsg) result(out)
+function dt_optim_radam(params, lr, beta1, beta2, eps, weight_decay, decoupled_weight_decay, maximize, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: params(:)
   real(real64), intent(in), optional :: lr
   real(real64), intent(in), optional :: beta1
@@ -8401,13 +8339,12 @@ function dt_optim_radam(params, lr, beta1, beta2, eps, weight_decay, decoupled_w
   if (present(decoupled_weight_decay)) call dtf_give(f, 6, decoupled_weight_decay)
   if (present(maximize)) call dtf_give(f, 7, maximize)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! optim_asgd: Averaged stochastic gradient descent (SIAM J. Control Optim. 30, 838), as
 ! torch.optim.ASGD.
-function dt_optim_asgd(params, lr, lambd, alpha, t0, weight_decay, maximize, stat, errmsg) &
-    result(out)
+function dt_optim_asgd(params, lr, lambd, alpha, t0, weight_decay, maximize, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: params(:)
   real(real64), intent(in), optional :: lr
   real(real64), intent(in), optional :: lambd
@@ -8428,12 +8365,11 @@ function dt_optim_asgd(params, lr, lambd, alpha, t0, weight_decay, maximize, sta
   if (present(weight_decay)) call dtf_give(f, 5, weight_decay)
   if (present(maximize)) call dtf_give(f, 6, maximize)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! optim_rprop: Resilient backpropagation (IEEE ICNN 1993), as torch.optim.Rprop.
-function dt_optim_rprop(params, lr, etaminus, etaplus, step_size_min, step_size_max, maximize, &
-    stat, errmsg) result(out)
+function dt_optim_rprop(params, lr, etaminus, etaplus, step_size_min, step_size_max, maximize, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: params(:)
   real(real64), intent(in), optional :: lr
   real(real64), intent(in), optional :: etaminus
@@ -8454,7 +8390,7 @@ function dt_optim_rprop(params, lr, etaminus, etaplus, step_size_min, step_size_
   if (present(step_size_max)) call dtf_give(f, 5, step_size_max)
   if (present(maximize)) call dtf_give(f, 6, maximize)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! optim_step_lr: Multiplies the learning rate by gamma every step_size epochs.
@@ -8471,7 +8407,7 @@ function dt_optim_step_lr(optimizer, step_size, gamma, stat, errmsg) result(out)
   call dtf_give(f, 1, step_size)
   if (present(gamma)) call dtf_give(f, 2, gamma)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! optim_multi_step_lr: Multiplies the learning rate by gamma at each milestone.
@@ -8488,7 +8424,7 @@ function dt_optim_multi_step_lr(optimizer, milestones, gamma, stat, errmsg) resu
   call dtf_give(f, 1, milestones)
   if (present(gamma)) call dtf_give(f, 2, gamma)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! optim_constant_lr: Multiplies the learning rate by a factor until an epoch.
@@ -8505,12 +8441,11 @@ function dt_optim_constant_lr(optimizer, factor, total_iters, stat, errmsg) resu
   if (present(factor)) call dtf_give(f, 1, factor)
   if (present(total_iters)) call dtf_give(f, 2, total_iters)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! optim_linear_lr: Moves the factor of the learning rate in a straight line.
-function dt_optim_linear_lr(optimizer, start_factor, end_factor, total_iters, stat, errmsg) &
-    result(out)
+function dt_optim_linear_lr(optimizer, start_factor, end_factor, total_iters, stat, errmsg) result(out)
   type(dt_optimizer), intent(in) :: optimizer
   real(real64), intent(in), optional :: start_factor
   real(real64), intent(in), optional :: end_factor
@@ -8525,7 +8460,7 @@ function dt_optim_linear_lr(optimizer, start_factor, end_factor, total_iters, st
   if (present(end_factor)) call dtf_give(f, 2, end_factor)
   if (present(total_iters)) call dtf_give(f, 3, total_iters)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! optim_exponential_lr: Multiplies the learning rate by gamma every epoch.
@@ -8540,7 +8475,7 @@ function dt_optim_exponential_lr(optimizer, gamma, stat, errmsg) result(out)
   call dtf_give_object(f, 0, handle_of(optimizer))
   call dtf_give(f, 1, gamma)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! optim_polynomial_lr: Lowers the learning rate to 0 along a polynomial.
@@ -8557,7 +8492,7 @@ function dt_optim_polynomial_lr(optimizer, total_iters, power, stat, errmsg) res
   if (present(total_iters)) call dtf_give(f, 1, total_iters)
   if (present(power)) call dtf_give(f, 2, power)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! optim_cosine_annealing_lr: Lowers the learning rate along half a cosine (arXiv 1608.03983).
@@ -8574,13 +8509,12 @@ function dt_optim_cosine_annealing_lr(optimizer, t_max, eta_min, stat, errmsg) r
   call dtf_give(f, 1, t_max)
   if (present(eta_min)) call dtf_give(f, 2, eta_min)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! scaled_dot_product_attention: softmax(scale * query @ key.T + mask) @ value (arXiv 1706.03762).
 ! A query that may look nowhere gives zeros. [..., queries, features of the values].
-function dt_scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, &
-    scale, enable_gqa, stat, errmsg) result(out)
+function dt_scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: query
   type(dt_tensor), intent(in) :: key
   type(dt_tensor), intent(in) :: value
@@ -8603,18 +8537,14 @@ function dt_scaled_dot_product_attention(query, key, value, attn_mask, dropout_p
   if (present(scale)) call dtf_give(f, 6, scale)
   if (present(enable_gqa)) call dtf_give(f, 7, enable_gqa)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! multi_head_attention_forward: Attention of several heads (arXiv 1706.03762): queries, keys and
 ! values are projected and cut into heads, scaled_dot_product_attention is applied to each, and
 ! what they give is put together and projected again. The output, of the query's shape; and with
 ! need_weights the weights, [batch, queries, keys] or [batch, num_heads, queries, keys].
-subroutine dt_multi_head_attention_forward(query, key, value, embed_dim_to_check, num_heads, &
-    in_proj_weight, in_proj_bias, bias_k, bias_v, add_zero_attn, dropout_p, out_proj_weight, &
-    out_proj_bias, output, weights, training, key_padding_mask, need_weights, attn_mask, &
-    use_separate_proj_weight, q_proj_weight, k_proj_weight, v_proj_weight, static_k, static_v, &
-    average_attn_weights, is_causal, stat, errmsg)
+subroutine dt_multi_head_attention_forward(query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v, add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, output, weights, training, key_padding_mask, need_weights, attn_mask, use_separate_proj_weight, q_proj_weight, k_proj_weight, v_proj_weight, static_k, static_v, average_attn_weights, is_causal, stat, errmsg)
   type(dt_tensor), intent(in) :: query
   type(dt_tensor), intent(in) :: key
   type(dt_tensor), intent(in) :: value
@@ -8672,8 +8602,8 @@ subroutine dt_multi_head_attention_forward(query, key, value, embed_dim_to_check
   if (present(average_attn_weights)) call dtf_give(f, 23, average_attn_weights)
   if (present(is_causal)) call dtf_give(f, 24, is_causal)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(output, f%args(0), f%args(1))
-  call hold(weights, f%args(2), f%args(3))
+  call hold(output, f%args(0))
+  call hold(weights, f%args(2))
   call dtf_end(f)
 end subroutine
 ! autocast_begin: Begins a region of this context in which ops run in the dtype that their policy
@@ -8810,8 +8740,7 @@ subroutine dt_tensor_backward(input, gradient, retain_graph, create_graph, input
   call dtf_end(f)
 end subroutine
 ! autograd_backward: backward from several tensors at once.
-subroutine dt_autograd_backward(tensors, grad_tensors, retain_graph, create_graph, inputs, stat, &
-    errmsg)
+subroutine dt_autograd_backward(tensors, grad_tensors, retain_graph, create_graph, inputs, stat, errmsg)
   type(dt_tensor), intent(in) :: tensors(:)
   type(dt_tensor), intent(in), optional :: grad_tensors(:)
   logical, intent(in), optional :: retain_graph
@@ -8831,8 +8760,7 @@ subroutine dt_autograd_backward(tensors, grad_tensors, retain_graph, create_grap
 end subroutine
 ! autograd_grad: Gradients of outputs with respect to inputs. One gradient per input; .grad is
 ! left alone.
-function dt_autograd_grad(outputs, inputs, grad_outputs, retain_graph, create_graph, &
-    allow_unused, stat, errmsg) result(out)
+function dt_autograd_grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: outputs(:)
   type(dt_tensor), intent(in) :: inputs(:)
   type(dt_tensor), intent(in), optional :: grad_outputs(:)
@@ -8866,7 +8794,7 @@ function dt_tensor_register_hook(input, hook, stat, errmsg) result(out)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, transfer(c_funloc(hook), 0_int64))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! tensor_register_post_accumulate_grad_hook: Has backward call a function with a leaf's .grad each
@@ -8882,7 +8810,7 @@ function dt_tensor_register_post_accumulate_grad_hook(input, hook, stat, errmsg)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, transfer(c_funloc(hook), 0_int64))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! autograd_current_backward: Which backward runs on this thread, the innermost: for hooks. Its
@@ -8949,8 +8877,7 @@ subroutine dt_hook_remove(self, stat, errmsg)
 end subroutine
 ! custom_function: Records an operation of the user's: the outputs get a node that calls backward.
 ! The outputs as part of the graph.
-function dt_custom_function(name, inputs, outputs, saved, backward, dirty, stat, errmsg) &
-    result(out)
+function dt_custom_function(name, inputs, outputs, saved, backward, dirty, stat, errmsg) result(out)
   character(*), intent(in), optional :: name
   type(dt_tensor), intent(in) :: inputs(:)
   type(dt_tensor), intent(in) :: outputs(:)
@@ -8975,8 +8902,7 @@ end function
 ! conv1d: 1-d convolution (cross-correlation, as everywhere in deep learning): [batch,
 ! out_channels, length], where length is (size + 2 * padding - dilation * (kernel - 1) - 1) /
 ! stride + 1, rounded down.
-function dt_conv1d(input, weight, bias, stride, padding, dilation, groups, stat, errmsg) &
-    result(out)
+function dt_conv1d(input, weight, bias, stride, padding, dilation, groups, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in) :: weight
   type(dt_tensor), intent(in), optional :: bias
@@ -8997,12 +8923,11 @@ function dt_conv1d(input, weight, bias, stride, padding, dilation, groups, stat,
   if (present(dilation)) call dtf_give(f, 5, dilation)
   if (present(groups)) call dtf_give(f, 6, groups)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! conv1d_padding: conv1d with a padding by name. Python calls it by conv1d(..., padding="same").
-function dt_conv1d_padding(input, weight, bias, stride, padding, dilation, groups, stat, errmsg) &
-    result(out)
+function dt_conv1d_padding(input, weight, bias, stride, padding, dilation, groups, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in) :: weight
   type(dt_tensor), intent(in), optional :: bias
@@ -9023,14 +8948,13 @@ function dt_conv1d_padding(input, weight, bias, stride, padding, dilation, group
   if (present(dilation)) call dtf_give(f, 5, dilation)
   if (present(groups)) call dtf_give(f, 6, groups)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! conv_transpose1d: The transpose of conv1d as a linear map of its input, which the gradient of
 ! conv1d is, too (also called deconvolution): [batch, out_channels, length], where length is (size
 ! - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1.
-function dt_conv_transpose1d(input, weight, bias, stride, padding, output_padding, groups, &
-    dilation, stat, errmsg) result(out)
+function dt_conv_transpose1d(input, weight, bias, stride, padding, output_padding, groups, dilation, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in) :: weight
   type(dt_tensor), intent(in), optional :: bias
@@ -9053,14 +8977,13 @@ function dt_conv_transpose1d(input, weight, bias, stride, padding, output_paddin
   if (present(groups)) call dtf_give(f, 6, groups)
   if (present(dilation)) call dtf_give(f, 7, dilation)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! conv2d: 2-d convolution (cross-correlation, as everywhere in deep learning): [batch,
 ! out_channels, height, width], where height and width are (size + 2 * padding - dilation *
 ! (kernel - 1) - 1) / stride + 1, rounded down. Channels-last in gives channels-last out.
-function dt_conv2d(input, weight, bias, stride, padding, dilation, groups, stat, errmsg) &
-    result(out)
+function dt_conv2d(input, weight, bias, stride, padding, dilation, groups, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in) :: weight
   type(dt_tensor), intent(in), optional :: bias
@@ -9081,12 +9004,11 @@ function dt_conv2d(input, weight, bias, stride, padding, dilation, groups, stat,
   if (present(dilation)) call dtf_give(f, 5, dilation)
   if (present(groups)) call dtf_give(f, 6, groups)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! conv2d_padding: conv2d with a padding by name. Python calls it by conv2d(..., padding="same").
-function dt_conv2d_padding(input, weight, bias, stride, padding, dilation, groups, stat, errmsg) &
-    result(out)
+function dt_conv2d_padding(input, weight, bias, stride, padding, dilation, groups, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in) :: weight
   type(dt_tensor), intent(in), optional :: bias
@@ -9107,14 +9029,13 @@ function dt_conv2d_padding(input, weight, bias, stride, padding, dilation, group
   if (present(dilation)) call dtf_give(f, 5, dilation)
   if (present(groups)) call dtf_give(f, 6, groups)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! conv_transpose2d: The transpose of conv2d as a linear map of its input, which the gradient of
 ! conv2d is, too (also called deconvolution): [batch, out_channels, height, width], where height
 ! and width are (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1.
-function dt_conv_transpose2d(input, weight, bias, stride, padding, output_padding, groups, &
-    dilation, stat, errmsg) result(out)
+function dt_conv_transpose2d(input, weight, bias, stride, padding, output_padding, groups, dilation, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in) :: weight
   type(dt_tensor), intent(in), optional :: bias
@@ -9137,14 +9058,13 @@ function dt_conv_transpose2d(input, weight, bias, stride, padding, output_paddin
   if (present(groups)) call dtf_give(f, 6, groups)
   if (present(dilation)) call dtf_give(f, 7, dilation)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! conv3d: 3-d convolution (cross-correlation, as everywhere in deep learning): [batch,
 ! out_channels, depth, height, width], where depth, height and width are (size + 2 * padding -
 ! dilation * (kernel - 1) - 1) / stride + 1, rounded down.
-function dt_conv3d(input, weight, bias, stride, padding, dilation, groups, stat, errmsg) &
-    result(out)
+function dt_conv3d(input, weight, bias, stride, padding, dilation, groups, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in) :: weight
   type(dt_tensor), intent(in), optional :: bias
@@ -9165,12 +9085,11 @@ function dt_conv3d(input, weight, bias, stride, padding, dilation, groups, stat,
   if (present(dilation)) call dtf_give(f, 5, dilation)
   if (present(groups)) call dtf_give(f, 6, groups)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! conv3d_padding: conv3d with a padding by name. Python calls it by conv3d(..., padding="same").
-function dt_conv3d_padding(input, weight, bias, stride, padding, dilation, groups, stat, errmsg) &
-    result(out)
+function dt_conv3d_padding(input, weight, bias, stride, padding, dilation, groups, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in) :: weight
   type(dt_tensor), intent(in), optional :: bias
@@ -9191,15 +9110,14 @@ function dt_conv3d_padding(input, weight, bias, stride, padding, dilation, group
   if (present(dilation)) call dtf_give(f, 5, dilation)
   if (present(groups)) call dtf_give(f, 6, groups)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! conv_transpose3d: The transpose of conv3d as a linear map of its input, which the gradient of
 ! conv3d is, too (also called deconvolution): [batch, out_channels, depth, height, width], where
 ! depth, height and width are (size - 1) * stride - 2 * padding + dilation * (kernel - 1) +
 ! output_padding + 1.
-function dt_conv_transpose3d(input, weight, bias, stride, padding, output_padding, groups, &
-    dilation, stat, errmsg) result(out)
+function dt_conv_transpose3d(input, weight, bias, stride, padding, output_padding, groups, dilation, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in) :: weight
   type(dt_tensor), intent(in), optional :: bias
@@ -9222,7 +9140,7 @@ function dt_conv_transpose3d(input, weight, bias, stride, padding, output_paddin
   if (present(groups)) call dtf_give(f, 6, groups)
   if (present(dilation)) call dtf_give(f, 7, dilation)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! empty: A tensor with arbitrary contents.
@@ -9243,7 +9161,7 @@ function dt_empty(size, dtype, device, requires_grad, memory_format, stat, errms
   if (present(requires_grad)) call dtf_give(f, 3, requires_grad)
   if (present(memory_format)) call dtf_give(f, 4, memory_format)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! empty_strided: A tensor with given strides and arbitrary contents.
@@ -9264,13 +9182,12 @@ function dt_empty_strided(size, stride, dtype, device, requires_grad, stat, errm
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! new_empty_strided: A tensor with given strides and arbitrary contents, of this tensor's dtype
 ! and device.
-function dt_new_empty_strided(input, size, stride, dtype, device, requires_grad, stat, errmsg) &
-    result(out)
+function dt_new_empty_strided(input, size, stride, dtype, device, requires_grad, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(*), intent(in) :: size(:)
   type(*), intent(in) :: stride(:)
@@ -9289,7 +9206,7 @@ function dt_new_empty_strided(input, size, stride, dtype, device, requires_grad,
   if (present(device)) call dtf_give(f, 4, device)
   if (present(requires_grad)) call dtf_give(f, 5, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! zeros: A tensor filled with 0.
@@ -9308,7 +9225,7 @@ function dt_zeros(size, dtype, device, requires_grad, stat, errmsg) result(out)
   if (present(device)) call dtf_give(f, 2, device)
   if (present(requires_grad)) call dtf_give(f, 3, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! ones: A tensor filled with 1.
@@ -9327,7 +9244,7 @@ function dt_ones(size, dtype, device, requires_grad, stat, errmsg) result(out)
   if (present(device)) call dtf_give(f, 2, device)
   if (present(requires_grad)) call dtf_give(f, 3, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! full: A tensor filled with one number.
@@ -9348,7 +9265,7 @@ function dt_full(size, fill_value, dtype, device, requires_grad, stat, errmsg) r
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! arange: The values start, start + step, ... before end, 1-d.
@@ -9371,7 +9288,7 @@ function dt_arange(start, end, step, dtype, device, requires_grad, stat, errmsg)
   if (present(device)) call dtf_give(f, 4, device)
   if (present(requires_grad)) call dtf_give(f, 5, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! linspace: Evenly spaced values from start to end, both included, 1-d.
@@ -9394,12 +9311,11 @@ function dt_linspace(start, end, steps, dtype, device, requires_grad, stat, errm
   if (present(device)) call dtf_give(f, 4, device)
   if (present(requires_grad)) call dtf_give(f, 5, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! logspace: Powers of base whose exponents are evenly spaced from start to end, 1-d.
-function dt_logspace(start, end, steps, base, dtype, device, requires_grad, stat, errmsg) &
-    result(out)
+function dt_logspace(start, end, steps, base, dtype, device, requires_grad, stat, errmsg) result(out)
   class(*), intent(in) :: start
   class(*), intent(in) :: end
   type(*), dimension(..), intent(in) :: steps
@@ -9420,7 +9336,7 @@ function dt_logspace(start, end, steps, base, dtype, device, requires_grad, stat
   if (present(device)) call dtf_give(f, 5, device)
   if (present(requires_grad)) call dtf_give(f, 6, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! eye: A matrix with ones on the diagonal and zeros elsewhere.
@@ -9441,7 +9357,7 @@ function dt_eye(n, m, dtype, device, requires_grad, stat, errmsg) result(out)
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! scalar_tensor: A 0-d tensor with one number.
@@ -9460,12 +9376,11 @@ function dt_scalar_tensor(s, dtype, device, requires_grad, stat, errmsg) result(
   if (present(device)) call dtf_give(f, 2, device)
   if (present(requires_grad)) call dtf_give(f, 3, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! empty_like: A tensor of the input's shape with arbitrary contents.
-function dt_empty_like(input, dtype, device, requires_grad, memory_format, stat, errmsg) &
-    result(out)
+function dt_empty_like(input, dtype, device, requires_grad, memory_format, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   integer, intent(in), optional :: dtype
   character(*), intent(in), optional :: device
@@ -9482,12 +9397,11 @@ function dt_empty_like(input, dtype, device, requires_grad, memory_format, stat,
   if (present(requires_grad)) call dtf_give(f, 3, requires_grad)
   if (present(memory_format)) call dtf_give(f, 4, memory_format)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! zeros_like: A tensor of the input's shape filled with 0.
-function dt_zeros_like(input, dtype, device, requires_grad, memory_format, stat, errmsg) &
-    result(out)
+function dt_zeros_like(input, dtype, device, requires_grad, memory_format, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   integer, intent(in), optional :: dtype
   character(*), intent(in), optional :: device
@@ -9504,12 +9418,11 @@ function dt_zeros_like(input, dtype, device, requires_grad, memory_format, stat,
   if (present(requires_grad)) call dtf_give(f, 3, requires_grad)
   if (present(memory_format)) call dtf_give(f, 4, memory_format)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! ones_like: A tensor of the input's shape filled with 1.
-function dt_ones_like(input, dtype, device, requires_grad, memory_format, stat, errmsg) &
-    result(out)
+function dt_ones_like(input, dtype, device, requires_grad, memory_format, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   integer, intent(in), optional :: dtype
   character(*), intent(in), optional :: device
@@ -9526,12 +9439,11 @@ function dt_ones_like(input, dtype, device, requires_grad, memory_format, stat, 
   if (present(requires_grad)) call dtf_give(f, 3, requires_grad)
   if (present(memory_format)) call dtf_give(f, 4, memory_format)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! full_like: A tensor of the input's shape filled with one number.
-function dt_full_like(input, fill_value, dtype, device, requires_grad, memory_format, stat, &
-    errmsg) result(out)
+function dt_full_like(input, fill_value, dtype, device, requires_grad, memory_format, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   class(*), intent(in) :: fill_value
   integer, intent(in), optional :: dtype
@@ -9550,7 +9462,7 @@ function dt_full_like(input, fill_value, dtype, device, requires_grad, memory_fo
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
   if (present(memory_format)) call dtf_give(f, 5, memory_format)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! new_empty: A tensor with arbitrary contents, of this tensor's dtype and device.
@@ -9571,7 +9483,7 @@ function dt_new_empty(input, size, dtype, device, requires_grad, stat, errmsg) r
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! new_zeros: A tensor filled with 0, of this tensor's dtype and device.
@@ -9592,7 +9504,7 @@ function dt_new_zeros(input, size, dtype, device, requires_grad, stat, errmsg) r
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! new_ones: A tensor filled with 1, of this tensor's dtype and device.
@@ -9613,12 +9525,11 @@ function dt_new_ones(input, size, dtype, device, requires_grad, stat, errmsg) re
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! new_full: A tensor filled with one number, of this tensor's dtype and device.
-function dt_new_full(input, size, fill_value, dtype, device, requires_grad, stat, errmsg) &
-    result(out)
+function dt_new_full(input, size, fill_value, dtype, device, requires_grad, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(*), intent(in) :: size(:)
   class(*), intent(in) :: fill_value
@@ -9637,7 +9548,7 @@ function dt_new_full(input, size, fill_value, dtype, device, requires_grad, stat
   if (present(device)) call dtf_give(f, 4, device)
   if (present(requires_grad)) call dtf_give(f, 5, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! from_numbers: A tensor with the given numbers.
@@ -9658,7 +9569,7 @@ function dt_from_numbers(data, size, dtype, device, requires_grad, stat, errmsg)
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! from_bools: A bool tensor with the given truth values.
@@ -9675,7 +9586,7 @@ function dt_from_bools(data, size, device, stat, errmsg) result(out)
   if (present(size)) call dtf_give(f, 1, size)
   if (present(device)) call dtf_give(f, 2, device)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! from_ints: Tensor of the given integers. torch.tensor of other languages.
@@ -9696,7 +9607,7 @@ function dt_from_ints(data, size, dtype, device, requires_grad, stat, errmsg) re
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! to_ints: A tensor's elements as integers. For many, dt_tensor_read is faster. All elements, row-
@@ -9739,7 +9650,7 @@ function dt_clone(input, memory_format, stat, errmsg) result(out)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(memory_format)) call dtf_give(f, 1, memory_format)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! to: The tensor with another dtype or device; itself if nothing changes and copy is false.
@@ -9762,7 +9673,7 @@ function dt_to(input, device, dtype, non_blocking, copy, memory_format, stat, er
   if (present(copy)) call dtf_give(f, 4, copy)
   if (present(memory_format)) call dtf_give(f, 5, memory_format)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! cpu: The tensor on the CPU; itself if it is there.
@@ -9777,7 +9688,7 @@ function dt_cpu(input, memory_format, stat, errmsg) result(out)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(memory_format)) call dtf_give(f, 1, memory_format)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! cuda: The tensor on a CUDA device; itself if it is there.
@@ -9796,7 +9707,7 @@ function dt_cuda(input, device, non_blocking, memory_format, stat, errmsg) resul
   if (present(non_blocking)) call dtf_give(f, 2, non_blocking)
   if (present(memory_format)) call dtf_give(f, 3, memory_format)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! contiguous: The tensor if it lies densely in memory in that order, else a copy that does.
@@ -9811,7 +9722,7 @@ function dt_contiguous(input, memory_format, stat, errmsg) result(out)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(memory_format)) call dtf_give(f, 1, memory_format)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! copy_: Copies src into the tensor.
@@ -9863,7 +9774,7 @@ function dt_dataset_new(tensors, stat, errmsg) result(out)
   call dtf_begin(f, 223)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! dataset_len: How many items there are.
@@ -9880,8 +9791,7 @@ function dt_dataset_len(self, stat, errmsg) result(out)
   call dtf_end(f)
 end function
 ! data_loader_new: A loader of batches, as torch.utils.data.DataLoader over a TensorDataset.
-function dt_data_loader_new(dataset, batch_size, shuffle, drop_last, num_workers, &
-    prefetch_factor, generator, stat, errmsg) result(out)
+function dt_data_loader_new(dataset, batch_size, shuffle, drop_last, num_workers, prefetch_factor, generator, stat, errmsg) result(out)
   type(dt_dataset), intent(in) :: dataset
   type(*), dimension(..), intent(in), optional :: batch_size
   logical, intent(in), optional :: shuffle
@@ -9902,7 +9812,7 @@ function dt_data_loader_new(dataset, batch_size, shuffle, drop_last, num_workers
   if (present(prefetch_factor)) call dtf_give(f, 5, prefetch_factor)
   if (present(generator)) call dtf_give_object(f, 6, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! data_loader_len: How many batches an epoch has.
@@ -9954,7 +9864,7 @@ function dt_read_idx(path, stat, errmsg) result(out)
   call dtf_begin(f, 229)
   call dtf_give(f, 0, path)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! save_safetensors: Writes tensors in the safetensors format.
@@ -10101,7 +10011,7 @@ function dt_archive_bytes(names, records, stat, errmsg) result(out)
   call dtf_give(f, 0, names)
   call dtf_give(f, 1, handle_of(records))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! load_archive: Reads the records of a zip file as tensors of uint8.
@@ -10159,7 +10069,7 @@ function dt_load_npy(path, stat, errmsg) result(out)
   call dtf_begin(f, 242)
   call dtf_give(f, 0, path)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! save_npz: Writes tensors as numpy.savez does.
@@ -10197,8 +10107,7 @@ end subroutine
 ! read_csv: Reads a table from a CSV or TSV file. Empty fields, NA, N/A, NaN, null, None and ? are
 ! missing numbers: NaN, or an error for int64. The values [lines, columns], the names of these
 ! columns, and the words as 'column=word' in their order.
-subroutine dt_read_csv(path, values, names, labels, columns, delimiter, header, categories, &
-    one_hot, dtype, stat, errmsg)
+subroutine dt_read_csv(path, values, names, labels, columns, delimiter, header, categories, one_hot, dtype, stat, errmsg)
   character(*), intent(in) :: path
   character(*), intent(in), optional :: columns(:)
   character(*), intent(in), optional :: delimiter
@@ -10221,7 +10130,7 @@ subroutine dt_read_csv(path, values, names, labels, columns, delimiter, header, 
   if (present(one_hot)) call dtf_give(f, 5, one_hot)
   if (present(dtype)) call dtf_give(f, 6, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0), f%args(1))
+  call hold(values, f%args(0))
   call take_texts(names, f%args(2), f%args(3))
   call take_texts(labels, f%args(4), f%args(5))
   call dtf_end(f)
@@ -10314,8 +10223,7 @@ subroutine dt_device_capability(device, major, minor, stat, errmsg)
 end subroutine
 ! get_device_properties: What a CUDA device is. Its maker's name, its compute capability, how many
 ! multiprocessors it has, and the bytes of its memory.
-subroutine dt_get_device_properties(device, name, major, minor, multi_processor_count, &
-    total_memory, stat, errmsg)
+subroutine dt_get_device_properties(device, name, major, minor, multi_processor_count, total_memory, stat, errmsg)
   character(*), intent(in) :: device
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
@@ -10430,7 +10338,7 @@ function dt_tensor_pin_memory(input, stat, errmsg) result(out)
   call dtf_begin(f, 260)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! tensor_is_pinned: Whether the tensor lies in memory that pin_memory allocated.
@@ -10458,7 +10366,7 @@ function dt_stream_new(device, priority, stat, errmsg) result(out)
   if (present(device)) call dtf_give(f, 0, device)
   if (present(priority)) call dtf_give(f, 1, priority)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! stream_external: A stream that another library made, to order work with it.
@@ -10473,7 +10381,7 @@ function dt_stream_external(device, native, stat, errmsg) result(out)
   call dtf_give(f, 0, device)
   call dtf_give(f, 1, native)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! current_stream: The stream that this context's work on a device goes to.
@@ -10486,7 +10394,7 @@ function dt_current_stream(device, stat, errmsg) result(out)
   call dtf_begin(f, 264)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! default_stream: The device's main stream, which work goes to until set_stream says otherwise.
@@ -10499,7 +10407,7 @@ function dt_default_stream(device, stat, errmsg) result(out)
   call dtf_begin(f, 265)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! stream_device: The device that the stream belongs to.
@@ -10592,7 +10500,7 @@ function dt_event_new(device, timing, stat, errmsg) result(out)
   if (present(device)) call dtf_give(f, 0, device)
   if (present(timing)) call dtf_give(f, 1, timing)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! event_device: The device that the event belongs to.
@@ -10683,7 +10591,7 @@ function dt_graph_new(device, stat, errmsg) result(out)
   call dtf_begin(f, 279)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! graph_begin: From here to graph_end, what this thread does on the device is recorded, not run.
@@ -10757,7 +10665,7 @@ function dt_linalg_cholesky(A, upper, stat, errmsg) result(out)
   call dtf_give_object(f, 0, handle_of(A))
   if (present(upper)) call dtf_give(f, 1, upper)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! linalg_cholesky_ex: linalg_cholesky without looking at whether it went well. The factors, and
@@ -10776,8 +10684,8 @@ subroutine dt_linalg_cholesky_ex(A, L, info, upper, check_errors, stat, errmsg)
   if (present(upper)) call dtf_give(f, 1, upper)
   if (present(check_errors)) call dtf_give(f, 2, check_errors)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(L, f%args(0), f%args(1))
-  call hold(info, f%args(2), f%args(3))
+  call hold(L, f%args(0))
+  call hold(info, f%args(2))
   call dtf_end(f)
 end subroutine
 ! cholesky: Another name of `linalg_cholesky`.
@@ -10792,7 +10700,7 @@ function dt_cholesky(input, upper, stat, errmsg) result(out)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(upper)) call dtf_give(f, 1, upper)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! cholesky_solve: X of (L @ L.mT) @ X = input.
@@ -10809,7 +10717,7 @@ function dt_cholesky_solve(input, input2, upper, stat, errmsg) result(out)
   call dtf_give_object(f, 1, handle_of(input2))
   if (present(upper)) call dtf_give(f, 2, upper)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! cholesky_inverse: The inverse of L @ L.mT.
@@ -10824,7 +10732,7 @@ function dt_cholesky_inverse(input, upper, stat, errmsg) result(out)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(upper)) call dtf_give(f, 1, upper)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! linalg_lu_factor: LU factors by partial pivoting, in one matrix, and the exchanges of rows
@@ -10841,8 +10749,8 @@ subroutine dt_linalg_lu_factor(A, LU, pivots, pivot, stat, errmsg)
   call dtf_give_object(f, 0, handle_of(A))
   if (present(pivot)) call dtf_give(f, 1, pivot)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(LU, f%args(0), f%args(1))
-  call hold(pivots, f%args(2), f%args(3))
+  call hold(LU, f%args(0))
+  call hold(pivots, f%args(2))
   call dtf_end(f)
 end subroutine
 ! linalg_lu_factor_ex: linalg_lu_factor without looking at whether U can be divided by. The
@@ -10863,9 +10771,9 @@ subroutine dt_linalg_lu_factor_ex(A, LU, pivots, info, pivot, check_errors, stat
   if (present(pivot)) call dtf_give(f, 1, pivot)
   if (present(check_errors)) call dtf_give(f, 2, check_errors)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(LU, f%args(0), f%args(1))
-  call hold(pivots, f%args(2), f%args(3))
-  call hold(info, f%args(4), f%args(5))
+  call hold(LU, f%args(0))
+  call hold(pivots, f%args(2))
+  call hold(info, f%args(4))
   call dtf_end(f)
 end subroutine
 ! linalg_lu: A = P @ L @ U: a permutation, a unit lower triangular matrix [..., m, k] and an upper
@@ -10883,9 +10791,9 @@ subroutine dt_linalg_lu(A, P, L, U, pivot, stat, errmsg)
   call dtf_give_object(f, 0, handle_of(A))
   if (present(pivot)) call dtf_give(f, 1, pivot)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(P, f%args(0), f%args(1))
-  call hold(L, f%args(2), f%args(3))
-  call hold(U, f%args(4), f%args(5))
+  call hold(P, f%args(0))
+  call hold(L, f%args(2))
+  call hold(U, f%args(4))
   call dtf_end(f)
 end subroutine
 ! lu_unpack: P, L and U of what linalg_lu_factor gives.
@@ -10906,9 +10814,9 @@ subroutine dt_lu_unpack(LU_data, LU_pivots, P, L, U, unpack_data, unpack_pivots,
   if (present(unpack_data)) call dtf_give(f, 2, unpack_data)
   if (present(unpack_pivots)) call dtf_give(f, 3, unpack_pivots)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(P, f%args(0), f%args(1))
-  call hold(L, f%args(2), f%args(3))
-  call hold(U, f%args(4), f%args(5))
+  call hold(P, f%args(0))
+  call hold(L, f%args(2))
+  call hold(U, f%args(4))
   call dtf_end(f)
 end subroutine
 ! linalg_lu_solve: X of A @ X = B, with A's factors as linalg_lu_factor gives them.
@@ -10929,7 +10837,7 @@ function dt_linalg_lu_solve(LU, pivots, B, left, adjoint, stat, errmsg) result(o
   if (present(left)) call dtf_give(f, 3, left)
   if (present(adjoint)) call dtf_give(f, 4, adjoint)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! lu_solve: linalg_lu_solve with the right-hand side first.
@@ -10946,7 +10854,7 @@ function dt_lu_solve(input, LU_data, LU_pivots, stat, errmsg) result(out)
   call dtf_give_object(f, 1, handle_of(LU_data))
   call dtf_give_object(f, 2, handle_of(LU_pivots))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! linalg_solve: X of A @ X = B. B is a vector if it has one dimension, or A's shape without the
@@ -10964,7 +10872,7 @@ function dt_linalg_solve(A, B, left, stat, errmsg) result(out)
   call dtf_give_object(f, 1, handle_of(B))
   if (present(left)) call dtf_give(f, 2, left)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! linalg_solve_ex: linalg_solve without looking at whether it went well. The solutions, and for
@@ -10985,8 +10893,8 @@ subroutine dt_linalg_solve_ex(A, B, result, info, left, check_errors, stat, errm
   if (present(left)) call dtf_give(f, 2, left)
   if (present(check_errors)) call dtf_give(f, 3, check_errors)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(result, f%args(0), f%args(1))
-  call hold(info, f%args(2), f%args(3))
+  call hold(result, f%args(0))
+  call hold(info, f%args(2))
   call dtf_end(f)
 end subroutine
 ! linalg_solve_triangular: X of A @ X = B with a triangular A. Zeros on the diagonal are divided
@@ -11008,12 +10916,11 @@ function dt_linalg_solve_triangular(A, B, upper, left, unitriangular, stat, errm
   if (present(left)) call dtf_give(f, 3, left)
   if (present(unitriangular)) call dtf_give(f, 4, unitriangular)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! triangular_solve: linalg_solve_triangular with the right-hand side first. X, and a copy of A.
-subroutine dt_triangular_solve(input, A, solution, cloned_coefficient, upper, transpose, &
-    unitriangular, stat, errmsg)
+subroutine dt_triangular_solve(input, A, solution, cloned_coefficient, upper, transpose, unitriangular, stat, errmsg)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in) :: A
   logical, intent(in), optional :: upper
@@ -11031,8 +10938,8 @@ subroutine dt_triangular_solve(input, A, solution, cloned_coefficient, upper, tr
   if (present(transpose)) call dtf_give(f, 3, transpose)
   if (present(unitriangular)) call dtf_give(f, 4, unitriangular)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(solution, f%args(0), f%args(1))
-  call hold(cloned_coefficient, f%args(2), f%args(3))
+  call hold(solution, f%args(0))
+  call hold(cloned_coefficient, f%args(2))
   call dtf_end(f)
 end subroutine
 ! linalg_inv: The inverse of each matrix.
@@ -11045,7 +10952,7 @@ function dt_linalg_inv(A, stat, errmsg) result(out)
   call dtf_begin(f, 300)
   call dtf_give_object(f, 0, handle_of(A))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! inverse: Another name of `linalg_inv`.
@@ -11058,7 +10965,7 @@ function dt_inverse(input, stat, errmsg) result(out)
   call dtf_begin(f, 301)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! linalg_inv_ex: linalg_inv without looking at whether it went well. The inverses, and for each
@@ -11075,8 +10982,8 @@ subroutine dt_linalg_inv_ex(A, inverse, info, check_errors, stat, errmsg)
   call dtf_give_object(f, 0, handle_of(A))
   if (present(check_errors)) call dtf_give(f, 1, check_errors)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(inverse, f%args(0), f%args(1))
-  call hold(info, f%args(2), f%args(3))
+  call hold(inverse, f%args(0))
+  call hold(info, f%args(2))
   call dtf_end(f)
 end subroutine
 ! linalg_det: The determinant of each matrix.
@@ -11089,7 +10996,7 @@ function dt_linalg_det(A, stat, errmsg) result(out)
   call dtf_begin(f, 303)
   call dtf_give_object(f, 0, handle_of(A))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! det: Another name of `linalg_det`.
@@ -11102,7 +11009,7 @@ function dt_det(input, stat, errmsg) result(out)
   call dtf_begin(f, 304)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! linalg_slogdet: The sign of each determinant, and log(abs(it)).
@@ -11116,8 +11023,8 @@ subroutine dt_linalg_slogdet(A, sign, logabsdet, stat, errmsg)
   call dtf_begin(f, 305)
   call dtf_give_object(f, 0, handle_of(A))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(sign, f%args(0), f%args(1))
-  call hold(logabsdet, f%args(2), f%args(3))
+  call hold(sign, f%args(0))
+  call hold(logabsdet, f%args(2))
   call dtf_end(f)
 end subroutine
 ! slogdet: Another name of `linalg_slogdet`.
@@ -11131,8 +11038,8 @@ subroutine dt_slogdet(input, sign, logabsdet, stat, errmsg)
   call dtf_begin(f, 306)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(sign, f%args(0), f%args(1))
-  call hold(logabsdet, f%args(2), f%args(3))
+  call hold(sign, f%args(0))
+  call hold(logabsdet, f%args(2))
   call dtf_end(f)
 end subroutine
 ! logdet: log of each determinant; NaN where it is negative.
@@ -11145,7 +11052,7 @@ function dt_logdet(input, stat, errmsg) result(out)
   call dtf_begin(f, 307)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! linalg_qr: A = Q @ R with orthonormal columns in Q and R upper triangular.
@@ -11161,8 +11068,8 @@ subroutine dt_linalg_qr(A, Q, R, mode, stat, errmsg)
   call dtf_give_object(f, 0, handle_of(A))
   if (present(mode)) call dtf_give(f, 1, mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(Q, f%args(0), f%args(1))
-  call hold(R, f%args(2), f%args(3))
+  call hold(Q, f%args(0))
+  call hold(R, f%args(2))
   call dtf_end(f)
 end subroutine
 ! geqrf: QR by Householder reflectors: R and, below its diagonal, the reflectors; and their
@@ -11177,8 +11084,8 @@ subroutine dt_geqrf(input, a, tau, stat, errmsg)
   call dtf_begin(f, 309)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(a, f%args(0), f%args(1))
-  call hold(tau, f%args(2), f%args(3))
+  call hold(a, f%args(0))
+  call hold(tau, f%args(2))
   call dtf_end(f)
 end subroutine
 ! linalg_householder_product: The first n columns of the product of the reflectors.
@@ -11193,7 +11100,7 @@ function dt_linalg_householder_product(A, tau, stat, errmsg) result(out)
   call dtf_give_object(f, 0, handle_of(A))
   call dtf_give_object(f, 1, handle_of(tau))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! orgqr: Another name of `linalg_householder_product`.
@@ -11208,7 +11115,7 @@ function dt_orgqr(input, input2, stat, errmsg) result(out)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(input2))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! ormqr: Product with the whole Q of the reflectors.
@@ -11229,7 +11136,7 @@ function dt_ormqr(input, input2, input3, left, transpose, stat, errmsg) result(o
   if (present(left)) call dtf_give(f, 3, left)
   if (present(transpose)) call dtf_give(f, 4, transpose)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! linalg_eigh: Eigenvalues of symmetric matrices, from the smallest, and orthonormal eigenvectors
@@ -11246,8 +11153,8 @@ subroutine dt_linalg_eigh(A, eigenvalues, eigenvectors, UPLO, stat, errmsg)
   call dtf_give_object(f, 0, handle_of(A))
   if (present(UPLO)) call dtf_give(f, 1, UPLO)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(eigenvalues, f%args(0), f%args(1))
-  call hold(eigenvectors, f%args(2), f%args(3))
+  call hold(eigenvalues, f%args(0))
+  call hold(eigenvectors, f%args(2))
   call dtf_end(f)
 end subroutine
 ! linalg_eigvalsh: The eigenvalues of linalg_eigh.
@@ -11262,7 +11169,7 @@ function dt_linalg_eigvalsh(A, UPLO, stat, errmsg) result(out)
   call dtf_give_object(f, 0, handle_of(A))
   if (present(UPLO)) call dtf_give(f, 1, UPLO)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! linalg_svd: A = U @ diag(S) @ Vh, singular values from the largest.
@@ -11281,9 +11188,9 @@ subroutine dt_linalg_svd(A, U, S, Vh, full_matrices, driver, stat, errmsg)
   if (present(full_matrices)) call dtf_give(f, 1, full_matrices)
   if (present(driver)) call dtf_give(f, 2, driver)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(U, f%args(0), f%args(1))
-  call hold(S, f%args(2), f%args(3))
-  call hold(Vh, f%args(4), f%args(5))
+  call hold(U, f%args(0))
+  call hold(S, f%args(2))
+  call hold(Vh, f%args(4))
   call dtf_end(f)
 end subroutine
 ! linalg_svdvals: The singular values of linalg_svd.
@@ -11298,7 +11205,7 @@ function dt_linalg_svdvals(A, driver, stat, errmsg) result(out)
   call dtf_give_object(f, 0, handle_of(A))
   if (present(driver)) call dtf_give(f, 1, driver)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! svd: input = U @ diag(S) @ V.mT.
@@ -11317,9 +11224,9 @@ subroutine dt_svd(input, U, S, V, some, compute_uv, stat, errmsg)
   if (present(some)) call dtf_give(f, 1, some)
   if (present(compute_uv)) call dtf_give(f, 2, compute_uv)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(U, f%args(0), f%args(1))
-  call hold(S, f%args(2), f%args(3))
-  call hold(V, f%args(4), f%args(5))
+  call hold(U, f%args(0))
+  call hold(S, f%args(2))
+  call hold(V, f%args(4))
   call dtf_end(f)
 end subroutine
 ! linalg_pinv: Moore and Penrose's pseudo-inverse [..., n, m].
@@ -11338,7 +11245,7 @@ function dt_linalg_pinv(A, atol, rtol, hermitian, stat, errmsg) result(out)
   if (present(rtol)) call give(f, 2, rtol)
   if (present(hermitian)) call dtf_give(f, 3, hermitian)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! linalg_matrix_rank: How many singular values of each matrix are not 0 (int64).
@@ -11357,13 +11264,12 @@ function dt_linalg_matrix_rank(A, atol, rtol, hermitian, stat, errmsg) result(ou
   if (present(rtol)) call give(f, 2, rtol)
   if (present(hermitian)) call dtf_give(f, 3, hermitian)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! linalg_lstsq: The X with the least norm of A @ X - B, and the least of its own. X, the sums of
 ! squares that remain if m > n and the rank is n, the rank and the singular values.
-subroutine dt_linalg_lstsq(A, B, solution, residuals, rank, singular_values, rcond, driver, &
-    stat, errmsg)
+subroutine dt_linalg_lstsq(A, B, solution, residuals, rank, singular_values, rcond, driver, stat, errmsg)
   type(dt_tensor), intent(in) :: A
   type(dt_tensor), intent(in) :: B
   real(real64), intent(in), optional :: rcond
@@ -11381,10 +11287,10 @@ subroutine dt_linalg_lstsq(A, B, solution, residuals, rank, singular_values, rco
   if (present(rcond)) call dtf_give(f, 2, rcond)
   if (present(driver)) call dtf_give(f, 3, driver)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(solution, f%args(0), f%args(1))
-  call hold(residuals, f%args(2), f%args(3))
-  call hold(rank, f%args(4), f%args(5))
-  call hold(singular_values, f%args(6), f%args(7))
+  call hold(solution, f%args(0))
+  call hold(residuals, f%args(2))
+  call hold(rank, f%args(4))
+  call hold(singular_values, f%args(6))
   call dtf_end(f)
 end subroutine
 ! linalg_cond: norm(A, p) * norm(inv(A), p); by singular values, for 2 and -2, also of matrices
@@ -11400,7 +11306,7 @@ function dt_linalg_cond(A, p, stat, errmsg) result(out)
   call dtf_give_object(f, 0, handle_of(A))
   if (present(p)) call give(f, 1, p)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! linalg_matrix_exp: The exponential of matrices: the sum of A^k / k!.
@@ -11413,7 +11319,7 @@ function dt_linalg_matrix_exp(A, stat, errmsg) result(out)
   call dtf_begin(f, 322)
   call dtf_give_object(f, 0, handle_of(A))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! matrix_exp: Another name of `linalg_matrix_exp`.
@@ -11426,7 +11332,7 @@ function dt_matrix_exp(input, stat, errmsg) result(out)
   call dtf_begin(f, 323)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! linalg_tensorinv: The inverse of tensordot by A: tensordot(tensorinv(A, ind), A, ind) is the
@@ -11442,7 +11348,7 @@ function dt_linalg_tensorinv(A, ind, stat, errmsg) result(out)
   call dtf_give_object(f, 0, handle_of(A))
   if (present(ind)) call dtf_give(f, 1, ind)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! linalg_tensorsolve: X of tensordot(A, X, X.ndim) = B.
@@ -11459,7 +11365,7 @@ function dt_linalg_tensorsolve(A, B, dims, stat, errmsg) result(out)
   call dtf_give_object(f, 1, handle_of(B))
   if (present(dims)) call dtf_give(f, 2, dims)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! rotary_embedding: Rotary positions (RoFormer, arXiv 2104.09864): each pair (a, b) of features is
@@ -11480,7 +11386,7 @@ function dt_rotary_embedding(input, positions, base, interleaved, stat, errmsg) 
   if (present(base)) call dtf_give(f, 2, base)
   if (present(interleaved)) call dtf_give(f, 3, interleaved)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! sinusoidal_embedding: Sinusoidal positions (arXiv 1706.03762): features 2i and 2i + 1 of
@@ -11499,7 +11405,7 @@ function dt_sinusoidal_embedding(positions, embedding_dim, base, stat, errmsg) r
   call dtf_give(f, 1, embedding_dim)
   if (present(base)) call dtf_give(f, 2, base)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! top_k_top_p_filtering: Leaves all but the likeliest tokens out of a distribution. The scores,
@@ -11517,7 +11423,7 @@ function dt_top_k_top_p_filtering(logits, top_k, top_p, stat, errmsg) result(out
   if (present(top_k)) call dtf_give(f, 1, top_k)
   if (present(top_p)) call dtf_give(f, 2, top_p)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! sample_logits: Draws a token from each distribution softmax(top_k_top_p_filtering(logits /
@@ -11539,7 +11445,7 @@ function dt_sample_logits(logits, temperature, top_k, top_p, generator, stat, er
   if (present(top_p)) call dtf_give(f, 3, top_p)
   if (present(generator)) call dtf_give_object(f, 4, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! kv_cache_new: An empty cache. Dtype, device and all sizes but the number of tokens are those of
@@ -11553,7 +11459,7 @@ function dt_kv_cache_new(capacity, stat, errmsg) result(out)
   call dtf_begin(f, 330)
   if (present(capacity)) call dtf_give(f, 0, capacity)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! kv_cache_update: Appends the keys and values of new tokens and gives those of all. A single new
@@ -11573,8 +11479,8 @@ subroutine dt_kv_cache_update(self, key, value, keys, values, stat, errmsg)
   call dtf_give_object(f, 1, handle_of(key))
   call dtf_give_object(f, 2, handle_of(value))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(keys, f%args(0), f%args(1))
-  call hold(values, f%args(2), f%args(3))
+  call hold(keys, f%args(0))
+  call hold(values, f%args(2))
   call dtf_end(f)
 end subroutine
 ! kv_cache_length: How many tokens it holds.
@@ -11604,6 +11510,62 @@ subroutine dt_kv_cache_truncate(self, length, stat, errmsg)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
+! kv_cache_follow: For work that is recorded once and run for many tokens: from here on tokens
+! come one by one, each takes the place that `place` holds while the work runs, and update gives
+! the whole memory, of which `seen` says what counts.
+subroutine dt_kv_cache_follow(self, place, seen, stat, errmsg)
+  class(dt_kv_cache), intent(in) :: self
+  type(dt_tensor), intent(in) :: place
+  type(dt_tensor), intent(in) :: seen
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(frame) :: f
+  call dtf_begin(f, 334)
+  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give_object(f, 1, handle_of(place))
+  call dtf_give_object(f, 2, handle_of(seen))
+  call tell(dtf_run(f), stat, errmsg)
+  call dtf_end(f)
+end subroutine
+! kv_cache_settle: Follows no place any more.
+subroutine dt_kv_cache_settle(self, length, stat, errmsg)
+  class(dt_kv_cache), intent(in) :: self
+  type(*), dimension(..), intent(in) :: length
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(frame) :: f
+  call dtf_begin(f, 335)
+  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 1, length)
+  call tell(dtf_run(f), stat, errmsg)
+  call dtf_end(f)
+end subroutine
+! kv_cache_place: The place that it follows. int64 [1], or absent.
+function dt_kv_cache_place(self, stat, errmsg) result(out)
+  class(dt_kv_cache), intent(in) :: self
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 336)
+  call dtf_give_object(f, 0, handle_of(self))
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, f%args(0))
+  call dtf_end(f)
+end function
+! kv_cache_seen: Which places count where it follows one. bool [1, capacity], or absent.
+function dt_kv_cache_seen(self, stat, errmsg) result(out)
+  class(dt_kv_cache), intent(in) :: self
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 337)
+  call dtf_give_object(f, 0, handle_of(self))
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, f%args(0))
+  call dtf_end(f)
+end function
 ! amp_unscale_: Divides gradients by the scale of the loss, and looks whether all of them are
 ! finite, without waiting for a device. 0-d float32 on the first gradient's device: 1 where a
 ! gradient was infinite or NaN, else 0.
@@ -11614,17 +11576,16 @@ function dt_amp_unscale_(grads, scale, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 334)
+  call dtf_begin(f, 338)
   call dtf_give(f, 0, handle_of(grads))
   call dtf_give_object(f, 1, handle_of(scale))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! amp_update_scale_: The scale for the next step, as torch.amp.GradScaler finds it, without
 ! waiting for a device.
-subroutine dt_amp_update_scale_(scale, growth_tracker, found_inf, growth_factor, backoff_factor, &
-    growth_interval, stat, errmsg)
+subroutine dt_amp_update_scale_(scale, growth_tracker, found_inf, growth_factor, backoff_factor, growth_interval, stat, errmsg)
   type(dt_tensor), intent(in) :: scale
   type(dt_tensor), intent(in) :: growth_tracker
   type(dt_tensor), intent(in) :: found_inf
@@ -11634,7 +11595,7 @@ subroutine dt_amp_update_scale_(scale, growth_tracker, found_inf, growth_factor,
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 335)
+  call dtf_begin(f, 339)
   call dtf_give_object(f, 0, handle_of(scale))
   call dtf_give_object(f, 1, handle_of(growth_tracker))
   call dtf_give_object(f, 2, handle_of(found_inf))
@@ -11645,8 +11606,7 @@ subroutine dt_amp_update_scale_(scale, growth_tracker, found_inf, growth_factor,
   call dtf_end(f)
 end subroutine
 ! grad_scaler_new: A scaler for a training loop: backward(scale(loss)), step(optimizer), update().
-function dt_grad_scaler_new(init_scale, growth_factor, backoff_factor, growth_interval, stat, &
-    errmsg) result(out)
+function dt_grad_scaler_new(init_scale, growth_factor, backoff_factor, growth_interval, stat, errmsg) result(out)
   real(real64), intent(in), optional :: init_scale
   real(real64), intent(in), optional :: growth_factor
   real(real64), intent(in), optional :: backoff_factor
@@ -11655,13 +11615,13 @@ function dt_grad_scaler_new(init_scale, growth_factor, backoff_factor, growth_in
   character(*), intent(inout), optional :: errmsg
   type(dt_grad_scaler) :: out
   type(frame) :: f
-  call dtf_begin(f, 336)
+  call dtf_begin(f, 340)
   if (present(init_scale)) call dtf_give(f, 0, init_scale)
   if (present(growth_factor)) call dtf_give(f, 1, growth_factor)
   if (present(backoff_factor)) call dtf_give(f, 2, backoff_factor)
   if (present(growth_interval)) call dtf_give(f, 3, growth_interval)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! grad_scaler_scale: The loss times the scale.
@@ -11672,11 +11632,11 @@ function dt_grad_scaler_scale(self, outputs, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 337)
+  call dtf_begin(f, 341)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give_object(f, 1, handle_of(outputs))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! grad_scaler_unscale_: Takes the scale from the gradients before the step, so that they may be
@@ -11687,7 +11647,7 @@ subroutine dt_grad_scaler_unscale_(self, optimizer, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 338)
+  call dtf_begin(f, 342)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give_object(f, 1, handle_of(optimizer))
   call tell(dtf_run(f), stat, errmsg)
@@ -11701,7 +11661,7 @@ subroutine dt_grad_scaler_step(self, optimizer, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 339)
+  call dtf_begin(f, 343)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give_object(f, 1, handle_of(optimizer))
   call tell(dtf_run(f), stat, errmsg)
@@ -11715,7 +11675,7 @@ subroutine dt_grad_scaler_update(self, new_scale, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 340)
+  call dtf_begin(f, 344)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(new_scale)) call dtf_give(f, 1, new_scale)
   call tell(dtf_run(f), stat, errmsg)
@@ -11729,10 +11689,10 @@ function dt_grad_scaler_get_state(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 341)
+  call dtf_begin(f, 345)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! grad_scaler_set_state: Goes on with a scale and a count of finite steps.
@@ -11742,7 +11702,7 @@ subroutine dt_grad_scaler_set_state(self, state, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 342)
+  call dtf_begin(f, 346)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give_object(f, 1, handle_of(state))
   call tell(dtf_run(f), stat, errmsg)
@@ -11757,11 +11717,11 @@ function dt_index(input, indices, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 343)
+  call dtf_begin(f, 347)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! index_put: A copy of the input with input[indices] = values.
@@ -11774,13 +11734,13 @@ function dt_index_put(input, indices, values, accumulate, stat, errmsg) result(o
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 344)
+  call dtf_begin(f, 348)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   call dtf_give_object(f, 2, handle_of(values))
   if (present(accumulate)) call dtf_give(f, 3, accumulate)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! index_put_: Writes values at indices, in place.
@@ -11792,7 +11752,7 @@ subroutine dt_index_put_(input, indices, values, accumulate, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 345)
+  call dtf_begin(f, 349)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   call dtf_give_object(f, 2, handle_of(values))
@@ -11809,12 +11769,12 @@ function dt_index_select(input, dim, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 346)
+  call dtf_begin(f, 350)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! index_add: A copy of the input with alpha * source added to the slices that the index names.
@@ -11828,14 +11788,14 @@ function dt_index_add(input, dim, index, source, alpha, stat, errmsg) result(out
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 347)
+  call dtf_begin(f, 351)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
   call dtf_give_object(f, 3, handle_of(source))
   if (present(alpha)) call give(f, 4, alpha)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! index_add_: In-place version of `index_add`.
@@ -11848,7 +11808,7 @@ subroutine dt_index_add_(input, dim, index, source, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 348)
+  call dtf_begin(f, 352)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11867,13 +11827,13 @@ function dt_gather(input, dim, index, sparse_grad, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 349)
+  call dtf_begin(f, 353)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
   if (present(sparse_grad)) call dtf_give(f, 3, sparse_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! scatter: A copy of the input with result[index[i][j][k]][j][k] = src[i][j][k] for dim 0, and so
@@ -11887,13 +11847,13 @@ function dt_scatter(input, dim, index, src, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 350)
+  call dtf_begin(f, 354)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
   call give(f, 3, src)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! scatter_: In-place version of `scatter`.
@@ -11905,7 +11865,7 @@ subroutine dt_scatter_(input, dim, index, src, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 351)
+  call dtf_begin(f, 355)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11923,13 +11883,13 @@ function dt_scatter_add(input, dim, index, src, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 352)
+  call dtf_begin(f, 356)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
   call dtf_give_object(f, 3, handle_of(src))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! scatter_add_: In-place version of `scatter_add`.
@@ -11941,7 +11901,7 @@ subroutine dt_scatter_add_(input, dim, index, src, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 353)
+  call dtf_begin(f, 357)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11962,7 +11922,7 @@ function dt_scatter_reduce(input, dim, index, src, reduce, include_self, stat, e
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 354)
+  call dtf_begin(f, 358)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11970,7 +11930,7 @@ function dt_scatter_reduce(input, dim, index, src, reduce, include_self, stat, e
   call dtf_give(f, 4, reduce)
   if (present(include_self)) call dtf_give(f, 5, include_self)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! scatter_reduce_: In-place version of `scatter_reduce`.
@@ -11984,7 +11944,7 @@ subroutine dt_scatter_reduce_(input, dim, index, src, reduce, include_self, stat
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 355)
+  call dtf_begin(f, 359)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11995,8 +11955,7 @@ subroutine dt_scatter_reduce_(input, dim, index, src, reduce, include_self, stat
   call dtf_end(f)
 end subroutine
 ! index_reduce: index_add with the product, mean, maximum or minimum in place of the sum.
-function dt_index_reduce(input, dim, index, source, reduce, include_self, stat, errmsg) &
-    result(out)
+function dt_index_reduce(input, dim, index, source, reduce, include_self, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(*), dimension(..), intent(in) :: dim
   type(dt_tensor), intent(in) :: index
@@ -12007,7 +11966,7 @@ function dt_index_reduce(input, dim, index, source, reduce, include_self, stat, 
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 356)
+  call dtf_begin(f, 360)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -12015,7 +11974,7 @@ function dt_index_reduce(input, dim, index, source, reduce, include_self, stat, 
   call dtf_give(f, 4, reduce)
   if (present(include_self)) call dtf_give(f, 5, include_self)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! index_reduce_: In-place version of `index_reduce`.
@@ -12029,7 +11988,7 @@ subroutine dt_index_reduce_(input, dim, index, source, reduce, include_self, sta
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 357)
+  call dtf_begin(f, 361)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -12049,13 +12008,13 @@ function dt_index_fill(input, dim, index, value, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 358)
+  call dtf_begin(f, 362)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
   call give(f, 3, value)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! index_fill_: In-place version of `index_fill`.
@@ -12067,7 +12026,7 @@ subroutine dt_index_fill_(input, dim, index, value, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 359)
+  call dtf_begin(f, 363)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -12085,13 +12044,13 @@ function dt_index_copy(input, dim, index, source, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 360)
+  call dtf_begin(f, 364)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
   call dtf_give_object(f, 3, handle_of(source))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! index_copy_: In-place version of `index_copy`.
@@ -12103,7 +12062,7 @@ subroutine dt_index_copy_(input, dim, index, source, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 361)
+  call dtf_begin(f, 365)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -12121,12 +12080,12 @@ function dt_masked_scatter(input, mask, source, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 362)
+  call dtf_begin(f, 366)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mask))
   call dtf_give_object(f, 2, handle_of(source))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! masked_scatter_: In-place version of `masked_scatter`.
@@ -12137,7 +12096,7 @@ subroutine dt_masked_scatter_(input, mask, source, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 363)
+  call dtf_begin(f, 367)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mask))
   call dtf_give_object(f, 2, handle_of(source))
@@ -12152,11 +12111,11 @@ function dt_take(input, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 364)
+  call dtf_begin(f, 368)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(index))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! take_along_dim: gather, with broadcasting.
@@ -12168,12 +12127,12 @@ function dt_take_along_dim(input, indices, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 365)
+  call dtf_begin(f, 369)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(indices))
   if (present(dim)) call dtf_give(f, 2, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! put: A copy of the input with other elements at positions.
@@ -12186,13 +12145,13 @@ function dt_put(input, index, source, accumulate, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 366)
+  call dtf_begin(f, 370)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(index))
   call dtf_give_object(f, 2, handle_of(source))
   if (present(accumulate)) call dtf_give(f, 3, accumulate)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! put_: In-place version of `put`.
@@ -12204,7 +12163,7 @@ subroutine dt_put_(input, index, source, accumulate, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 367)
+  call dtf_begin(f, 371)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(index))
   call dtf_give_object(f, 2, handle_of(source))
@@ -12222,12 +12181,12 @@ function dt_nonzero_static(input, size, fill_value, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 368)
+  call dtf_begin(f, 372)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   if (present(fill_value)) call dtf_give(f, 2, fill_value)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! masked_select: The elements where the mask holds, 1-d.
@@ -12238,11 +12197,11 @@ function dt_masked_select(input, mask, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 369)
+  call dtf_begin(f, 373)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mask))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nonzero: The positions of nonzero elements: int64 [count, dimensions].
@@ -12252,10 +12211,10 @@ function dt_nonzero(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 370)
+  call dtf_begin(f, 374)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! one_hot: int64 tensor with a new last dimension that is 1 at the class and 0 elsewhere.
@@ -12266,11 +12225,11 @@ function dt_one_hot(input, num_classes, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 371)
+  call dtf_begin(f, 375)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(num_classes)) call dtf_give(f, 1, num_classes)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! tril: The lower triangle of matrices; other elements become 0.
@@ -12281,11 +12240,11 @@ function dt_tril(input, diagonal, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 372)
+  call dtf_begin(f, 376)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! tril_: In-place version of `tril`.
@@ -12295,7 +12254,7 @@ subroutine dt_tril_(input, diagonal, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 373)
+  call dtf_begin(f, 377)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call tell(dtf_run(f), stat, errmsg)
@@ -12309,11 +12268,11 @@ function dt_triu(input, diagonal, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 374)
+  call dtf_begin(f, 378)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! triu_: In-place version of `triu`.
@@ -12323,7 +12282,7 @@ subroutine dt_triu_(input, diagonal, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 375)
+  call dtf_begin(f, 379)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call tell(dtf_run(f), stat, errmsg)
@@ -12338,12 +12297,12 @@ function dt_at(input, index, tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 376)
+  call dtf_begin(f, 380)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, index)
   if (present(tensors)) call dtf_give(f, 2, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! set_at: input[index] = value of Python.
@@ -12355,7 +12314,7 @@ subroutine dt_set_at(input, index, value, tensors, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 377)
+  call dtf_begin(f, 381)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, index)
   call give(f, 2, value)
@@ -12364,8 +12323,7 @@ subroutine dt_set_at(input, index, value, tensors, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! segment_reduce: Reduces each of the segments that lie one behind the other along a dimension.
-function dt_segment_reduce(data, reduce, lengths, indices, offsets, axis, unsafe, initial, stat, &
-    errmsg) result(out)
+function dt_segment_reduce(data, reduce, lengths, indices, offsets, axis, unsafe, initial, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: data
   character(*), intent(in) :: reduce
   type(dt_tensor), intent(in), optional :: lengths
@@ -12378,7 +12336,7 @@ function dt_segment_reduce(data, reduce, lengths, indices, offsets, axis, unsafe
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 378)
+  call dtf_begin(f, 382)
   call dtf_give_object(f, 0, handle_of(data))
   call dtf_give(f, 1, reduce)
   if (present(lengths)) call dtf_give_object(f, 2, handle_of(lengths))
@@ -12388,7 +12346,7 @@ function dt_segment_reduce(data, reduce, lengths, indices, offsets, axis, unsafe
   if (present(unsafe)) call dtf_give(f, 6, unsafe)
   if (present(initial)) call give(f, 7, initial)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! matmul: Matrix product. 1-d factors are vectors; leading dimensions are a batch and broadcast.
@@ -12399,11 +12357,11 @@ function dt_matmul(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 379)
+  call dtf_begin(f, 383)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! mm: Product of two matrices: [n, k] and [k, m] make [n, m].
@@ -12414,11 +12372,11 @@ function dt_mm(input, mat2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 380)
+  call dtf_begin(f, 384)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mat2))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! bmm: Products of matrices: [b, n, k] and [b, k, m] make [b, n, m].
@@ -12429,11 +12387,11 @@ function dt_bmm(input, mat2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 381)
+  call dtf_begin(f, 385)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mat2))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! baddbmm: beta * input + alpha * (batch1 @ batch2), matrix by matrix.
@@ -12447,14 +12405,14 @@ function dt_baddbmm(input, batch1, batch2, beta, alpha, stat, errmsg) result(out
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 382)
+  call dtf_begin(f, 386)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(batch1))
   call dtf_give_object(f, 2, handle_of(batch2))
   if (present(beta)) call give(f, 3, beta)
   if (present(alpha)) call give(f, 4, alpha)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! baddbmm_: In-place version of `baddbmm`.
@@ -12467,7 +12425,7 @@ subroutine dt_baddbmm_(input, batch1, batch2, beta, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 383)
+  call dtf_begin(f, 387)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(batch1))
   call dtf_give_object(f, 2, handle_of(batch2))
@@ -12487,14 +12445,14 @@ function dt_addbmm(input, batch1, batch2, beta, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 384)
+  call dtf_begin(f, 388)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(batch1))
   call dtf_give_object(f, 2, handle_of(batch2))
   if (present(beta)) call give(f, 3, beta)
   if (present(alpha)) call give(f, 4, alpha)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! addbmm_: In-place version of `addbmm`.
@@ -12507,7 +12465,7 @@ subroutine dt_addbmm_(input, batch1, batch2, beta, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 385)
+  call dtf_begin(f, 389)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(batch1))
   call dtf_give_object(f, 2, handle_of(batch2))
@@ -12524,11 +12482,11 @@ function dt_mv(input, vec, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 386)
+  call dtf_begin(f, 390)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(vec))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! addmv: beta * input + alpha * (mat @ vec).
@@ -12542,14 +12500,14 @@ function dt_addmv(input, mat, vec, beta, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 387)
+  call dtf_begin(f, 391)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mat))
   call dtf_give_object(f, 2, handle_of(vec))
   if (present(beta)) call give(f, 3, beta)
   if (present(alpha)) call give(f, 4, alpha)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! addmv_: In-place version of `addmv`.
@@ -12562,7 +12520,7 @@ subroutine dt_addmv_(input, mat, vec, beta, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 388)
+  call dtf_begin(f, 392)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mat))
   call dtf_give_object(f, 2, handle_of(vec))
@@ -12579,11 +12537,11 @@ function dt_vdot(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 389)
+  call dtf_begin(f, 393)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! dot: Inner product of two vectors, 0-d.
@@ -12594,11 +12552,11 @@ function dt_dot(input, tensor, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 390)
+  call dtf_begin(f, 394)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(tensor))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! addmm: beta * input + alpha * (mat1 @ mat2).
@@ -12612,14 +12570,14 @@ function dt_addmm(input, mat1, mat2, beta, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 391)
+  call dtf_begin(f, 395)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mat1))
   call dtf_give_object(f, 2, handle_of(mat2))
   if (present(beta)) call give(f, 3, beta)
   if (present(alpha)) call give(f, 4, alpha)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! addmm_: In-place version of `addmm`.
@@ -12632,7 +12590,7 @@ subroutine dt_addmm_(input, mat1, mat2, beta, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 392)
+  call dtf_begin(f, 396)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mat1))
   call dtf_give_object(f, 2, handle_of(mat2))
@@ -12649,11 +12607,11 @@ function dt_outer(input, vec2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 393)
+  call dtf_begin(f, 397)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(vec2))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! addr: beta * input + alpha * outer(vec1, vec2).
@@ -12667,14 +12625,14 @@ function dt_addr(input, vec1, vec2, beta, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 394)
+  call dtf_begin(f, 398)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(vec1))
   call dtf_give_object(f, 2, handle_of(vec2))
   if (present(beta)) call give(f, 3, beta)
   if (present(alpha)) call give(f, 4, alpha)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! addr_: In-place version of `addr`.
@@ -12687,7 +12645,7 @@ subroutine dt_addr_(input, vec1, vec2, beta, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 395)
+  call dtf_begin(f, 399)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(vec1))
   call dtf_give_object(f, 2, handle_of(vec2))
@@ -12705,11 +12663,11 @@ function dt_inner(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 396)
+  call dtf_begin(f, 400)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! cross: Cross product of vectors of three elements.
@@ -12721,12 +12679,12 @@ function dt_cross(input, other, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 397)
+  call dtf_begin(f, 401)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   if (present(dim)) call dtf_give(f, 2, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! kron: Kronecker product: each element of input times the whole of other.
@@ -12737,11 +12695,11 @@ function dt_kron(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 398)
+  call dtf_begin(f, 402)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! einsum: Sums of products over the dimensions that the equation names: those that it does not
@@ -12753,11 +12711,11 @@ function dt_einsum(equation, operands, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 399)
+  call dtf_begin(f, 403)
   call dtf_give(f, 0, equation)
   call dtf_give(f, 1, handle_of(operands))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! tensordot: Sums of products over several dimensions.
@@ -12769,12 +12727,12 @@ function dt_tensordot(a, b, dims, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 400)
+  call dtf_begin(f, 404)
   call dtf_give_object(f, 0, handle_of(a))
   call dtf_give_object(f, 1, handle_of(b))
   if (present(dims)) call dtf_give(f, 2, dims)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! tensordot_dims: tensordot over dimensions that are named.
@@ -12787,13 +12745,13 @@ function dt_tensordot_dims(a, b, dims_a, dims_b, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 401)
+  call dtf_begin(f, 405)
   call dtf_give_object(f, 0, handle_of(a))
   call dtf_give_object(f, 1, handle_of(b))
   call dtf_give(f, 2, dims_a)
   call dtf_give(f, 3, dims_b)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! bilinear: input1 @ weight[k] @ input2 + bias, for each row and each k.
@@ -12806,13 +12764,13 @@ function dt_bilinear(input1, input2, weight, bias, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 402)
+  call dtf_begin(f, 406)
   call dtf_give_object(f, 0, handle_of(input1))
   call dtf_give_object(f, 1, handle_of(input2))
   call dtf_give_object(f, 2, handle_of(weight))
   if (present(bias)) call dtf_give_object(f, 3, handle_of(bias))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! linalg_matmul: Another name of `matmul`.
@@ -12823,11 +12781,11 @@ function dt_linalg_matmul(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 403)
+  call dtf_begin(f, 407)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! matrix_power: Products of n equal matrices; the identity for n = 0, of inverses for n < 0.
@@ -12838,11 +12796,11 @@ function dt_matrix_power(input, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 404)
+  call dtf_begin(f, 408)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! linalg_multi_dot: Product of several matrices, in the order that takes the fewest
@@ -12853,10 +12811,10 @@ function dt_linalg_multi_dot(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 405)
+  call dtf_begin(f, 409)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! chain_matmul: Product of several matrices, in the order that takes the fewest multiplications.
@@ -12866,10 +12824,10 @@ function dt_chain_matmul(matrices, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 406)
+  call dtf_begin(f, 410)
   call dtf_give(f, 0, handle_of(matrices))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! trace: Sum of the elements on the diagonal.
@@ -12879,10 +12837,10 @@ function dt_trace(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 407)
+  call dtf_begin(f, 411)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! linalg_diagonal: The diagonals of matrices, as a view.
@@ -12895,13 +12853,13 @@ function dt_linalg_diagonal(input, offset, dim1, dim2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 408)
+  call dtf_begin(f, 412)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(offset)) call dtf_give(f, 1, offset)
   if (present(dim1)) call dtf_give(f, 2, dim1)
   if (present(dim2)) call dtf_give(f, 3, dim2)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! linalg_cross: Cross product of vectors of three elements.
@@ -12913,12 +12871,12 @@ function dt_linalg_cross(input, other, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 409)
+  call dtf_begin(f, 413)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   if (present(dim)) call dtf_give(f, 2, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! linalg_vecdot: Inner products of vectors along a dimension.
@@ -12930,12 +12888,12 @@ function dt_linalg_vecdot(x, y, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 410)
+  call dtf_begin(f, 414)
   call dtf_give_object(f, 0, handle_of(x))
   call dtf_give_object(f, 1, handle_of(y))
   if (present(dim)) call dtf_give(f, 2, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! linalg_vector_norm: Vector norm: (sum |x|^ord)^(1/ord).
@@ -12949,14 +12907,14 @@ function dt_linalg_vector_norm(input, ord, dim, keepdim, dtype, stat, errmsg) re
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 411)
+  call dtf_begin(f, 415)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(ord)) call give(f, 1, ord)
   if (present(dim)) call dtf_give(f, 2, dim)
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
   if (present(dtype)) call dtf_give(f, 4, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! linalg_matrix_norm: Norm of matrices. Python's 'nuc' is nuclear_norm.
@@ -12970,14 +12928,14 @@ function dt_linalg_matrix_norm(input, ord, dim, keepdim, dtype, stat, errmsg) re
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 412)
+  call dtf_begin(f, 416)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(ord)) call give(f, 1, ord)
   if (present(dim)) call dtf_give(f, 2, dim)
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
   if (present(dtype)) call dtf_give(f, 4, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nuclear_norm: The sum of the singular values of matrices.
@@ -12989,12 +12947,12 @@ function dt_nuclear_norm(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 413)
+  call dtf_begin(f, 417)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! linalg_norm: vector_norm of vectors, matrix_norm of matrices.
@@ -13008,14 +12966,14 @@ function dt_linalg_norm(input, ord, dim, keepdim, dtype, stat, errmsg) result(ou
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 414)
+  call dtf_begin(f, 418)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(ord)) call give(f, 1, ord)
   if (present(dim)) call dtf_give(f, 2, dim)
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
   if (present(dtype)) call dtf_give(f, 4, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! cosine_similarity: Cosine of the angle between vectors along a dimension.
@@ -13028,13 +12986,13 @@ function dt_cosine_similarity(x1, x2, dim, eps, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 415)
+  call dtf_begin(f, 419)
   call dtf_give_object(f, 0, handle_of(x1))
   call dtf_give_object(f, 1, handle_of(x2))
   if (present(dim)) call dtf_give(f, 2, dim)
   if (present(eps)) call dtf_give(f, 3, eps)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! pairwise_distance: norm(x1 - x2 + eps) along the last dimension.
@@ -13048,14 +13006,14 @@ function dt_pairwise_distance(x1, x2, p, eps, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 416)
+  call dtf_begin(f, 420)
   call dtf_give_object(f, 0, handle_of(x1))
   call dtf_give_object(f, 1, handle_of(x2))
   if (present(p)) call dtf_give(f, 2, p)
   if (present(eps)) call dtf_give(f, 3, eps)
   if (present(keepdim)) call dtf_give(f, 4, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! dist: norm(input - other) of all elements.
@@ -13067,12 +13025,12 @@ function dt_dist(input, other, p, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 417)
+  call dtf_begin(f, 421)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   if (present(p)) call give(f, 2, p)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! cdist: Distances between each row of the one and each of the other: [..., n, m].
@@ -13085,13 +13043,13 @@ function dt_cdist(x1, x2, p, compute_mode, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 418)
+  call dtf_begin(f, 422)
   call dtf_give_object(f, 0, handle_of(x1))
   call dtf_give_object(f, 1, handle_of(x2))
   if (present(p)) call dtf_give(f, 2, p)
   if (present(compute_mode)) call dtf_give(f, 3, compute_mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! pdist: Distances between all pairs of rows, n (n - 1) / 2 of them: (0, 1), (0, 2), ..., (1, 2),
@@ -13103,11 +13061,11 @@ function dt_pdist(input, p, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 419)
+  call dtf_begin(f, 423)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! renorm: The input with those slices along a dimension scaled down whose norm is larger.
@@ -13120,13 +13078,13 @@ function dt_renorm(input, p, dim, maxnorm, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 420)
+  call dtf_begin(f, 424)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, p)
   call dtf_give(f, 2, dim)
   call give(f, 3, maxnorm)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! renorm_: In-place version of `renorm`.
@@ -13138,7 +13096,7 @@ subroutine dt_renorm_(input, p, dim, maxnorm, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 421)
+  call dtf_begin(f, 425)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, p)
   call dtf_give(f, 2, dim)
@@ -13156,12 +13114,12 @@ function dt_vander(x, N, increasing, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 422)
+  call dtf_begin(f, 426)
   call dtf_give_object(f, 0, handle_of(x))
   if (present(N)) call dtf_give(f, 1, N)
   if (present(increasing)) call dtf_give(f, 2, increasing)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! linalg_vander: Vandermonde's matrices [..., n, N]: each row has the powers 0, 1, ... of an
@@ -13173,11 +13131,11 @@ function dt_linalg_vander(x, N, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 423)
+  call dtf_begin(f, 427)
   call dtf_give_object(f, 0, handle_of(x))
   if (present(N)) call dtf_give(f, 1, N)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! mse_loss: (input - target) squared.
@@ -13190,13 +13148,13 @@ function dt_mse_loss(input, target, reduction, weight, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 424)
+  call dtf_begin(f, 428)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
   if (present(weight)) call dtf_give_object(f, 3, handle_of(weight))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! l1_loss: |input - target|.
@@ -13209,13 +13167,13 @@ function dt_l1_loss(input, target, reduction, weight, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 425)
+  call dtf_begin(f, 429)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
   if (present(weight)) call dtf_give_object(f, 3, handle_of(weight))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! smooth_l1_loss: 0.5 * d * d / beta where d = |input - target| < beta, d - 0.5 * beta elsewhere
@@ -13229,13 +13187,13 @@ function dt_smooth_l1_loss(input, target, reduction, beta, stat, errmsg) result(
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 426)
+  call dtf_begin(f, 430)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
   if (present(beta)) call dtf_give(f, 3, beta)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! huber_loss: 0.5 * d * d where d = |input - target| < delta, delta * (d - 0.5 * delta) elsewhere.
@@ -13249,14 +13207,14 @@ function dt_huber_loss(input, target, reduction, delta, weight, stat, errmsg) re
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 427)
+  call dtf_begin(f, 431)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
   if (present(delta)) call dtf_give(f, 3, delta)
   if (present(weight)) call dtf_give_object(f, 4, handle_of(weight))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! kl_div: The Kullback-Leibler divergence: target * (log(target) - input).
@@ -13269,19 +13227,18 @@ function dt_kl_div(input, target, reduction, log_target, stat, errmsg) result(ou
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 428)
+  call dtf_begin(f, 432)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
   if (present(log_target)) call dtf_give(f, 3, log_target)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! poisson_nll_loss: exp(input) - target * input, or input - target * log(input + eps): the
 ! negative logarithm of the target's probability.
-function dt_poisson_nll_loss(input, target, log_input, full, eps, reduction, stat, errmsg) &
-    result(out)
+function dt_poisson_nll_loss(input, target, log_input, full, eps, reduction, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in) :: target
   logical, intent(in), optional :: log_input
@@ -13292,7 +13249,7 @@ function dt_poisson_nll_loss(input, target, log_input, full, eps, reduction, sta
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 429)
+  call dtf_begin(f, 433)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(log_input)) call dtf_give(f, 2, log_input)
@@ -13300,7 +13257,7 @@ function dt_poisson_nll_loss(input, target, log_input, full, eps, reduction, sta
   if (present(eps)) call dtf_give(f, 4, eps)
   if (present(reduction)) call dtf_give(f, 5, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! gaussian_nll_loss: 0.5 * (log(var) + (input - target)^2 / var): the negative logarithm of the
@@ -13316,7 +13273,7 @@ function dt_gaussian_nll_loss(input, target, var, full, eps, reduction, stat, er
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 430)
+  call dtf_begin(f, 434)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   call give(f, 2, var)
@@ -13324,7 +13281,7 @@ function dt_gaussian_nll_loss(input, target, var, full, eps, reduction, stat, er
   if (present(eps)) call dtf_give(f, 4, eps)
   if (present(reduction)) call dtf_give(f, 5, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! soft_margin_loss: log(1 + exp(-target * input)).
@@ -13336,12 +13293,12 @@ function dt_soft_margin_loss(input, target, reduction, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 431)
+  call dtf_begin(f, 435)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! hinge_embedding_loss: input where target is 1, max(0, margin - input) where it is -1; both where
@@ -13355,18 +13312,17 @@ function dt_hinge_embedding_loss(input, target, margin, reduction, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 432)
+  call dtf_begin(f, 436)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(margin)) call dtf_give(f, 2, margin)
   if (present(reduction)) call dtf_give(f, 3, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! margin_ranking_loss: max(0, -target * (input1 - input2) + margin).
-function dt_margin_ranking_loss(input1, input2, target, margin, reduction, stat, errmsg) &
-    result(out)
+function dt_margin_ranking_loss(input1, input2, target, margin, reduction, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input1
   type(dt_tensor), intent(in) :: input2
   type(dt_tensor), intent(in) :: target
@@ -13376,20 +13332,19 @@ function dt_margin_ranking_loss(input1, input2, target, margin, reduction, stat,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 433)
+  call dtf_begin(f, 437)
   call dtf_give_object(f, 0, handle_of(input1))
   call dtf_give_object(f, 1, handle_of(input2))
   call dtf_give_object(f, 2, handle_of(target))
   if (present(margin)) call dtf_give(f, 3, margin)
   if (present(reduction)) call dtf_give(f, 4, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! cosine_embedding_loss: 1 - cos where target is 1, max(0, cos - margin) where it is -1, cos being
 ! that of the angle between the two.
-function dt_cosine_embedding_loss(input1, input2, target, margin, reduction, stat, errmsg) &
-    result(out)
+function dt_cosine_embedding_loss(input1, input2, target, margin, reduction, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input1
   type(dt_tensor), intent(in) :: input2
   type(dt_tensor), intent(in) :: target
@@ -13399,19 +13354,18 @@ function dt_cosine_embedding_loss(input1, input2, target, margin, reduction, sta
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 434)
+  call dtf_begin(f, 438)
   call dtf_give_object(f, 0, handle_of(input1))
   call dtf_give_object(f, 1, handle_of(input2))
   call dtf_give_object(f, 2, handle_of(target))
   if (present(margin)) call dtf_give(f, 3, margin)
   if (present(reduction)) call dtf_give(f, 4, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! triplet_margin_loss: max(0, margin + distance(anchor, positive) - distance(anchor, negative)).
-function dt_triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction, &
-    stat, errmsg) result(out)
+function dt_triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: anchor
   type(dt_tensor), intent(in) :: positive
   type(dt_tensor), intent(in) :: negative
@@ -13424,7 +13378,7 @@ function dt_triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 435)
+  call dtf_begin(f, 439)
   call dtf_give_object(f, 0, handle_of(anchor))
   call dtf_give_object(f, 1, handle_of(positive))
   call dtf_give_object(f, 2, handle_of(negative))
@@ -13434,13 +13388,12 @@ function dt_triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap
   if (present(swap)) call dtf_give(f, 6, swap)
   if (present(reduction)) call dtf_give(f, 7, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! multi_margin_loss: The mean over the classes of weight[target] * max(0, margin - input[target] +
 ! input[class])^p, without the term of the target itself.
-function dt_multi_margin_loss(input, target, p, margin, weight, reduction, stat, errmsg) &
-    result(out)
+function dt_multi_margin_loss(input, target, p, margin, weight, reduction, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in) :: target
   type(*), dimension(..), intent(in), optional :: p
@@ -13451,7 +13404,7 @@ function dt_multi_margin_loss(input, target, p, margin, weight, reduction, stat,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 436)
+  call dtf_begin(f, 440)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(p)) call dtf_give(f, 2, p)
@@ -13459,7 +13412,7 @@ function dt_multi_margin_loss(input, target, p, margin, weight, reduction, stat,
   if (present(weight)) call dtf_give_object(f, 4, handle_of(weight))
   if (present(reduction)) call dtf_give(f, 5, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! multilabel_margin_loss: The sum of max(0, 1 - (input[target] - input[other])) over all targets
@@ -13472,17 +13425,16 @@ function dt_multilabel_margin_loss(input, target, reduction, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 437)
+  call dtf_begin(f, 441)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! multilabel_soft_margin_loss: The mean over the classes of binary_cross_entropy_with_logits.
-function dt_multilabel_soft_margin_loss(input, target, weight, reduction, stat, errmsg) &
-    result(out)
+function dt_multilabel_soft_margin_loss(input, target, weight, reduction, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in) :: target
   type(dt_tensor), intent(in), optional :: weight
@@ -13491,13 +13443,13 @@ function dt_multilabel_soft_margin_loss(input, target, weight, reduction, stat, 
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 438)
+  call dtf_begin(f, 442)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
   if (present(reduction)) call dtf_give(f, 3, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nll_loss: Negative log-likelihood: -weight[target] * input[target].
@@ -13511,22 +13463,21 @@ function dt_nll_loss(input, target, weight, ignore_index, reduction, stat, errms
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 439)
+  call dtf_begin(f, 443)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
   if (present(ignore_index)) call dtf_give(f, 3, ignore_index)
   if (present(reduction)) call dtf_give(f, 4, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! ctc_loss: -log of the probability of all paths through [time, classes] that are the target after
 ! blanks and repetitions are taken out (Graves et al., ICML 2006). The mean is of each loss over
 ! its target's length. As in PyTorch the gradient is by the argument of the log_softmax that made
 ! log_probs.
-function dt_ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction, &
-    zero_infinity, stat, errmsg) result(out)
+function dt_ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: log_probs
   type(dt_tensor), intent(in) :: targets
   type(dt_tensor), intent(in) :: input_lengths
@@ -13538,7 +13489,7 @@ function dt_ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, r
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 440)
+  call dtf_begin(f, 444)
   call dtf_give_object(f, 0, handle_of(log_probs))
   call dtf_give_object(f, 1, handle_of(targets))
   call dtf_give_object(f, 2, handle_of(input_lengths))
@@ -13547,12 +13498,11 @@ function dt_ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, r
   if (present(reduction)) call dtf_give(f, 5, reduction)
   if (present(zero_infinity)) call dtf_give(f, 6, zero_infinity)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! cross_entropy: Negative log-likelihood of log_softmax(input) over dimension 1.
-function dt_cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing, stat, &
-    errmsg) result(out)
+function dt_cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in) :: target
   type(dt_tensor), intent(in), optional :: weight
@@ -13563,7 +13513,7 @@ function dt_cross_entropy(input, target, weight, ignore_index, reduction, label_
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 441)
+  call dtf_begin(f, 445)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
@@ -13571,14 +13521,13 @@ function dt_cross_entropy(input, target, weight, ignore_index, reduction, label_
   if (present(reduction)) call dtf_give(f, 4, reduction)
   if (present(label_smoothing)) call dtf_give(f, 5, label_smoothing)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! linear_cross_entropy: cross_entropy of linear(input, linear_weight, linear_bias). Where there
 ! are more classes than features, rows are computed in chunks, and the logits [batch, classes]
 ! never held at once.
-function dt_linear_cross_entropy(input, linear_weight, target, linear_bias, weight, reduction, &
-    ignore_index, label_smoothing, stat, errmsg) result(out)
+function dt_linear_cross_entropy(input, linear_weight, target, linear_bias, weight, reduction, ignore_index, label_smoothing, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in) :: linear_weight
   type(dt_tensor), intent(in) :: target
@@ -13591,7 +13540,7 @@ function dt_linear_cross_entropy(input, linear_weight, target, linear_bias, weig
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 442)
+  call dtf_begin(f, 446)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(linear_weight))
   call dtf_give_object(f, 2, handle_of(target))
@@ -13601,7 +13550,7 @@ function dt_linear_cross_entropy(input, linear_weight, target, linear_bias, weig
   if (present(ignore_index)) call dtf_give(f, 6, ignore_index)
   if (present(label_smoothing)) call dtf_give(f, 7, label_smoothing)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! binary_cross_entropy: -(target * log(input) + (1 - target) * log(1 - input)); logarithms are
@@ -13615,18 +13564,17 @@ function dt_binary_cross_entropy(input, target, weight, reduction, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 443)
+  call dtf_begin(f, 447)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
   if (present(reduction)) call dtf_give(f, 3, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! binary_cross_entropy_with_logits: binary_cross_entropy of sigmoid(input), without overflow.
-function dt_binary_cross_entropy_with_logits(input, target, weight, reduction, pos_weight, stat, &
-    errmsg) result(out)
+function dt_binary_cross_entropy_with_logits(input, target, weight, reduction, pos_weight, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in) :: target
   type(dt_tensor), intent(in), optional :: weight
@@ -13636,14 +13584,14 @@ function dt_binary_cross_entropy_with_logits(input, target, weight, reduction, p
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 444)
+  call dtf_begin(f, 448)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
   if (present(reduction)) call dtf_give(f, 3, reduction)
   if (present(pos_weight)) call dtf_give_object(f, 4, handle_of(pos_weight))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! module_forward: Applies the module.
@@ -13655,12 +13603,12 @@ function dt_module_forward(self, input, target, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 445)
+  call dtf_begin(f, 449)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give_object(f, 1, handle_of(input))
   if (present(target)) call dtf_give_object(f, 2, handle_of(target))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! module_forward_inputs: Applies a module to any number of inputs, as losses of three tensors
@@ -13672,11 +13620,11 @@ function dt_module_forward_inputs(self, inputs, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 446)
+  call dtf_begin(f, 450)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(inputs))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! module_forward_outputs: Applies a module whose forward has several results. All that the module
@@ -13688,7 +13636,7 @@ function dt_module_forward_outputs(self, inputs, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 447)
+  call dtf_begin(f, 451)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(inputs))
   call tell(dtf_run(f), stat, errmsg)
@@ -13700,8 +13648,7 @@ end function
 ! the context holds, the last are looked at. On a CUDA device, with the default generator, the
 ! step of a token is recorded and launched again as a whole. int64 [batch, time + count]:
 ! `tokens`, and those that were drawn.
-function dt_module_generate(self, tokens, count, temperature, top_k, top_p, generator, stat, &
-    errmsg) result(out)
+function dt_module_generate(self, tokens, count, temperature, top_k, top_p, generator, stat, errmsg) result(out)
   class(dt_module), intent(in) :: self
   type(dt_tensor), intent(in) :: tokens
   type(*), dimension(..), intent(in) :: count
@@ -13713,7 +13660,7 @@ function dt_module_generate(self, tokens, count, temperature, top_k, top_p, gene
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 448)
+  call dtf_begin(f, 452)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give_object(f, 1, handle_of(tokens))
   call dtf_give(f, 2, count)
@@ -13722,7 +13669,7 @@ function dt_module_generate(self, tokens, count, temperature, top_k, top_p, gene
   if (present(top_p)) call dtf_give(f, 5, top_p)
   if (present(generator)) call dtf_give_object(f, 6, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! module_kind: The module's class: Linear.
@@ -13732,7 +13679,7 @@ function dt_module_kind(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 449)
+  call dtf_begin(f, 453)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_text(out, f%args(0), f%args(1))
@@ -13746,7 +13693,7 @@ subroutine dt_module_train(self, mode, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 450)
+  call dtf_begin(f, 454)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(mode)) call dtf_give(f, 1, mode)
   call tell(dtf_run(f), stat, errmsg)
@@ -13759,7 +13706,7 @@ function dt_module_is_training(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 451)
+  call dtf_begin(f, 455)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0) /= 0
@@ -13773,7 +13720,7 @@ function dt_module_parameters(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 452)
+  call dtf_begin(f, 456)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_tensors(out, f%args(0), f%args(1))
@@ -13788,7 +13735,7 @@ subroutine dt_module_named_parameters(self, names, tensors, stat, errmsg)
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 453)
+  call dtf_begin(f, 457)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%args(0), f%args(1))
@@ -13803,7 +13750,7 @@ subroutine dt_module_named_buffers(self, names, tensors, stat, errmsg)
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 454)
+  call dtf_begin(f, 458)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%args(0), f%args(1))
@@ -13819,7 +13766,7 @@ subroutine dt_module_state_dict(self, names, tensors, stat, errmsg)
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 455)
+  call dtf_begin(f, 459)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%args(0), f%args(1))
@@ -13835,7 +13782,7 @@ subroutine dt_module_load_state_dict(self, names, tensors, strict, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 456)
+  call dtf_begin(f, 460)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(tensors))
@@ -13850,7 +13797,7 @@ subroutine dt_module_save(self, path, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 457)
+  call dtf_begin(f, 461)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, path)
   call tell(dtf_run(f), stat, errmsg)
@@ -13864,7 +13811,7 @@ subroutine dt_module_load(self, path, strict, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 458)
+  call dtf_begin(f, 462)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, path)
   if (present(strict)) call dtf_give(f, 2, strict)
@@ -13880,7 +13827,7 @@ subroutine dt_module_to(self, device, dtype, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 459)
+  call dtf_begin(f, 463)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(device)) call dtf_give(f, 1, device)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -13893,7 +13840,7 @@ subroutine dt_module_cpu(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 460)
+  call dtf_begin(f, 464)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -13905,7 +13852,7 @@ subroutine dt_module_cuda(self, device, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 461)
+  call dtf_begin(f, 465)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(device)) call dtf_give(f, 1, device)
   call tell(dtf_run(f), stat, errmsg)
@@ -13918,7 +13865,7 @@ subroutine dt_module_zero_grad(self, set_to_none, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 462)
+  call dtf_begin(f, 466)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(set_to_none)) call dtf_give(f, 1, set_to_none)
   call tell(dtf_run(f), stat, errmsg)
@@ -13931,7 +13878,7 @@ subroutine dt_module_requires_grad_(self, requires_grad, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 463)
+  call dtf_begin(f, 467)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(requires_grad)) call dtf_give(f, 1, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
@@ -13944,7 +13891,7 @@ function dt_module_children_len(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 464)
+  call dtf_begin(f, 468)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -13958,11 +13905,11 @@ function dt_module_child(self, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 465)
+  call dtf_begin(f, 469)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! module_new: An empty container for state and children. It has no forward: the program applies
@@ -13973,10 +13920,10 @@ function dt_module_new(kind, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 466)
+  call dtf_begin(f, 470)
   call dtf_give(f, 0, kind)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! module_register_parameter: Adds a parameter.
@@ -13987,7 +13934,7 @@ subroutine dt_module_register_parameter(self, name, param, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 467)
+  call dtf_begin(f, 471)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   call dtf_give_object(f, 2, handle_of(param))
@@ -14002,7 +13949,7 @@ subroutine dt_module_register_buffer(self, name, buffer, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 468)
+  call dtf_begin(f, 472)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   call dtf_give_object(f, 2, handle_of(buffer))
@@ -14017,7 +13964,7 @@ subroutine dt_module_register_module(self, name, child, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 469)
+  call dtf_begin(f, 473)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   call dtf_give_object(f, 2, handle_of(child))
@@ -14030,9 +13977,9 @@ function dt_nn_sequential(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 470)
+  call dtf_begin(f, 474)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! module_append: Adds a child to a Sequential, under the next number.
@@ -14042,7 +13989,7 @@ subroutine dt_module_append(self, child, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 471)
+  call dtf_begin(f, 475)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give_object(f, 1, handle_of(child))
   call tell(dtf_run(f), stat, errmsg)
@@ -14057,12 +14004,12 @@ function dt_linear(input, weight, bias, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 472)
+  call dtf_begin(f, 476)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give_object(f, 2, handle_of(bias))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! linear_activation: activation(linear(input, weight, bias)): [..., out_features]. The product's
@@ -14078,20 +14025,19 @@ function dt_linear_activation(input, weight, bias, activation, stat, errmsg) res
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 473)
+  call dtf_begin(f, 477)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give_object(f, 2, handle_of(bias))
   call dtf_give(f, 3, activation)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! batch_norm: (input - mean) / sqrt(var + eps) * weight + bias for each channel (arXiv
 ! 1502.03167). When training, mean and var are those of the batch, var without correction; what is
 ! added to running_var is corrected.
-function dt_batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps, &
-    stat, errmsg) result(out)
+function dt_batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in), optional :: running_mean
   type(dt_tensor), intent(in), optional :: running_var
@@ -14104,7 +14050,7 @@ function dt_batch_norm(input, running_mean, running_var, weight, bias, training,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 474)
+  call dtf_begin(f, 478)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(running_mean)) call dtf_give_object(f, 1, handle_of(running_mean))
   if (present(running_var)) call dtf_give_object(f, 2, handle_of(running_var))
@@ -14114,15 +14060,14 @@ function dt_batch_norm(input, running_mean, running_var, weight, bias, training,
   if (present(momentum)) call dtf_give(f, 6, momentum)
   if (present(eps)) call dtf_give(f, 7, eps)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! batch_norm_relu: min(relu(batch_norm(input, ...) + addend), limit). On a GPU, where images have
 ! their channels last, one kernel does all of it and what lies between is never in memory; its
 ! gradient reads a bit of each result. nn.Sequential calls this for a BatchNorm that a ReLU or
 ! ReLU6 follows. PyTorch has no such function; its numbers are those of the three in turn.
-function dt_batch_norm_relu(input, running_mean, running_var, weight, bias, training, momentum, &
-    eps, addend, limit, stat, errmsg) result(out)
+function dt_batch_norm_relu(input, running_mean, running_var, weight, bias, training, momentum, eps, addend, limit, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in), optional :: running_mean
   type(dt_tensor), intent(in), optional :: running_var
@@ -14137,7 +14082,7 @@ function dt_batch_norm_relu(input, running_mean, running_var, weight, bias, trai
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 475)
+  call dtf_begin(f, 479)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(running_mean)) call dtf_give_object(f, 1, handle_of(running_mean))
   if (present(running_var)) call dtf_give_object(f, 2, handle_of(running_var))
@@ -14149,7 +14094,7 @@ function dt_batch_norm_relu(input, running_mean, running_var, weight, bias, trai
   if (present(addend)) call dtf_give_object(f, 8, handle_of(addend))
   if (present(limit)) call dtf_give(f, 9, limit)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! layer_norm: (input - mean) / sqrt(var + eps) * weight + bias, with mean and uncorrected var
@@ -14164,14 +14109,14 @@ function dt_layer_norm(input, normalized_shape, weight, bias, eps, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 476)
+  call dtf_begin(f, 480)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, normalized_shape)
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
   if (present(bias)) call dtf_give_object(f, 3, handle_of(bias))
   if (present(eps)) call dtf_give(f, 4, eps)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! rms_norm: input / sqrt(mean(input^2) + eps) * weight, with the mean taken over the last
@@ -14185,13 +14130,13 @@ function dt_rms_norm(input, normalized_shape, weight, eps, stat, errmsg) result(
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 477)
+  call dtf_begin(f, 481)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, normalized_shape)
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
   if (present(eps)) call dtf_give(f, 3, eps)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! group_norm: (input - mean) / sqrt(var + eps) * weight + bias, with mean and uncorrected var
@@ -14206,19 +14151,18 @@ function dt_group_norm(input, num_groups, weight, bias, eps, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 478)
+  call dtf_begin(f, 482)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, num_groups)
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
   if (present(bias)) call dtf_give_object(f, 3, handle_of(bias))
   if (present(eps)) call dtf_give(f, 4, eps)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! instance_norm: batch_norm of each image by itself (arXiv 1607.08022).
-function dt_instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, &
-    momentum, eps, stat, errmsg) result(out)
+function dt_instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in), optional :: running_mean
   type(dt_tensor), intent(in), optional :: running_var
@@ -14231,7 +14175,7 @@ function dt_instance_norm(input, running_mean, running_var, weight, bias, use_in
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 479)
+  call dtf_begin(f, 483)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(running_mean)) call dtf_give_object(f, 1, handle_of(running_mean))
   if (present(running_var)) call dtf_give_object(f, 2, handle_of(running_var))
@@ -14241,7 +14185,7 @@ function dt_instance_norm(input, running_mean, running_var, weight, bias, use_in
   if (present(momentum)) call dtf_give(f, 6, momentum)
   if (present(eps)) call dtf_give(f, 7, eps)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! local_response_norm: input / (k + alpha * mean of the squares of neighbouring channels)^beta;
@@ -14256,14 +14200,14 @@ function dt_local_response_norm(input, size, alpha, beta, k, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 480)
+  call dtf_begin(f, 484)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   if (present(alpha)) call dtf_give(f, 2, alpha)
   if (present(beta)) call dtf_give(f, 3, beta)
   if (present(k)) call dtf_give(f, 4, k)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! softmax: exp(input) / sum(exp(input)) along a dimension, without overflow.
@@ -14275,12 +14219,12 @@ function dt_softmax(input, dim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 481)
+  call dtf_begin(f, 485)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! log_softmax: log(softmax(input)), without overflow.
@@ -14292,12 +14236,12 @@ function dt_log_softmax(input, dim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 482)
+  call dtf_begin(f, 486)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! dropout: Sets elements to 0 at random and scales the others by 1 / (1 - p).
@@ -14309,12 +14253,12 @@ function dt_dropout(input, p, training, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 483)
+  call dtf_begin(f, 487)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! dropout_: In-place version of `dropout`.
@@ -14325,7 +14269,7 @@ subroutine dt_dropout_(input, p, training, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 484)
+  call dtf_begin(f, 488)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14341,12 +14285,12 @@ function dt_dropout1d(input, p, training, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 485)
+  call dtf_begin(f, 489)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! dropout1d_: In-place version of `dropout1d`.
@@ -14357,7 +14301,7 @@ subroutine dt_dropout1d_(input, p, training, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 486)
+  call dtf_begin(f, 490)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14373,12 +14317,12 @@ function dt_dropout2d(input, p, training, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 487)
+  call dtf_begin(f, 491)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! dropout2d_: In-place version of `dropout2d`.
@@ -14389,7 +14333,7 @@ subroutine dt_dropout2d_(input, p, training, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 488)
+  call dtf_begin(f, 492)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14406,12 +14350,12 @@ function dt_dropout3d(input, p, training, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 489)
+  call dtf_begin(f, 493)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! dropout3d_: In-place version of `dropout3d`.
@@ -14422,7 +14366,7 @@ subroutine dt_dropout3d_(input, p, training, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 490)
+  call dtf_begin(f, 494)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14439,12 +14383,12 @@ function dt_alpha_dropout(input, p, training, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 491)
+  call dtf_begin(f, 495)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! alpha_dropout_: In-place version of `alpha_dropout`.
@@ -14455,7 +14399,7 @@ subroutine dt_alpha_dropout_(input, p, training, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 492)
+  call dtf_begin(f, 496)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14471,12 +14415,12 @@ function dt_feature_alpha_dropout(input, p, training, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 493)
+  call dtf_begin(f, 497)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! feature_alpha_dropout_: In-place version of `feature_alpha_dropout`.
@@ -14487,7 +14431,7 @@ subroutine dt_feature_alpha_dropout_(input, p, training, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 494)
+  call dtf_begin(f, 498)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14504,13 +14448,13 @@ function dt_rrelu(input, lower, upper, training, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 495)
+  call dtf_begin(f, 499)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(lower)) call dtf_give(f, 1, lower)
   if (present(upper)) call dtf_give(f, 2, upper)
   if (present(training)) call dtf_give(f, 3, training)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! rrelu_: In-place version of `rrelu`.
@@ -14522,7 +14466,7 @@ subroutine dt_rrelu_(input, lower, upper, training, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 496)
+  call dtf_begin(f, 500)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(lower)) call dtf_give(f, 1, lower)
   if (present(upper)) call dtf_give(f, 2, upper)
@@ -14542,19 +14486,18 @@ function dt_gumbel_softmax(logits, tau, hard, eps, dim, stat, errmsg) result(out
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 497)
+  call dtf_begin(f, 501)
   call dtf_give_object(f, 0, handle_of(logits))
   if (present(tau)) call dtf_give(f, 1, tau)
   if (present(hard)) call dtf_give(f, 2, hard)
   if (present(eps)) call dtf_give(f, 3, eps)
   if (present(dim)) call dtf_give(f, 4, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! embedding: Rows of a table: weight[input], of shape [input..., size].
-function dt_embedding(input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, &
-    sparse, stat, errmsg) result(out)
+function dt_embedding(input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in) :: weight
   type(*), dimension(..), intent(in), optional :: padding_idx
@@ -14566,7 +14509,7 @@ function dt_embedding(input, weight, padding_idx, max_norm, norm_type, scale_gra
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 498)
+  call dtf_begin(f, 502)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(weight))
   if (present(padding_idx)) call dtf_give(f, 2, padding_idx)
@@ -14575,13 +14518,12 @@ function dt_embedding(input, weight, padding_idx, max_norm, norm_type, scale_gra
   if (present(scale_grad_by_freq)) call dtf_give(f, 5, scale_grad_by_freq)
   if (present(sparse)) call dtf_give(f, 6, sparse)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! embedding_bag: The sum, mean or maximum of each bag of rows of a table: [bags, size]. An empty
 ! bag is 0.
-function dt_embedding_bag(input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, mode, &
-    sparse, per_sample_weights, include_last_offset, padding_idx, stat, errmsg) result(out)
+function dt_embedding_bag(input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in) :: weight
   type(dt_tensor), intent(in), optional :: offsets
@@ -14597,7 +14539,7 @@ function dt_embedding_bag(input, weight, offsets, max_norm, norm_type, scale_gra
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 499)
+  call dtf_begin(f, 503)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(weight))
   if (present(offsets)) call dtf_give_object(f, 2, handle_of(offsets))
@@ -14610,14 +14552,13 @@ function dt_embedding_bag(input, weight, offsets, max_norm, norm_type, scale_gra
   if (present(include_last_offset)) call dtf_give(f, 9, include_last_offset)
   if (present(padding_idx)) call dtf_give(f, 10, padding_idx)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! fake_quantize_per_tensor_affine: What is left of the input's elements when they are rounded to
 ! integers in given bounds, each worth scale: (clamp(round(input / scale) + zero_point, quant_min,
 ! quant_max) - zero_point) * scale. The gradient passes where nothing is clamped.
-function dt_fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_max, &
-    stat, errmsg) result(out)
+function dt_fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_max, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   class(*), intent(in) :: scale
   class(*), intent(in) :: zero_point
@@ -14627,20 +14568,19 @@ function dt_fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 500)
+  call dtf_begin(f, 504)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, scale)
   call give(f, 2, zero_point)
   call dtf_give(f, 3, quant_min)
   call dtf_give(f, 4, quant_max)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! fake_quantize_per_channel_affine: fake_quantize_per_tensor_affine with a scale and a zero_point
 ! for each channel. A zero_point of floats is added before rounding.
-function dt_fake_quantize_per_channel_affine(input, scale, zero_point, axis, quant_min, &
-    quant_max, stat, errmsg) result(out)
+function dt_fake_quantize_per_channel_affine(input, scale, zero_point, axis, quant_min, quant_max, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in) :: scale
   type(dt_tensor), intent(in) :: zero_point
@@ -14651,7 +14591,7 @@ function dt_fake_quantize_per_channel_affine(input, scale, zero_point, axis, qua
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 501)
+  call dtf_begin(f, 505)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(scale))
   call dtf_give_object(f, 2, handle_of(zero_point))
@@ -14659,7 +14599,7 @@ function dt_fake_quantize_per_channel_affine(input, scale, zero_point, axis, qua
   call dtf_give(f, 4, quant_min)
   call dtf_give(f, 5, quant_max)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! optimizer_step: Updates every parameter that has a gradient. After an error earlier groups are
@@ -14669,7 +14609,7 @@ subroutine dt_optimizer_step(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 502)
+  call dtf_begin(f, 506)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14682,7 +14622,7 @@ subroutine dt_optimizer_use_master_weights(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 503)
+  call dtf_begin(f, 507)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14695,7 +14635,7 @@ subroutine dt_optimizer_use_stochastic_rounding(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 504)
+  call dtf_begin(f, 508)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14707,7 +14647,7 @@ subroutine dt_optimizer_zero_grad(self, set_to_none, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 505)
+  call dtf_begin(f, 509)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(set_to_none)) call dtf_give(f, 1, set_to_none)
   call tell(dtf_run(f), stat, errmsg)
@@ -14721,7 +14661,7 @@ subroutine dt_optimizer_add_param_group(self, params, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 506)
+  call dtf_begin(f, 510)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(params))
   call tell(dtf_run(f), stat, errmsg)
@@ -14734,7 +14674,7 @@ function dt_optimizer_group_count(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 507)
+  call dtf_begin(f, 511)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -14749,7 +14689,7 @@ function dt_optimizer_get(self, name, group, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   real(real64) :: out
   type(frame) :: f
-  call dtf_begin(f, 508)
+  call dtf_begin(f, 512)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   if (present(group)) call dtf_give(f, 2, group)
@@ -14766,7 +14706,7 @@ subroutine dt_optimizer_set(self, name, value, group, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 509)
+  call dtf_begin(f, 513)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   call dtf_give(f, 2, value)
@@ -14783,7 +14723,7 @@ subroutine dt_optimizer_state_dict(self, names, tensors, stat, errmsg)
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 510)
+  call dtf_begin(f, 514)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%args(0), f%args(1))
@@ -14799,7 +14739,7 @@ subroutine dt_optimizer_load_state_dict(self, names, tensors, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 511)
+  call dtf_begin(f, 515)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(tensors))
@@ -14812,7 +14752,7 @@ subroutine dt_lr_scheduler_step(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 512)
+  call dtf_begin(f, 516)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14824,7 +14764,7 @@ function dt_lr_scheduler_last_epoch(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 513)
+  call dtf_begin(f, 517)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -14838,7 +14778,7 @@ function dt_lr_scheduler_get_last_lr(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   real(real64), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 514)
+  call dtf_begin(f, 518)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = transfer(words_at(f%args(0), f%args(1)), 0d0, f%args(1))
@@ -14846,8 +14786,7 @@ function dt_lr_scheduler_get_last_lr(self, stat, errmsg) result(out)
 end function
 ! clip_grad_norm_: Scales gradients so that their norm, taken over all of them, is at most
 ! max_norm. The norm before clipping, 0-d.
-function dt_clip_grad_norm_(params, max_norm, norm_type, error_if_nonfinite, stat, errmsg) &
-    result(out)
+function dt_clip_grad_norm_(params, max_norm, norm_type, error_if_nonfinite, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: params(:)
   real(real64), intent(in) :: max_norm
   real(real64), intent(in), optional :: norm_type
@@ -14856,13 +14795,13 @@ function dt_clip_grad_norm_(params, max_norm, norm_type, error_if_nonfinite, sta
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 515)
+  call dtf_begin(f, 519)
   call dtf_give(f, 0, handle_of(params))
   call dtf_give(f, 1, max_norm)
   if (present(norm_type)) call dtf_give(f, 2, norm_type)
   if (present(error_if_nonfinite)) call dtf_give(f, 3, error_if_nonfinite)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! optimizer_check_not_capturing: Refuses a first step in a graph that is being captured, for
@@ -14871,14 +14810,13 @@ subroutine dt_optimizer_check_not_capturing(stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 516)
+  call dtf_begin(f, 520)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! optimizer_update: One step of an optimizer over lists of tensors, in place: the arithmetic
 ! alone, for languages whose optimizers keep their own state.
-subroutine dt_optimizer_update(optimizer, params, grads, states, lr, settings, first, stat, &
-    errmsg)
+subroutine dt_optimizer_update(optimizer, params, grads, states, lr, settings, first, stat, errmsg)
   character(*), intent(in) :: optimizer
   type(dt_tensor), intent(in) :: params(:)
   type(dt_tensor), intent(in) :: grads(:)
@@ -14889,7 +14827,7 @@ subroutine dt_optimizer_update(optimizer, params, grads, states, lr, settings, f
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 517)
+  call dtf_begin(f, 521)
   call dtf_give(f, 0, optimizer)
   call dtf_give(f, 1, handle_of(params))
   call dtf_give(f, 2, handle_of(grads))
@@ -14902,8 +14840,7 @@ subroutine dt_optimizer_update(optimizer, params, grads, states, lr, settings, f
 end subroutine
 ! optimizer_update_unless: optimizer_update of gradients that are finite, as amp_unscale_ has
 ! found.
-subroutine dt_optimizer_update_unless(optimizer, params, grads, states, lr, settings, first, &
-    found_inf, stat, errmsg)
+subroutine dt_optimizer_update_unless(optimizer, params, grads, states, lr, settings, first, found_inf, stat, errmsg)
   character(*), intent(in) :: optimizer
   type(dt_tensor), intent(in) :: params(:)
   type(dt_tensor), intent(in) :: grads(:)
@@ -14915,7 +14852,7 @@ subroutine dt_optimizer_update_unless(optimizer, params, grads, states, lr, sett
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 518)
+  call dtf_begin(f, 522)
   call dtf_give(f, 0, optimizer)
   call dtf_give(f, 1, handle_of(params))
   call dtf_give(f, 2, handle_of(grads))
@@ -14934,10 +14871,10 @@ function dt_neg(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 519)
+  call dtf_begin(f, 523)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! neg_: In-place version of `neg`.
@@ -14946,7 +14883,7 @@ subroutine dt_neg_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 520)
+  call dtf_begin(f, 524)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14958,10 +14895,10 @@ function dt_abs(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 521)
+  call dtf_begin(f, 525)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! abs_: In-place version of `abs`.
@@ -14970,7 +14907,7 @@ subroutine dt_abs_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 522)
+  call dtf_begin(f, 526)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14982,10 +14919,10 @@ function dt_sign(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 523)
+  call dtf_begin(f, 527)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! sign_: In-place version of `sign`.
@@ -14994,7 +14931,7 @@ subroutine dt_sign_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 524)
+  call dtf_begin(f, 528)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15006,10 +14943,10 @@ function dt_floor(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 525)
+  call dtf_begin(f, 529)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! floor_: In-place version of `floor`.
@@ -15018,7 +14955,7 @@ subroutine dt_floor_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 526)
+  call dtf_begin(f, 530)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15030,10 +14967,10 @@ function dt_ceil(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 527)
+  call dtf_begin(f, 531)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! ceil_: In-place version of `ceil`.
@@ -15042,7 +14979,7 @@ subroutine dt_ceil_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 528)
+  call dtf_begin(f, 532)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15054,10 +14991,10 @@ function dt_round(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 529)
+  call dtf_begin(f, 533)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! round_: In-place version of `round`.
@@ -15066,7 +15003,7 @@ subroutine dt_round_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 530)
+  call dtf_begin(f, 534)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15078,10 +15015,10 @@ function dt_trunc(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 531)
+  call dtf_begin(f, 535)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! trunc_: In-place version of `trunc`.
@@ -15090,7 +15027,7 @@ subroutine dt_trunc_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 532)
+  call dtf_begin(f, 536)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15102,10 +15039,10 @@ function dt_exp(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 533)
+  call dtf_begin(f, 537)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! exp_: In-place version of `exp`.
@@ -15114,7 +15051,7 @@ subroutine dt_exp_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 534)
+  call dtf_begin(f, 538)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15126,10 +15063,10 @@ function dt_log(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 535)
+  call dtf_begin(f, 539)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! log_: In-place version of `log`.
@@ -15138,7 +15075,7 @@ subroutine dt_log_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 536)
+  call dtf_begin(f, 540)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15150,10 +15087,10 @@ function dt_log1p(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 537)
+  call dtf_begin(f, 541)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! log1p_: In-place version of `log1p`.
@@ -15162,7 +15099,7 @@ subroutine dt_log1p_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 538)
+  call dtf_begin(f, 542)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15174,10 +15111,10 @@ function dt_sqrt(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 539)
+  call dtf_begin(f, 543)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! sqrt_: In-place version of `sqrt`.
@@ -15186,7 +15123,7 @@ subroutine dt_sqrt_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 540)
+  call dtf_begin(f, 544)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15198,10 +15135,10 @@ function dt_rsqrt(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 541)
+  call dtf_begin(f, 545)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! rsqrt_: In-place version of `rsqrt`.
@@ -15210,7 +15147,7 @@ subroutine dt_rsqrt_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 542)
+  call dtf_begin(f, 546)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15222,10 +15159,10 @@ function dt_square(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 543)
+  call dtf_begin(f, 547)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! square_: In-place version of `square`.
@@ -15234,7 +15171,7 @@ subroutine dt_square_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 544)
+  call dtf_begin(f, 548)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15246,10 +15183,10 @@ function dt_reciprocal(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 545)
+  call dtf_begin(f, 549)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! reciprocal_: In-place version of `reciprocal`.
@@ -15258,7 +15195,7 @@ subroutine dt_reciprocal_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 546)
+  call dtf_begin(f, 550)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15270,10 +15207,10 @@ function dt_sin(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 547)
+  call dtf_begin(f, 551)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! sin_: In-place version of `sin`.
@@ -15282,7 +15219,7 @@ subroutine dt_sin_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 548)
+  call dtf_begin(f, 552)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15294,10 +15231,10 @@ function dt_cos(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 549)
+  call dtf_begin(f, 553)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! cos_: In-place version of `cos`.
@@ -15306,7 +15243,7 @@ subroutine dt_cos_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 550)
+  call dtf_begin(f, 554)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15318,10 +15255,10 @@ function dt_tanh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 551)
+  call dtf_begin(f, 555)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! tanh_: In-place version of `tanh`.
@@ -15330,7 +15267,7 @@ subroutine dt_tanh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 552)
+  call dtf_begin(f, 556)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15342,10 +15279,10 @@ function dt_erf(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 553)
+  call dtf_begin(f, 557)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! erf_: In-place version of `erf`.
@@ -15354,7 +15291,7 @@ subroutine dt_erf_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 554)
+  call dtf_begin(f, 558)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15366,10 +15303,10 @@ function dt_sigmoid(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 555)
+  call dtf_begin(f, 559)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! sigmoid_: In-place version of `sigmoid`.
@@ -15378,7 +15315,7 @@ subroutine dt_sigmoid_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 556)
+  call dtf_begin(f, 560)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15390,10 +15327,10 @@ function dt_relu(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 557)
+  call dtf_begin(f, 561)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! relu_: In-place version of `relu`.
@@ -15402,7 +15339,7 @@ subroutine dt_relu_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 558)
+  call dtf_begin(f, 562)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15415,11 +15352,11 @@ function dt_leaky_relu(input, negative_slope, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 559)
+  call dtf_begin(f, 563)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(negative_slope)) call give(f, 1, negative_slope)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! leaky_relu_: In-place version of `leaky_relu`.
@@ -15429,7 +15366,7 @@ subroutine dt_leaky_relu_(input, negative_slope, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 560)
+  call dtf_begin(f, 564)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(negative_slope)) call give(f, 1, negative_slope)
   call tell(dtf_run(f), stat, errmsg)
@@ -15443,11 +15380,11 @@ function dt_elu(input, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 561)
+  call dtf_begin(f, 565)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(alpha)) call give(f, 1, alpha)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! elu_: In-place version of `elu`.
@@ -15457,7 +15394,7 @@ subroutine dt_elu_(input, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 562)
+  call dtf_begin(f, 566)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(alpha)) call give(f, 1, alpha)
   call tell(dtf_run(f), stat, errmsg)
@@ -15472,12 +15409,12 @@ function dt_softplus(input, beta, threshold, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 563)
+  call dtf_begin(f, 567)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(beta)) call give(f, 1, beta)
   if (present(threshold)) call give(f, 2, threshold)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! logsigmoid: log(sigmoid(input)), without overflow.
@@ -15487,10 +15424,10 @@ function dt_logsigmoid(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 564)
+  call dtf_begin(f, 568)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! silu: input * sigmoid(input), also called swish.
@@ -15500,10 +15437,10 @@ function dt_silu(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 565)
+  call dtf_begin(f, 569)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! silu_: In-place version of `silu`.
@@ -15512,7 +15449,7 @@ subroutine dt_silu_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 566)
+  call dtf_begin(f, 570)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15525,11 +15462,11 @@ function dt_gelu(input, approximate, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 567)
+  call dtf_begin(f, 571)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(approximate)) call dtf_give(f, 1, approximate)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! clamp_min: Raises elements below min to min; NaN stays NaN. The gradient at the bound is 1.
@@ -15540,11 +15477,11 @@ function dt_clamp_min(input, min, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 568)
+  call dtf_begin(f, 572)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, min)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! clamp_min_: In-place version of `clamp_min`.
@@ -15554,7 +15491,7 @@ subroutine dt_clamp_min_(input, min, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 569)
+  call dtf_begin(f, 573)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, min)
   call tell(dtf_run(f), stat, errmsg)
@@ -15568,11 +15505,11 @@ function dt_clamp_max(input, max, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 570)
+  call dtf_begin(f, 574)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, max)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! clamp_max_: In-place version of `clamp_max`.
@@ -15582,7 +15519,7 @@ subroutine dt_clamp_max_(input, max, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 571)
+  call dtf_begin(f, 575)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, max)
   call tell(dtf_run(f), stat, errmsg)
@@ -15598,12 +15535,12 @@ function dt_clamp(input, min, max, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 572)
+  call dtf_begin(f, 576)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! clamp_: In-place version of `clamp`.
@@ -15614,7 +15551,7 @@ subroutine dt_clamp_(input, min, max, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 573)
+  call dtf_begin(f, 577)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
@@ -15630,12 +15567,12 @@ function dt_add(input, other, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 574)
+  call dtf_begin(f, 578)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! add_: In-place version of `add`.
@@ -15646,7 +15583,7 @@ subroutine dt_add_(input, other, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 575)
+  call dtf_begin(f, 579)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -15662,12 +15599,12 @@ function dt_sub(input, other, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 576)
+  call dtf_begin(f, 580)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! sub_: In-place version of `sub`.
@@ -15678,7 +15615,7 @@ subroutine dt_sub_(input, other, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 577)
+  call dtf_begin(f, 581)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -15694,12 +15631,12 @@ function dt_rsub(input, other, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 578)
+  call dtf_begin(f, 582)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! mul: input * other.
@@ -15710,11 +15647,11 @@ function dt_mul(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 579)
+  call dtf_begin(f, 583)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! mul_: In-place version of `mul`.
@@ -15724,7 +15661,7 @@ subroutine dt_mul_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 580)
+  call dtf_begin(f, 584)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15738,11 +15675,11 @@ function dt_true_divide(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 581)
+  call dtf_begin(f, 585)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! true_divide_: In-place version of `true_divide`.
@@ -15752,7 +15689,7 @@ subroutine dt_true_divide_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 582)
+  call dtf_begin(f, 586)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15767,12 +15704,12 @@ function dt_div(input, other, rounding_mode, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 583)
+  call dtf_begin(f, 587)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! div_: In-place version of `div`.
@@ -15783,7 +15720,7 @@ subroutine dt_div_(input, other, rounding_mode, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 584)
+  call dtf_begin(f, 588)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
@@ -15798,11 +15735,11 @@ function dt_floor_divide(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 585)
+  call dtf_begin(f, 589)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! floor_divide_: In-place version of `floor_divide`.
@@ -15812,7 +15749,7 @@ subroutine dt_floor_divide_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 586)
+  call dtf_begin(f, 590)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15826,11 +15763,11 @@ function dt_remainder(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 587)
+  call dtf_begin(f, 591)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! remainder_: In-place version of `remainder`.
@@ -15840,7 +15777,7 @@ subroutine dt_remainder_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 588)
+  call dtf_begin(f, 592)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15854,11 +15791,11 @@ function dt_pow(input, exponent, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 589)
+  call dtf_begin(f, 593)
   call give(f, 0, input)
   call give(f, 1, exponent)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! pow_: In-place version of `pow`.
@@ -15868,7 +15805,7 @@ subroutine dt_pow_(input, exponent, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 590)
+  call dtf_begin(f, 594)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, exponent)
   call tell(dtf_run(f), stat, errmsg)
@@ -15882,11 +15819,11 @@ function dt_maximum(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 591)
+  call dtf_begin(f, 595)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! minimum: The smaller of two elements; NaN if one is NaN. Equal elements share the gradient.
@@ -15897,11 +15834,11 @@ function dt_minimum(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 592)
+  call dtf_begin(f, 596)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! hardtanh: Limits each element to [min_val, max_val]. The gradient at the bounds is 0.
@@ -15913,12 +15850,12 @@ function dt_hardtanh(input, min_val, max_val, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 593)
+  call dtf_begin(f, 597)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(min_val)) call dtf_give(f, 1, min_val)
   if (present(max_val)) call dtf_give(f, 2, max_val)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! hardtanh_: In-place version of `hardtanh`.
@@ -15929,7 +15866,7 @@ subroutine dt_hardtanh_(input, min_val, max_val, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 594)
+  call dtf_begin(f, 598)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(min_val)) call dtf_give(f, 1, min_val)
   if (present(max_val)) call dtf_give(f, 2, max_val)
@@ -15943,10 +15880,10 @@ function dt_relu6(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 595)
+  call dtf_begin(f, 599)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! relu6_: In-place version of `relu6`.
@@ -15955,7 +15892,7 @@ subroutine dt_relu6_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 596)
+  call dtf_begin(f, 600)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15967,10 +15904,10 @@ function dt_hardsigmoid(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 597)
+  call dtf_begin(f, 601)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! hardsigmoid_: In-place version of `hardsigmoid`.
@@ -15979,7 +15916,7 @@ subroutine dt_hardsigmoid_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 598)
+  call dtf_begin(f, 602)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15991,10 +15928,10 @@ function dt_hardswish(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 599)
+  call dtf_begin(f, 603)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! hardswish_: In-place version of `hardswish`.
@@ -16003,7 +15940,7 @@ subroutine dt_hardswish_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 600)
+  call dtf_begin(f, 604)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16016,11 +15953,11 @@ function dt_hardshrink(input, lambd, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 601)
+  call dtf_begin(f, 605)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(lambd)) call give(f, 1, lambd)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! softshrink: input moved towards 0 by lambd; 0 where |input| <= lambd.
@@ -16031,11 +15968,11 @@ function dt_softshrink(input, lambd, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 602)
+  call dtf_begin(f, 606)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(lambd)) call dtf_give(f, 1, lambd)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! tanhshrink: input - tanh(input).
@@ -16045,10 +15982,10 @@ function dt_tanhshrink(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 603)
+  call dtf_begin(f, 607)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! threshold: input where it is above the threshold, value elsewhere.
@@ -16060,12 +15997,12 @@ function dt_threshold(input, threshold, value, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 604)
+  call dtf_begin(f, 608)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, threshold)
   call give(f, 2, value)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! threshold_: In-place version of `threshold`.
@@ -16076,7 +16013,7 @@ subroutine dt_threshold_(input, threshold, value, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 605)
+  call dtf_begin(f, 609)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, threshold)
   call give(f, 2, value)
@@ -16090,10 +16027,10 @@ function dt_softsign(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 606)
+  call dtf_begin(f, 610)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! selu: elu with alpha = 1.6732632423543772, times 1.0507009873554805 (arXiv 1706.02515).
@@ -16103,10 +16040,10 @@ function dt_selu(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 607)
+  call dtf_begin(f, 611)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! selu_: In-place version of `selu`.
@@ -16115,7 +16052,7 @@ subroutine dt_selu_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 608)
+  call dtf_begin(f, 612)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16128,11 +16065,11 @@ function dt_celu(input, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 609)
+  call dtf_begin(f, 613)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(alpha)) call dtf_give(f, 1, alpha)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! celu_: In-place version of `celu`.
@@ -16142,7 +16079,7 @@ subroutine dt_celu_(input, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 610)
+  call dtf_begin(f, 614)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(alpha)) call dtf_give(f, 1, alpha)
   call tell(dtf_run(f), stat, errmsg)
@@ -16155,10 +16092,10 @@ function dt_mish(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 611)
+  call dtf_begin(f, 615)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! mish_: In-place version of `mish`.
@@ -16167,7 +16104,7 @@ subroutine dt_mish_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 612)
+  call dtf_begin(f, 616)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16180,11 +16117,11 @@ function dt_glu(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 613)
+  call dtf_begin(f, 617)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! prelu: input where it is positive, weight * input elsewhere.
@@ -16195,11 +16132,11 @@ function dt_prelu(input, weight, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 614)
+  call dtf_begin(f, 618)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(weight))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! softmin: softmax of -input.
@@ -16211,12 +16148,12 @@ function dt_softmin(input, dim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 615)
+  call dtf_begin(f, 619)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! eq: Where input == other.
@@ -16227,11 +16164,11 @@ function dt_eq(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 616)
+  call dtf_begin(f, 620)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! eq_: In-place version of `eq`.
@@ -16241,7 +16178,7 @@ subroutine dt_eq_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 617)
+  call dtf_begin(f, 621)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16255,11 +16192,11 @@ function dt_ne(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 618)
+  call dtf_begin(f, 622)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! ne_: In-place version of `ne`.
@@ -16269,7 +16206,7 @@ subroutine dt_ne_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 619)
+  call dtf_begin(f, 623)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16283,11 +16220,11 @@ function dt_lt(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 620)
+  call dtf_begin(f, 624)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! lt_: In-place version of `lt`.
@@ -16297,7 +16234,7 @@ subroutine dt_lt_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 621)
+  call dtf_begin(f, 625)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16311,11 +16248,11 @@ function dt_le(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 622)
+  call dtf_begin(f, 626)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! le_: In-place version of `le`.
@@ -16325,7 +16262,7 @@ subroutine dt_le_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 623)
+  call dtf_begin(f, 627)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16339,11 +16276,11 @@ function dt_gt(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 624)
+  call dtf_begin(f, 628)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! gt_: In-place version of `gt`.
@@ -16353,7 +16290,7 @@ subroutine dt_gt_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 625)
+  call dtf_begin(f, 629)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16367,11 +16304,11 @@ function dt_ge(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 626)
+  call dtf_begin(f, 630)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! ge_: In-place version of `ge`.
@@ -16381,7 +16318,7 @@ subroutine dt_ge_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 627)
+  call dtf_begin(f, 631)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16394,10 +16331,10 @@ function dt_isnan(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 628)
+  call dtf_begin(f, 632)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! isinf: Where elements are infinite.
@@ -16407,10 +16344,10 @@ function dt_isinf(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 629)
+  call dtf_begin(f, 633)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! isfinite: Where elements are neither infinite nor NaN.
@@ -16420,10 +16357,10 @@ function dt_isfinite(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 630)
+  call dtf_begin(f, 634)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! logical_not: Where elements are zero.
@@ -16433,10 +16370,10 @@ function dt_logical_not(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 631)
+  call dtf_begin(f, 635)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! logical_not_: In-place version of `logical_not`.
@@ -16445,7 +16382,7 @@ subroutine dt_logical_not_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 632)
+  call dtf_begin(f, 636)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16458,11 +16395,11 @@ function dt_logical_and(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 633)
+  call dtf_begin(f, 637)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! logical_and_: In-place version of `logical_and`.
@@ -16472,7 +16409,7 @@ subroutine dt_logical_and_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 634)
+  call dtf_begin(f, 638)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16486,11 +16423,11 @@ function dt_logical_or(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 635)
+  call dtf_begin(f, 639)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! logical_or_: In-place version of `logical_or`.
@@ -16500,7 +16437,7 @@ subroutine dt_logical_or_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 636)
+  call dtf_begin(f, 640)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16514,11 +16451,11 @@ function dt_logical_xor(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 637)
+  call dtf_begin(f, 641)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! logical_xor_: In-place version of `logical_xor`.
@@ -16528,7 +16465,7 @@ subroutine dt_logical_xor_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 638)
+  call dtf_begin(f, 642)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16542,11 +16479,11 @@ function dt_bitwise_and(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 639)
+  call dtf_begin(f, 643)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! bitwise_and_: In-place version of `bitwise_and`.
@@ -16556,7 +16493,7 @@ subroutine dt_bitwise_and_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 640)
+  call dtf_begin(f, 644)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16570,11 +16507,11 @@ function dt_bitwise_or(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 641)
+  call dtf_begin(f, 645)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! bitwise_or_: In-place version of `bitwise_or`.
@@ -16584,7 +16521,7 @@ subroutine dt_bitwise_or_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 642)
+  call dtf_begin(f, 646)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16598,11 +16535,11 @@ function dt_bitwise_xor(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 643)
+  call dtf_begin(f, 647)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! bitwise_xor_: In-place version of `bitwise_xor`.
@@ -16612,7 +16549,7 @@ subroutine dt_bitwise_xor_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 644)
+  call dtf_begin(f, 648)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16627,11 +16564,11 @@ function dt_bitwise_left_shift(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 645)
+  call dtf_begin(f, 649)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! bitwise_left_shift_: In-place version of `bitwise_left_shift`.
@@ -16641,7 +16578,7 @@ subroutine dt_bitwise_left_shift_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 646)
+  call dtf_begin(f, 650)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16656,11 +16593,11 @@ function dt_bitwise_right_shift(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 647)
+  call dtf_begin(f, 651)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! bitwise_right_shift_: In-place version of `bitwise_right_shift`.
@@ -16670,7 +16607,7 @@ subroutine dt_bitwise_right_shift_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 648)
+  call dtf_begin(f, 652)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16683,10 +16620,10 @@ function dt_bitwise_not(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 649)
+  call dtf_begin(f, 653)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! where: Elements of input where the condition holds, of other elsewhere; all three broadcast.
@@ -16698,12 +16635,12 @@ function dt_where(condition, input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 650)
+  call dtf_begin(f, 654)
   call dtf_give_object(f, 0, handle_of(condition))
   call give(f, 1, input)
   call give(f, 2, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! masked_fill: The input with value where the mask holds. The result has the input's dtype.
@@ -16715,12 +16652,12 @@ function dt_masked_fill(input, mask, value, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 651)
+  call dtf_begin(f, 655)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mask))
   call give(f, 2, value)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! masked_fill_: In-place version of `masked_fill`.
@@ -16731,7 +16668,7 @@ subroutine dt_masked_fill_(input, mask, value, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 652)
+  call dtf_begin(f, 656)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mask))
   call give(f, 2, value)
@@ -16745,10 +16682,10 @@ function dt_tan(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 653)
+  call dtf_begin(f, 657)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! tan_: In-place version of `tan`.
@@ -16757,7 +16694,7 @@ subroutine dt_tan_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 654)
+  call dtf_begin(f, 658)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16769,10 +16706,10 @@ function dt_asin(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 655)
+  call dtf_begin(f, 659)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! asin_: In-place version of `asin`.
@@ -16781,7 +16718,7 @@ subroutine dt_asin_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 656)
+  call dtf_begin(f, 660)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16793,10 +16730,10 @@ function dt_acos(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 657)
+  call dtf_begin(f, 661)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! acos_: In-place version of `acos`.
@@ -16805,7 +16742,7 @@ subroutine dt_acos_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 658)
+  call dtf_begin(f, 662)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16817,10 +16754,10 @@ function dt_atan(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 659)
+  call dtf_begin(f, 663)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! atan_: In-place version of `atan`.
@@ -16829,7 +16766,7 @@ subroutine dt_atan_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 660)
+  call dtf_begin(f, 664)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16841,10 +16778,10 @@ function dt_sinh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 661)
+  call dtf_begin(f, 665)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! sinh_: In-place version of `sinh`.
@@ -16853,7 +16790,7 @@ subroutine dt_sinh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 662)
+  call dtf_begin(f, 666)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16865,10 +16802,10 @@ function dt_cosh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 663)
+  call dtf_begin(f, 667)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! cosh_: In-place version of `cosh`.
@@ -16877,7 +16814,7 @@ subroutine dt_cosh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 664)
+  call dtf_begin(f, 668)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16889,10 +16826,10 @@ function dt_asinh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 665)
+  call dtf_begin(f, 669)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! asinh_: In-place version of `asinh`.
@@ -16901,7 +16838,7 @@ subroutine dt_asinh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 666)
+  call dtf_begin(f, 670)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16913,10 +16850,10 @@ function dt_acosh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 667)
+  call dtf_begin(f, 671)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! acosh_: In-place version of `acosh`.
@@ -16925,7 +16862,7 @@ subroutine dt_acosh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 668)
+  call dtf_begin(f, 672)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16937,10 +16874,10 @@ function dt_atanh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 669)
+  call dtf_begin(f, 673)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! atanh_: In-place version of `atanh`.
@@ -16949,7 +16886,7 @@ subroutine dt_atanh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 670)
+  call dtf_begin(f, 674)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16962,11 +16899,11 @@ function dt_atan2(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 671)
+  call dtf_begin(f, 675)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! atan2_: In-place version of `atan2`.
@@ -16976,7 +16913,7 @@ subroutine dt_atan2_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 672)
+  call dtf_begin(f, 676)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16990,11 +16927,11 @@ function dt_hypot(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 673)
+  call dtf_begin(f, 677)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! hypot_: In-place version of `hypot`.
@@ -17004,7 +16941,7 @@ subroutine dt_hypot_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 674)
+  call dtf_begin(f, 678)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -17017,10 +16954,10 @@ function dt_sinc(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 675)
+  call dtf_begin(f, 679)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! sinc_: In-place version of `sinc`.
@@ -17029,7 +16966,7 @@ subroutine dt_sinc_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 676)
+  call dtf_begin(f, 680)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -17041,10 +16978,10 @@ function dt_deg2rad(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 677)
+  call dtf_begin(f, 681)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! deg2rad_: In-place version of `deg2rad`.
@@ -17053,7 +16990,7 @@ subroutine dt_deg2rad_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 678)
+  call dtf_begin(f, 682)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -17065,10 +17002,10 @@ function dt_rad2deg(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 679)
+  call dtf_begin(f, 683)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! rad2deg_: In-place version of `rad2deg`.
@@ -17077,7 +17014,7 @@ subroutine dt_rad2deg_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 680)
+  call dtf_begin(f, 684)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -17089,10 +17026,10 @@ function dt_expm1(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 681)
+  call dtf_begin(f, 685)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! expm1_: In-place version of `expm1`.
@@ -17101,7 +17038,7 @@ subroutine dt_expm1_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 682)
+  call dtf_begin(f, 686)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -17113,10 +17050,10 @@ function dt_exp2(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 683)
+  call dtf_begin(f, 687)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! exp2_: In-place version of `exp2`.
@@ -17125,7 +17062,7 @@ subroutine dt_exp2_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 684)
+  call dtf_begin(f, 688)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -17137,10 +17074,10 @@ function dt_log2(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 685)
+  call dtf_begin(f, 689)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! log2_: In-place version of `log2`.
@@ -17149,7 +17086,7 @@ subroutine dt_log2_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 686)
+  call dtf_begin(f, 690)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -17161,10 +17098,10 @@ function dt_log10(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 687)
+  call dtf_begin(f, 691)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! log10_: In-place version of `log10`.
@@ -17173,7 +17110,7 @@ subroutine dt_log10_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 688)
+  call dtf_begin(f, 692)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -17186,11 +17123,11 @@ function dt_logit(input, eps, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 689)
+  call dtf_begin(f, 693)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(eps)) call dtf_give(f, 1, eps)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! logit_: In-place version of `logit`.
@@ -17200,7 +17137,7 @@ subroutine dt_logit_(input, eps, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 690)
+  call dtf_begin(f, 694)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(eps)) call dtf_give(f, 1, eps)
   call tell(dtf_run(f), stat, errmsg)
@@ -17214,11 +17151,11 @@ function dt_xlogy(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 691)
+  call dtf_begin(f, 695)
   call give(f, 0, input)
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! xlogy_: In-place version of `xlogy`.
@@ -17228,7 +17165,7 @@ subroutine dt_xlogy_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 692)
+  call dtf_begin(f, 696)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -17242,11 +17179,11 @@ function dt_logaddexp(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 693)
+  call dtf_begin(f, 697)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! logaddexp2: log2(2^input + 2^other), without overflow.
@@ -17257,11 +17194,11 @@ function dt_logaddexp2(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 694)
+  call dtf_begin(f, 698)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! float_power: pow in float64.
@@ -17272,11 +17209,11 @@ function dt_float_power(input, exponent, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 695)
+  call dtf_begin(f, 699)
   call give(f, 0, input)
   call give(f, 1, exponent)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! float_power_: In-place version of `float_power`.
@@ -17286,7 +17223,7 @@ subroutine dt_float_power_(input, exponent, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 696)
+  call dtf_begin(f, 700)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, exponent)
   call tell(dtf_run(f), stat, errmsg)
@@ -17300,11 +17237,11 @@ function dt_ldexp(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 697)
+  call dtf_begin(f, 701)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! ldexp_: In-place version of `ldexp`.
@@ -17314,7 +17251,7 @@ subroutine dt_ldexp_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 698)
+  call dtf_begin(f, 702)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -17327,10 +17264,10 @@ function dt_frac(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 699)
+  call dtf_begin(f, 703)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! frac_: In-place version of `frac`.
@@ -17339,7 +17276,7 @@ subroutine dt_frac_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 700)
+  call dtf_begin(f, 704)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -17352,11 +17289,11 @@ function dt_round_decimals(input, decimals, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 701)
+  call dtf_begin(f, 705)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, decimals)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! round_decimals_: In-place version of `round_decimals`.
@@ -17366,7 +17303,7 @@ subroutine dt_round_decimals_(input, decimals, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 702)
+  call dtf_begin(f, 706)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, decimals)
   call tell(dtf_run(f), stat, errmsg)
@@ -17379,10 +17316,10 @@ function dt_positive(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 703)
+  call dtf_begin(f, 707)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! signbit: Where the sign is minus, that of -0 too.
@@ -17392,10 +17329,10 @@ function dt_signbit(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 704)
+  call dtf_begin(f, 708)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! copysign: The size of input with the sign of other.
@@ -17406,11 +17343,11 @@ function dt_copysign(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 705)
+  call dtf_begin(f, 709)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! copysign_: In-place version of `copysign`.
@@ -17420,7 +17357,7 @@ subroutine dt_copysign_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 706)
+  call dtf_begin(f, 710)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -17434,11 +17371,11 @@ function dt_fmod(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 707)
+  call dtf_begin(f, 711)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! fmod_: In-place version of `fmod`.
@@ -17448,7 +17385,7 @@ subroutine dt_fmod_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 708)
+  call dtf_begin(f, 712)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -17462,11 +17399,11 @@ function dt_gcd(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 709)
+  call dtf_begin(f, 713)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! gcd_: In-place version of `gcd`.
@@ -17476,7 +17413,7 @@ subroutine dt_gcd_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 710)
+  call dtf_begin(f, 714)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -17490,11 +17427,11 @@ function dt_lcm(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 711)
+  call dtf_begin(f, 715)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! lcm_: In-place version of `lcm`.
@@ -17504,7 +17441,7 @@ subroutine dt_lcm_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 712)
+  call dtf_begin(f, 716)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -17518,11 +17455,11 @@ function dt_heaviside(input, values, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 713)
+  call dtf_begin(f, 717)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(values))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! heaviside_: In-place version of `heaviside`.
@@ -17532,7 +17469,7 @@ subroutine dt_heaviside_(input, values, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 714)
+  call dtf_begin(f, 718)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(values))
   call tell(dtf_run(f), stat, errmsg)
@@ -17546,11 +17483,11 @@ function dt_fmax(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 715)
+  call dtf_begin(f, 719)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! fmin: The smaller of two elements; the other one if one is NaN.
@@ -17561,11 +17498,11 @@ function dt_fmin(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 716)
+  call dtf_begin(f, 720)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nan_to_num: The input with finite numbers in the place of NaN and infinities.
@@ -17578,13 +17515,13 @@ function dt_nan_to_num(input, nan, posinf, neginf, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 717)
+  call dtf_begin(f, 721)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(nan)) call dtf_give(f, 1, nan)
   if (present(posinf)) call dtf_give(f, 2, posinf)
   if (present(neginf)) call dtf_give(f, 3, neginf)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nan_to_num_: In-place version of `nan_to_num`.
@@ -17596,7 +17533,7 @@ subroutine dt_nan_to_num_(input, nan, posinf, neginf, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 718)
+  call dtf_begin(f, 722)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(nan)) call dtf_give(f, 1, nan)
   if (present(posinf)) call dtf_give(f, 2, posinf)
@@ -17611,10 +17548,10 @@ function dt_isposinf(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 719)
+  call dtf_begin(f, 723)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! isneginf: Where elements are -infinity.
@@ -17624,10 +17561,10 @@ function dt_isneginf(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 720)
+  call dtf_begin(f, 724)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! isreal: Where elements have no imaginary part: everywhere.
@@ -17637,10 +17574,10 @@ function dt_isreal(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 721)
+  call dtf_begin(f, 725)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! lerp: input + weight * (end - input).
@@ -17652,12 +17589,12 @@ function dt_lerp(input, end, weight, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 722)
+  call dtf_begin(f, 726)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(end))
   call give(f, 2, weight)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! lerp_: In-place version of `lerp`.
@@ -17668,7 +17605,7 @@ subroutine dt_lerp_(input, end, weight, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 723)
+  call dtf_begin(f, 727)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(end))
   call give(f, 2, weight)
@@ -17685,13 +17622,13 @@ function dt_addcmul(input, tensor1, tensor2, value, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 724)
+  call dtf_begin(f, 728)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(tensor1))
   call dtf_give_object(f, 2, handle_of(tensor2))
   if (present(value)) call give(f, 3, value)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! addcmul_: In-place version of `addcmul`.
@@ -17703,7 +17640,7 @@ subroutine dt_addcmul_(input, tensor1, tensor2, value, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 725)
+  call dtf_begin(f, 729)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(tensor1))
   call dtf_give_object(f, 2, handle_of(tensor2))
@@ -17721,13 +17658,13 @@ function dt_addcdiv(input, tensor1, tensor2, value, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 726)
+  call dtf_begin(f, 730)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(tensor1))
   call dtf_give_object(f, 2, handle_of(tensor2))
   if (present(value)) call give(f, 3, value)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! addcdiv_: In-place version of `addcdiv`.
@@ -17739,7 +17676,7 @@ subroutine dt_addcdiv_(input, tensor1, tensor2, value, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 727)
+  call dtf_begin(f, 731)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(tensor1))
   call dtf_give_object(f, 2, handle_of(tensor2))
@@ -17749,8 +17686,7 @@ subroutine dt_addcdiv_(input, tensor1, tensor2, value, stat, errmsg)
 end subroutine
 ! max_pool1d: Maximum of each window. The length becomes (size + 2 * padding - dilation * (kernel
 ! - 1) - 1) / stride + 1, rounded down, or up in ceil_mode.
-function dt_max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode, stat, errmsg) &
-    result(out)
+function dt_max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(*), intent(in) :: kernel_size(:)
   type(*), intent(in), optional :: stride(:)
@@ -17760,110 +17696,6 @@ function dt_max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode,
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
-  type(frame) :: f
-  call dtf_begin(f, 728)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give(f, 1, kernel_size)
-  if (present(stride)) call dtf_give(f, 2, stride)
-  if (present(padding)) call dtf_give(f, 3, padding)
-  if (present(dilation)) call dtf_give(f, 4, dilation)
-  if (present(ceil_mode)) call dtf_give(f, 5, ceil_mode)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
-  call dtf_end(f)
-end function
-! max_pool1d_with_indices: Maximum of each window, and where it is: -1 of a window that holds
-! padding alone, as dilated ones may. The maxima, and their positions in the length (int64).
-subroutine dt_max_pool1d_with_indices(input, kernel_size, values, indices, stride, padding, &
-    dilation, ceil_mode, stat, errmsg)
-  type(dt_tensor), intent(in) :: input
-  type(*), intent(in) :: kernel_size(:)
-  type(*), intent(in), optional :: stride(:)
-  type(*), intent(in), optional :: padding(:)
-  type(*), intent(in), optional :: dilation(:)
-  logical, intent(in), optional :: ceil_mode
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(dt_tensor), intent(inout) :: values
-  type(dt_tensor), intent(inout) :: indices
-  type(frame) :: f
-  call dtf_begin(f, 729)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give(f, 1, kernel_size)
-  if (present(stride)) call dtf_give(f, 2, stride)
-  if (present(padding)) call dtf_give(f, 3, padding)
-  if (present(dilation)) call dtf_give(f, 4, dilation)
-  if (present(ceil_mode)) call dtf_give(f, 5, ceil_mode)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0), f%args(1))
-  call hold(indices, f%args(2), f%args(3))
-  call dtf_end(f)
-end subroutine
-! avg_pool1d: Mean of each window. The length becomes (size + 2 * padding - kernel) / stride + 1,
-! rounded down, or up in ceil_mode.
-function dt_avg_pool1d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, stat, &
-    errmsg) result(out)
-  type(dt_tensor), intent(in) :: input
-  type(*), intent(in) :: kernel_size(:)
-  type(*), intent(in), optional :: stride(:)
-  type(*), intent(in), optional :: padding(:)
-  logical, intent(in), optional :: ceil_mode
-  logical, intent(in), optional :: count_include_pad
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(dt_tensor) :: out
-  type(frame) :: f
-  call dtf_begin(f, 730)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give(f, 1, kernel_size)
-  if (present(stride)) call dtf_give(f, 2, stride)
-  if (present(padding)) call dtf_give(f, 3, padding)
-  if (present(ceil_mode)) call dtf_give(f, 4, ceil_mode)
-  if (present(count_include_pad)) call dtf_give(f, 5, count_include_pad)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
-  call dtf_end(f)
-end function
-! max_pool2d: Maximum of each window. Height and width become (size + 2 * padding - dilation *
-! (kernel - 1) - 1) / stride + 1, rounded down, or up in ceil_mode.
-function dt_max_pool2d(input, kernel_size, stride, padding, dilation, ceil_mode, stat, errmsg) &
-    result(out)
-  type(dt_tensor), intent(in) :: input
-  type(*), intent(in) :: kernel_size(:)
-  type(*), intent(in), optional :: stride(:)
-  type(*), intent(in), optional :: padding(:)
-  type(*), intent(in), optional :: dilation(:)
-  logical, intent(in), optional :: ceil_mode
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(dt_tensor) :: out
-  type(frame) :: f
-  call dtf_begin(f, 731)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give(f, 1, kernel_size)
-  if (present(stride)) call dtf_give(f, 2, stride)
-  if (present(padding)) call dtf_give(f, 3, padding)
-  if (present(dilation)) call dtf_give(f, 4, dilation)
-  if (present(ceil_mode)) call dtf_give(f, 5, ceil_mode)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
-  call dtf_end(f)
-end function
-! max_pool2d_with_indices: Maximum of each window, and where it is: -1 of a window that holds
-! padding alone, as dilated ones may. The maxima, and their positions in the flattened height x
-! width (int64).
-subroutine dt_max_pool2d_with_indices(input, kernel_size, values, indices, stride, padding, &
-    dilation, ceil_mode, stat, errmsg)
-  type(dt_tensor), intent(in) :: input
-  type(*), intent(in) :: kernel_size(:)
-  type(*), intent(in), optional :: stride(:)
-  type(*), intent(in), optional :: padding(:)
-  type(*), intent(in), optional :: dilation(:)
-  logical, intent(in), optional :: ceil_mode
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(dt_tensor), intent(inout) :: values
-  type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
   call dtf_begin(f, 732)
   call dtf_give_object(f, 0, handle_of(input))
@@ -17873,67 +17705,12 @@ subroutine dt_max_pool2d_with_indices(input, kernel_size, values, indices, strid
   if (present(dilation)) call dtf_give(f, 4, dilation)
   if (present(ceil_mode)) call dtf_give(f, 5, ceil_mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0), f%args(1))
-  call hold(indices, f%args(2), f%args(3))
-  call dtf_end(f)
-end subroutine
-! avg_pool2d: Mean of each window. Height and width become (size + 2 * padding - kernel) / stride
-! + 1, rounded down, or up in ceil_mode.
-function dt_avg_pool2d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, &
-    divisor_override, stat, errmsg) result(out)
-  type(dt_tensor), intent(in) :: input
-  type(*), intent(in) :: kernel_size(:)
-  type(*), intent(in), optional :: stride(:)
-  type(*), intent(in), optional :: padding(:)
-  logical, intent(in), optional :: ceil_mode
-  logical, intent(in), optional :: count_include_pad
-  type(*), dimension(..), intent(in), optional :: divisor_override
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(dt_tensor) :: out
-  type(frame) :: f
-  call dtf_begin(f, 733)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give(f, 1, kernel_size)
-  if (present(stride)) call dtf_give(f, 2, stride)
-  if (present(padding)) call dtf_give(f, 3, padding)
-  if (present(ceil_mode)) call dtf_give(f, 4, ceil_mode)
-  if (present(count_include_pad)) call dtf_give(f, 5, count_include_pad)
-  if (present(divisor_override)) call dtf_give(f, 6, divisor_override)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
-! max_pool3d: Maximum of each window. Depth, height and width become (size + 2 * padding -
-! dilation * (kernel - 1) - 1) / stride + 1, rounded down, or up in ceil_mode.
-function dt_max_pool3d(input, kernel_size, stride, padding, dilation, ceil_mode, stat, errmsg) &
-    result(out)
-  type(dt_tensor), intent(in) :: input
-  type(*), intent(in) :: kernel_size(:)
-  type(*), intent(in), optional :: stride(:)
-  type(*), intent(in), optional :: padding(:)
-  type(*), intent(in), optional :: dilation(:)
-  logical, intent(in), optional :: ceil_mode
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(dt_tensor) :: out
-  type(frame) :: f
-  call dtf_begin(f, 734)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give(f, 1, kernel_size)
-  if (present(stride)) call dtf_give(f, 2, stride)
-  if (present(padding)) call dtf_give(f, 3, padding)
-  if (present(dilation)) call dtf_give(f, 4, dilation)
-  if (present(ceil_mode)) call dtf_give(f, 5, ceil_mode)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
-  call dtf_end(f)
-end function
-! max_pool3d_with_indices: Maximum of each window, and where it is: -1 of a window that holds
-! padding alone, as dilated ones may. The maxima, and their positions in the flattened depth x
-! height x width (int64).
-subroutine dt_max_pool3d_with_indices(input, kernel_size, values, indices, stride, padding, &
-    dilation, ceil_mode, stat, errmsg)
+! max_pool1d_with_indices: Maximum of each window, and where it is: -1 of a window that holds
+! padding alone, as dilated ones may. The maxima, and their positions in the length (int64).
+subroutine dt_max_pool1d_with_indices(input, kernel_size, values, indices, stride, padding, dilation, ceil_mode, stat, errmsg)
   type(dt_tensor), intent(in) :: input
   type(*), intent(in) :: kernel_size(:)
   type(*), intent(in), optional :: stride(:)
@@ -17945,6 +17722,55 @@ subroutine dt_max_pool3d_with_indices(input, kernel_size, values, indices, strid
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
+  call dtf_begin(f, 733)
+  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 1, kernel_size)
+  if (present(stride)) call dtf_give(f, 2, stride)
+  if (present(padding)) call dtf_give(f, 3, padding)
+  if (present(dilation)) call dtf_give(f, 4, dilation)
+  if (present(ceil_mode)) call dtf_give(f, 5, ceil_mode)
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(values, f%args(0))
+  call hold(indices, f%args(2))
+  call dtf_end(f)
+end subroutine
+! avg_pool1d: Mean of each window. The length becomes (size + 2 * padding - kernel) / stride + 1,
+! rounded down, or up in ceil_mode.
+function dt_avg_pool1d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
+  type(*), intent(in) :: kernel_size(:)
+  type(*), intent(in), optional :: stride(:)
+  type(*), intent(in), optional :: padding(:)
+  logical, intent(in), optional :: ceil_mode
+  logical, intent(in), optional :: count_include_pad
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 734)
+  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 1, kernel_size)
+  if (present(stride)) call dtf_give(f, 2, stride)
+  if (present(padding)) call dtf_give(f, 3, padding)
+  if (present(ceil_mode)) call dtf_give(f, 4, ceil_mode)
+  if (present(count_include_pad)) call dtf_give(f, 5, count_include_pad)
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, f%args(0))
+  call dtf_end(f)
+end function
+! max_pool2d: Maximum of each window. Height and width become (size + 2 * padding - dilation *
+! (kernel - 1) - 1) / stride + 1, rounded down, or up in ceil_mode.
+function dt_max_pool2d(input, kernel_size, stride, padding, dilation, ceil_mode, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
+  type(*), intent(in) :: kernel_size(:)
+  type(*), intent(in), optional :: stride(:)
+  type(*), intent(in), optional :: padding(:)
+  type(*), intent(in), optional :: dilation(:)
+  logical, intent(in), optional :: ceil_mode
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
   call dtf_begin(f, 735)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
@@ -17953,14 +17779,39 @@ subroutine dt_max_pool3d_with_indices(input, kernel_size, values, indices, strid
   if (present(dilation)) call dtf_give(f, 4, dilation)
   if (present(ceil_mode)) call dtf_give(f, 5, ceil_mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0), f%args(1))
-  call hold(indices, f%args(2), f%args(3))
+  call hold(out, f%args(0))
+  call dtf_end(f)
+end function
+! max_pool2d_with_indices: Maximum of each window, and where it is: -1 of a window that holds
+! padding alone, as dilated ones may. The maxima, and their positions in the flattened height x
+! width (int64).
+subroutine dt_max_pool2d_with_indices(input, kernel_size, values, indices, stride, padding, dilation, ceil_mode, stat, errmsg)
+  type(dt_tensor), intent(in) :: input
+  type(*), intent(in) :: kernel_size(:)
+  type(*), intent(in), optional :: stride(:)
+  type(*), intent(in), optional :: padding(:)
+  type(*), intent(in), optional :: dilation(:)
+  logical, intent(in), optional :: ceil_mode
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor), intent(inout) :: values
+  type(dt_tensor), intent(inout) :: indices
+  type(frame) :: f
+  call dtf_begin(f, 736)
+  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 1, kernel_size)
+  if (present(stride)) call dtf_give(f, 2, stride)
+  if (present(padding)) call dtf_give(f, 3, padding)
+  if (present(dilation)) call dtf_give(f, 4, dilation)
+  if (present(ceil_mode)) call dtf_give(f, 5, ceil_mode)
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(values, f%args(0))
+  call hold(indices, f%args(2))
   call dtf_end(f)
 end subroutine
-! avg_pool3d: Mean of each window. Depth, height and width become (size + 2 * padding - kernel) /
-! stride + 1, rounded down, or up in ceil_mode.
-function dt_avg_pool3d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, &
-    divisor_override, stat, errmsg) result(out)
+! avg_pool2d: Mean of each window. Height and width become (size + 2 * padding - kernel) / stride
+! + 1, rounded down, or up in ceil_mode.
+function dt_avg_pool2d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(*), intent(in) :: kernel_size(:)
   type(*), intent(in), optional :: stride(:)
@@ -17972,7 +17823,7 @@ function dt_avg_pool3d(input, kernel_size, stride, padding, ceil_mode, count_inc
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 736)
+  call dtf_begin(f, 737)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -17981,7 +17832,84 @@ function dt_avg_pool3d(input, kernel_size, stride, padding, ceil_mode, count_inc
   if (present(count_include_pad)) call dtf_give(f, 5, count_include_pad)
   if (present(divisor_override)) call dtf_give(f, 6, divisor_override)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
+  call dtf_end(f)
+end function
+! max_pool3d: Maximum of each window. Depth, height and width become (size + 2 * padding -
+! dilation * (kernel - 1) - 1) / stride + 1, rounded down, or up in ceil_mode.
+function dt_max_pool3d(input, kernel_size, stride, padding, dilation, ceil_mode, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
+  type(*), intent(in) :: kernel_size(:)
+  type(*), intent(in), optional :: stride(:)
+  type(*), intent(in), optional :: padding(:)
+  type(*), intent(in), optional :: dilation(:)
+  logical, intent(in), optional :: ceil_mode
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 738)
+  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 1, kernel_size)
+  if (present(stride)) call dtf_give(f, 2, stride)
+  if (present(padding)) call dtf_give(f, 3, padding)
+  if (present(dilation)) call dtf_give(f, 4, dilation)
+  if (present(ceil_mode)) call dtf_give(f, 5, ceil_mode)
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, f%args(0))
+  call dtf_end(f)
+end function
+! max_pool3d_with_indices: Maximum of each window, and where it is: -1 of a window that holds
+! padding alone, as dilated ones may. The maxima, and their positions in the flattened depth x
+! height x width (int64).
+subroutine dt_max_pool3d_with_indices(input, kernel_size, values, indices, stride, padding, dilation, ceil_mode, stat, errmsg)
+  type(dt_tensor), intent(in) :: input
+  type(*), intent(in) :: kernel_size(:)
+  type(*), intent(in), optional :: stride(:)
+  type(*), intent(in), optional :: padding(:)
+  type(*), intent(in), optional :: dilation(:)
+  logical, intent(in), optional :: ceil_mode
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor), intent(inout) :: values
+  type(dt_tensor), intent(inout) :: indices
+  type(frame) :: f
+  call dtf_begin(f, 739)
+  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 1, kernel_size)
+  if (present(stride)) call dtf_give(f, 2, stride)
+  if (present(padding)) call dtf_give(f, 3, padding)
+  if (present(dilation)) call dtf_give(f, 4, dilation)
+  if (present(ceil_mode)) call dtf_give(f, 5, ceil_mode)
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(values, f%args(0))
+  call hold(indices, f%args(2))
+  call dtf_end(f)
+end subroutine
+! avg_pool3d: Mean of each window. Depth, height and width become (size + 2 * padding - kernel) /
+! stride + 1, rounded down, or up in ceil_mode.
+function dt_avg_pool3d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: input
+  type(*), intent(in) :: kernel_size(:)
+  type(*), intent(in), optional :: stride(:)
+  type(*), intent(in), optional :: padding(:)
+  logical, intent(in), optional :: ceil_mode
+  logical, intent(in), optional :: count_include_pad
+  type(*), dimension(..), intent(in), optional :: divisor_override
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 740)
+  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 1, kernel_size)
+  if (present(stride)) call dtf_give(f, 2, stride)
+  if (present(padding)) call dtf_give(f, 3, padding)
+  if (present(ceil_mode)) call dtf_give(f, 4, ceil_mode)
+  if (present(count_include_pad)) call dtf_give(f, 5, count_include_pad)
+  if (present(divisor_override)) call dtf_give(f, 6, divisor_override)
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! adaptive_avg_pool1d: Mean of windows that are as equal as can be: of n elements and m windows,
@@ -17993,11 +17921,11 @@ function dt_adaptive_avg_pool1d(input, output_size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 737)
+  call dtf_begin(f, 741)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! adaptive_max_pool1d: Maximum of the windows of adaptive_avg_pool1d.
@@ -18008,11 +17936,11 @@ function dt_adaptive_max_pool1d(input, output_size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 738)
+  call dtf_begin(f, 742)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! adaptive_max_pool1d_with_indices: Maximum of the windows of adaptive_avg_pool1d, and where they
@@ -18025,12 +17953,12 @@ subroutine dt_adaptive_max_pool1d_with_indices(input, output_size, values, indic
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 739)
+  call dtf_begin(f, 743)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0), f%args(1))
-  call hold(indices, f%args(2), f%args(3))
+  call hold(values, f%args(0))
+  call hold(indices, f%args(2))
   call dtf_end(f)
 end subroutine
 ! lp_pool1d: (sum of x^p over each window)^(1/p), as PyTorch has it: 0 where the sum is negative.
@@ -18044,19 +17972,18 @@ function dt_lp_pool1d(input, norm_type, kernel_size, stride, ceil_mode, stat, er
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 740)
+  call dtf_begin(f, 744)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, norm_type)
   call dtf_give(f, 2, kernel_size)
   if (present(stride)) call dtf_give(f, 3, stride)
   if (present(ceil_mode)) call dtf_give(f, 4, ceil_mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! max_unpool1d: The maxima where they were, among zeros: undoes max_pool1d as far as can be.
-function dt_max_unpool1d(input, indices, kernel_size, stride, padding, output_size, stat, &
-    errmsg) result(out)
+function dt_max_unpool1d(input, indices, kernel_size, stride, padding, output_size, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in) :: indices
   type(*), intent(in) :: kernel_size(:)
@@ -18067,7 +17994,7 @@ function dt_max_unpool1d(input, indices, kernel_size, stride, padding, output_si
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 741)
+  call dtf_begin(f, 745)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(indices))
   call dtf_give(f, 2, kernel_size)
@@ -18075,7 +18002,7 @@ function dt_max_unpool1d(input, indices, kernel_size, stride, padding, output_si
   if (present(padding)) call dtf_give(f, 4, padding)
   if (present(output_size)) call dtf_give(f, 5, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! adaptive_avg_pool2d: Mean of windows that are as equal as can be: of n elements and m windows,
@@ -18087,11 +18014,11 @@ function dt_adaptive_avg_pool2d(input, output_size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 742)
+  call dtf_begin(f, 746)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! adaptive_max_pool2d: Maximum of the windows of adaptive_avg_pool2d.
@@ -18102,11 +18029,11 @@ function dt_adaptive_max_pool2d(input, output_size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 743)
+  call dtf_begin(f, 747)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! adaptive_max_pool2d_with_indices: Maximum of the windows of adaptive_avg_pool2d, and where they
@@ -18119,12 +18046,12 @@ subroutine dt_adaptive_max_pool2d_with_indices(input, output_size, values, indic
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 744)
+  call dtf_begin(f, 748)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0), f%args(1))
-  call hold(indices, f%args(2), f%args(3))
+  call hold(values, f%args(0))
+  call hold(indices, f%args(2))
   call dtf_end(f)
 end subroutine
 ! lp_pool2d: (sum of x^p over each window)^(1/p), as PyTorch has it: 0 where the sum is negative.
@@ -18138,19 +18065,18 @@ function dt_lp_pool2d(input, norm_type, kernel_size, stride, ceil_mode, stat, er
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 745)
+  call dtf_begin(f, 749)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, norm_type)
   call dtf_give(f, 2, kernel_size)
   if (present(stride)) call dtf_give(f, 3, stride)
   if (present(ceil_mode)) call dtf_give(f, 4, ceil_mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! max_unpool2d: The maxima where they were, among zeros: undoes max_pool2d as far as can be.
-function dt_max_unpool2d(input, indices, kernel_size, stride, padding, output_size, stat, &
-    errmsg) result(out)
+function dt_max_unpool2d(input, indices, kernel_size, stride, padding, output_size, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in) :: indices
   type(*), intent(in) :: kernel_size(:)
@@ -18161,7 +18087,7 @@ function dt_max_unpool2d(input, indices, kernel_size, stride, padding, output_si
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 746)
+  call dtf_begin(f, 750)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(indices))
   call dtf_give(f, 2, kernel_size)
@@ -18169,7 +18095,7 @@ function dt_max_unpool2d(input, indices, kernel_size, stride, padding, output_si
   if (present(padding)) call dtf_give(f, 4, padding)
   if (present(output_size)) call dtf_give(f, 5, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! adaptive_avg_pool3d: Mean of windows that are as equal as can be: of n elements and m windows,
@@ -18181,11 +18107,11 @@ function dt_adaptive_avg_pool3d(input, output_size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 747)
+  call dtf_begin(f, 751)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! adaptive_max_pool3d: Maximum of the windows of adaptive_avg_pool3d.
@@ -18196,11 +18122,11 @@ function dt_adaptive_max_pool3d(input, output_size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 748)
+  call dtf_begin(f, 752)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! adaptive_max_pool3d_with_indices: Maximum of the windows of adaptive_avg_pool3d, and where they
@@ -18213,12 +18139,12 @@ subroutine dt_adaptive_max_pool3d_with_indices(input, output_size, values, indic
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 749)
+  call dtf_begin(f, 753)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0), f%args(1))
-  call hold(indices, f%args(2), f%args(3))
+  call hold(values, f%args(0))
+  call hold(indices, f%args(2))
   call dtf_end(f)
 end subroutine
 ! lp_pool3d: (sum of x^p over each window)^(1/p), as PyTorch has it: 0 where the sum is negative.
@@ -18232,19 +18158,18 @@ function dt_lp_pool3d(input, norm_type, kernel_size, stride, ceil_mode, stat, er
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 750)
+  call dtf_begin(f, 754)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, norm_type)
   call dtf_give(f, 2, kernel_size)
   if (present(stride)) call dtf_give(f, 3, stride)
   if (present(ceil_mode)) call dtf_give(f, 4, ceil_mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! max_unpool3d: The maxima where they were, among zeros: undoes max_pool3d as far as can be.
-function dt_max_unpool3d(input, indices, kernel_size, stride, padding, output_size, stat, &
-    errmsg) result(out)
+function dt_max_unpool3d(input, indices, kernel_size, stride, padding, output_size, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in) :: indices
   type(*), intent(in) :: kernel_size(:)
@@ -18255,7 +18180,7 @@ function dt_max_unpool3d(input, indices, kernel_size, stride, padding, output_si
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 751)
+  call dtf_begin(f, 755)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(indices))
   call dtf_give(f, 2, kernel_size)
@@ -18263,14 +18188,13 @@ function dt_max_unpool3d(input, indices, kernel_size, stride, padding, output_si
   if (present(padding)) call dtf_give(f, 4, padding)
   if (present(output_size)) call dtf_give(f, 5, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! fractional_max_pool2d: Maximum of windows that lie at pseudo-random distances (Graham,
 ! arXiv:1412.6071): of n elements, m windows of k and a sample u the i-th begins at floor((i + u)
 ! * a) - floor(u * a), a = (n - k) / (m - 1), the last at n - k.
-function dt_fractional_max_pool2d(input, kernel_size, output_size, output_ratio, random_samples, &
-    stat, errmsg) result(out)
+function dt_fractional_max_pool2d(input, kernel_size, output_size, output_ratio, random_samples, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(*), intent(in) :: kernel_size(:)
   type(*), intent(in), optional :: output_size(:)
@@ -18280,20 +18204,19 @@ function dt_fractional_max_pool2d(input, kernel_size, output_size, output_ratio,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 752)
+  call dtf_begin(f, 756)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(output_size)) call dtf_give(f, 2, output_size)
   if (present(output_ratio)) call dtf_give(f, 3, output_ratio)
   if (present(random_samples)) call dtf_give_object(f, 4, handle_of(random_samples))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! fractional_max_pool2d_with_indices: fractional_max_pool2d, and where the maxima are, as
 ! max_pool2d_with_indices gives them.
-subroutine dt_fractional_max_pool2d_with_indices(input, kernel_size, values, indices, &
-    output_size, output_ratio, random_samples, stat, errmsg)
+subroutine dt_fractional_max_pool2d_with_indices(input, kernel_size, values, indices, output_size, output_ratio, random_samples, stat, errmsg)
   type(dt_tensor), intent(in) :: input
   type(*), intent(in) :: kernel_size(:)
   type(*), intent(in), optional :: output_size(:)
@@ -18304,22 +18227,21 @@ subroutine dt_fractional_max_pool2d_with_indices(input, kernel_size, values, ind
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 753)
+  call dtf_begin(f, 757)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(output_size)) call dtf_give(f, 2, output_size)
   if (present(output_ratio)) call dtf_give(f, 3, output_ratio)
   if (present(random_samples)) call dtf_give_object(f, 4, handle_of(random_samples))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0), f%args(1))
-  call hold(indices, f%args(2), f%args(3))
+  call hold(values, f%args(0))
+  call hold(indices, f%args(2))
   call dtf_end(f)
 end subroutine
 ! fractional_max_pool3d: Maximum of windows that lie at pseudo-random distances (Graham,
 ! arXiv:1412.6071): of n elements, m windows of k and a sample u the i-th begins at floor((i + u)
 ! * a) - floor(u * a), a = (n - k) / (m - 1), the last at n - k.
-function dt_fractional_max_pool3d(input, kernel_size, output_size, output_ratio, random_samples, &
-    stat, errmsg) result(out)
+function dt_fractional_max_pool3d(input, kernel_size, output_size, output_ratio, random_samples, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(*), intent(in) :: kernel_size(:)
   type(*), intent(in), optional :: output_size(:)
@@ -18329,20 +18251,19 @@ function dt_fractional_max_pool3d(input, kernel_size, output_size, output_ratio,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 754)
+  call dtf_begin(f, 758)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(output_size)) call dtf_give(f, 2, output_size)
   if (present(output_ratio)) call dtf_give(f, 3, output_ratio)
   if (present(random_samples)) call dtf_give_object(f, 4, handle_of(random_samples))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! fractional_max_pool3d_with_indices: fractional_max_pool3d, and where the maxima are, as
 ! max_pool3d_with_indices gives them.
-subroutine dt_fractional_max_pool3d_with_indices(input, kernel_size, values, indices, &
-    output_size, output_ratio, random_samples, stat, errmsg)
+subroutine dt_fractional_max_pool3d_with_indices(input, kernel_size, values, indices, output_size, output_ratio, random_samples, stat, errmsg)
   type(dt_tensor), intent(in) :: input
   type(*), intent(in) :: kernel_size(:)
   type(*), intent(in), optional :: output_size(:)
@@ -18353,20 +18274,19 @@ subroutine dt_fractional_max_pool3d_with_indices(input, kernel_size, values, ind
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 755)
+  call dtf_begin(f, 759)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(output_size)) call dtf_give(f, 2, output_size)
   if (present(output_ratio)) call dtf_give(f, 3, output_ratio)
   if (present(random_samples)) call dtf_give_object(f, 4, handle_of(random_samples))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0), f%args(1))
-  call hold(indices, f%args(2), f%args(3))
+  call hold(values, f%args(0))
+  call hold(indices, f%args(2))
   call dtf_end(f)
 end subroutine
 ! profiler_start: Begins to profile the whole process. One profiler runs at a time.
-function dt_profiler_start(record_shapes, profile_memory, device_times, max_activities, stat, &
-    errmsg) result(out)
+function dt_profiler_start(record_shapes, profile_memory, device_times, max_activities, stat, errmsg) result(out)
   logical, intent(in), optional :: record_shapes
   logical, intent(in), optional :: profile_memory
   logical, intent(in), optional :: device_times
@@ -18375,13 +18295,13 @@ function dt_profiler_start(record_shapes, profile_memory, device_times, max_acti
   character(*), intent(inout), optional :: errmsg
   type(dt_profiler) :: out
   type(frame) :: f
-  call dtf_begin(f, 756)
+  call dtf_begin(f, 760)
   if (present(record_shapes)) call dtf_give(f, 0, record_shapes)
   if (present(profile_memory)) call dtf_give(f, 1, profile_memory)
   if (present(device_times)) call dtf_give(f, 2, device_times)
   if (present(max_activities)) call dtf_give(f, 3, max_activities)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! profiler_stop: Ends it; from then on it can be asked for what it found. A second time does
@@ -18391,7 +18311,7 @@ subroutine dt_profiler_stop(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 757)
+  call dtf_begin(f, 761)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -18404,7 +18324,7 @@ function dt_profiler_range_begin(name, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 758)
+  call dtf_begin(f, 762)
   call dtf_give(f, 0, name)
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -18417,15 +18337,14 @@ subroutine dt_profiler_range_end(range, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 759)
+  call dtf_begin(f, 763)
   call dtf_give(f, 0, range)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! profiler_table: A table of all activities, a row for each name: time of their own, time with
 ! what they contain, memory, calls.
-function dt_profiler_table(self, sort_by, row_limit, group_by_input_shape, stat, errmsg) &
-    result(out)
+function dt_profiler_table(self, sort_by, row_limit, group_by_input_shape, stat, errmsg) result(out)
   class(dt_profiler), intent(in) :: self
   character(*), intent(in), optional :: sort_by
   type(*), dimension(..), intent(in), optional :: row_limit
@@ -18434,7 +18353,7 @@ function dt_profiler_table(self, sort_by, row_limit, group_by_input_shape, stat,
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 760)
+  call dtf_begin(f, 764)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(sort_by)) call dtf_give(f, 1, sort_by)
   if (present(row_limit)) call dtf_give(f, 2, row_limit)
@@ -18452,7 +18371,7 @@ function dt_profiler_memory_summary(self, row_limit, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 761)
+  call dtf_begin(f, 765)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(row_limit)) call dtf_give(f, 1, row_limit)
   call tell(dtf_run(f), stat, errmsg)
@@ -18471,12 +18390,12 @@ subroutine dt_profiler_activities(self, names, shapes, numbers, stat, errmsg)
   character(:), allocatable, dimension(:), intent(out) :: shapes
   type(dt_tensor), intent(inout) :: numbers
   type(frame) :: f
-  call dtf_begin(f, 762)
+  call dtf_begin(f, 766)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%args(0), f%args(1))
   call take_texts(shapes, f%args(2), f%args(3))
-  call hold(numbers, f%args(4), f%args(5))
+  call hold(numbers, f%args(4))
   call dtf_end(f)
 end subroutine
 ! profiler_export_chrome_trace: Writes all activities as JSON that chrome://tracing and
@@ -18487,7 +18406,7 @@ subroutine dt_profiler_export_chrome_trace(self, path, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 763)
+  call dtf_begin(f, 767)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, path)
   call tell(dtf_run(f), stat, errmsg)
@@ -18500,7 +18419,7 @@ subroutine dt_profiler_emit_nvtx(enabled, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 764)
+  call dtf_begin(f, 768)
   if (present(enabled)) call dtf_give(f, 0, enabled)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -18513,7 +18432,7 @@ function dt_profiler_nvtx_push(name, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 765)
+  call dtf_begin(f, 769)
   call dtf_give(f, 0, name)
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -18526,7 +18445,7 @@ function dt_profiler_nvtx_pop(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 766)
+  call dtf_begin(f, 770)
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
   call dtf_end(f)
@@ -18539,7 +18458,7 @@ function dt_profiler_nvtx_start(name, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 767)
+  call dtf_begin(f, 771)
   call dtf_give(f, 0, name)
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -18551,7 +18470,7 @@ subroutine dt_profiler_nvtx_end(range, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 768)
+  call dtf_begin(f, 772)
   call dtf_give(f, 0, range)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -18562,7 +18481,7 @@ subroutine dt_profiler_nvtx_mark(name, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 769)
+  call dtf_begin(f, 773)
   call dtf_give(f, 0, name)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -18578,14 +18497,14 @@ function dt_rand(size, generator, dtype, device, requires_grad, stat, errmsg) re
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 770)
+  call dtf_begin(f, 774)
   call dtf_give(f, 0, size)
   if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! randn: Normal numbers with mean 0 and variance 1.
@@ -18599,19 +18518,18 @@ function dt_randn(size, generator, dtype, device, requires_grad, stat, errmsg) r
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 771)
+  call dtf_begin(f, 775)
   call dtf_give(f, 0, size)
   if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! randint: Uniform integers in [low, high).
-function dt_randint(low, high, size, generator, dtype, device, requires_grad, stat, errmsg) &
-    result(out)
+function dt_randint(low, high, size, generator, dtype, device, requires_grad, stat, errmsg) result(out)
   type(*), dimension(..), intent(in) :: low
   type(*), dimension(..), intent(in) :: high
   type(*), intent(in) :: size(:)
@@ -18623,7 +18541,7 @@ function dt_randint(low, high, size, generator, dtype, device, requires_grad, st
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 772)
+  call dtf_begin(f, 776)
   call dtf_give(f, 0, low)
   call dtf_give(f, 1, high)
   call dtf_give(f, 2, size)
@@ -18632,7 +18550,7 @@ function dt_randint(low, high, size, generator, dtype, device, requires_grad, st
   if (present(device)) call dtf_give(f, 5, device)
   if (present(requires_grad)) call dtf_give(f, 6, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! randperm: The integers from 0 to n - 1 in random order.
@@ -18646,19 +18564,18 @@ function dt_randperm(n, generator, dtype, device, requires_grad, stat, errmsg) r
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 773)
+  call dtf_begin(f, 777)
   call dtf_give(f, 0, n)
   if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! rand_like: Uniform numbers in [0, 1), in the input's shape.
-function dt_rand_like(input, generator, dtype, device, requires_grad, memory_format, stat, &
-    errmsg) result(out)
+function dt_rand_like(input, generator, dtype, device, requires_grad, memory_format, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(dt_generator), intent(in), optional :: generator
   integer, intent(in), optional :: dtype
@@ -18669,7 +18586,7 @@ function dt_rand_like(input, generator, dtype, device, requires_grad, memory_for
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 774)
+  call dtf_begin(f, 778)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -18677,12 +18594,11 @@ function dt_rand_like(input, generator, dtype, device, requires_grad, memory_for
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
   if (present(memory_format)) call dtf_give(f, 5, memory_format)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! randn_like: Normal numbers, in the input's shape.
-function dt_randn_like(input, generator, dtype, device, requires_grad, memory_format, stat, &
-    errmsg) result(out)
+function dt_randn_like(input, generator, dtype, device, requires_grad, memory_format, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(dt_generator), intent(in), optional :: generator
   integer, intent(in), optional :: dtype
@@ -18693,7 +18609,7 @@ function dt_randn_like(input, generator, dtype, device, requires_grad, memory_fo
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 775)
+  call dtf_begin(f, 779)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -18701,12 +18617,11 @@ function dt_randn_like(input, generator, dtype, device, requires_grad, memory_fo
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
   if (present(memory_format)) call dtf_give(f, 5, memory_format)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! randint_like: Uniform integers in [low, high), in the input's shape.
-function dt_randint_like(input, low, high, generator, dtype, device, requires_grad, &
-    memory_format, stat, errmsg) result(out)
+function dt_randint_like(input, low, high, generator, dtype, device, requires_grad, memory_format, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(*), dimension(..), intent(in) :: low
   type(*), dimension(..), intent(in) :: high
@@ -18719,7 +18634,7 @@ function dt_randint_like(input, low, high, generator, dtype, device, requires_gr
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 776)
+  call dtf_begin(f, 780)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, low)
   call dtf_give(f, 2, high)
@@ -18729,7 +18644,7 @@ function dt_randint_like(input, low, high, generator, dtype, device, requires_gr
   if (present(requires_grad)) call dtf_give(f, 6, requires_grad)
   if (present(memory_format)) call dtf_give(f, 7, memory_format)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! bernoulli: 1 with the probability that the input says, else 0.
@@ -18740,11 +18655,11 @@ function dt_bernoulli(input, generator, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 777)
+  call dtf_begin(f, 781)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! bernoulli_p: 1 with probability p, else 0, in the input's shape and dtype.
@@ -18756,12 +18671,12 @@ function dt_bernoulli_p(input, p, generator, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 778)
+  call dtf_begin(f, 782)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! multinomial: Positions drawn with the probabilities that the weights say, as int64 [num_samples]
@@ -18775,13 +18690,13 @@ function dt_multinomial(input, num_samples, replacement, generator, stat, errmsg
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 779)
+  call dtf_begin(f, 783)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, num_samples)
   if (present(replacement)) call dtf_give(f, 2, replacement)
   if (present(generator)) call dtf_give_object(f, 3, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! poisson: Random counts of Poisson's distribution.
@@ -18792,11 +18707,11 @@ function dt_poisson(input, generator, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 780)
+  call dtf_begin(f, 784)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! binomial: Random counts of successes.
@@ -18808,12 +18723,12 @@ function dt_binomial(count, prob, generator, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 781)
+  call dtf_begin(f, 785)
   call dtf_give_object(f, 0, handle_of(count))
   call dtf_give_object(f, 1, handle_of(prob))
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! exponential_: Fills the tensor with numbers of the exponential distribution, which are not 0.
@@ -18824,7 +18739,7 @@ subroutine dt_exponential_(input, lambd, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 782)
+  call dtf_begin(f, 786)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(lambd)) call dtf_give(f, 1, lambd)
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
@@ -18839,7 +18754,7 @@ subroutine dt_geometric_(input, p, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 783)
+  call dtf_begin(f, 787)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
@@ -18855,7 +18770,7 @@ subroutine dt_cauchy_(input, median, sigma, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 784)
+  call dtf_begin(f, 788)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(median)) call dtf_give(f, 1, median)
   if (present(sigma)) call dtf_give(f, 2, sigma)
@@ -18872,7 +18787,7 @@ subroutine dt_log_normal_(input, mean, std, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 785)
+  call dtf_begin(f, 789)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(mean)) call dtf_give(f, 1, mean)
   if (present(std)) call dtf_give(f, 2, std)
@@ -18889,7 +18804,7 @@ subroutine dt_uniform_(input, low, high, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 786)
+  call dtf_begin(f, 790)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(low)) call dtf_give(f, 1, low)
   if (present(high)) call dtf_give(f, 2, high)
@@ -18906,7 +18821,7 @@ subroutine dt_normal_(input, mean, std, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 787)
+  call dtf_begin(f, 791)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(mean)) call dtf_give(f, 1, mean)
   if (present(std)) call dtf_give(f, 2, std)
@@ -18922,7 +18837,7 @@ subroutine dt_bernoulli_(input, p, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 788)
+  call dtf_begin(f, 792)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
@@ -18939,12 +18854,12 @@ function dt_stochastic_round(input, dtype, generator, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 789)
+  call dtf_begin(f, 793)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dtype)
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! bernoulli_tensor_: Fills the tensor with 1 with these probabilities, else 0.
@@ -18955,7 +18870,7 @@ subroutine dt_bernoulli_tensor_(input, probabilities, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 790)
+  call dtf_begin(f, 794)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(probabilities))
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
@@ -18971,7 +18886,7 @@ subroutine dt_random_from_(input, low, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 791)
+  call dtf_begin(f, 795)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(low)) call dtf_give(f, 1, low)
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
@@ -18987,7 +18902,7 @@ subroutine dt_random_(input, low, high, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 792)
+  call dtf_begin(f, 796)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, low)
   call dtf_give(f, 2, high)
@@ -19002,7 +18917,7 @@ subroutine dt_manual_seed(seed, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 793)
+  call dtf_begin(f, 797)
   call dtf_give(f, 0, seed)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -19015,10 +18930,10 @@ function dt_default_generator(device, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_generator) :: out
   type(frame) :: f
-  call dtf_begin(f, 794)
+  call dtf_begin(f, 798)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! set_own_generators: Gives this context (a thread's, unless another is swapped in) default
@@ -19030,7 +18945,7 @@ subroutine dt_set_own_generators(mode, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 795)
+  call dtf_begin(f, 799)
   call dtf_give(f, 0, mode)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -19041,7 +18956,7 @@ function dt_has_own_generators(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 796)
+  call dtf_begin(f, 800)
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0) /= 0
   call dtf_end(f)
@@ -19053,10 +18968,10 @@ function dt_generator_new(device, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_generator) :: out
   type(frame) :: f
-  call dtf_begin(f, 797)
+  call dtf_begin(f, 801)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! generator_device: The device that the generator's numbers are drawn on.
@@ -19066,7 +18981,7 @@ function dt_generator_device(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 798)
+  call dtf_begin(f, 802)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_text(out, f%args(0), f%args(1))
@@ -19079,7 +18994,7 @@ subroutine dt_generator_manual_seed(self, seed, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 799)
+  call dtf_begin(f, 803)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, seed)
   call tell(dtf_run(f), stat, errmsg)
@@ -19092,7 +19007,7 @@ function dt_generator_initial_seed(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 800)
+  call dtf_begin(f, 804)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -19106,10 +19021,10 @@ function dt_generator_get_state(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 801)
+  call dtf_begin(f, 805)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! generator_set_state: Continues where get_state was called.
@@ -19119,7 +19034,7 @@ subroutine dt_generator_set_state(self, state, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 802)
+  call dtf_begin(f, 806)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give_object(f, 1, handle_of(state))
   call tell(dtf_run(f), stat, errmsg)
@@ -19130,8 +19045,7 @@ end subroutine
 ! tanh(g), h = sigmoid(o) * tanh(c), with projections (arXiv 1402.1128) times weight_hr.T. The
 ! hidden states of the last layer at each time step, in the order of the input; and what hidden
 ! states and cells of each layer and direction end with.
-subroutine dt_lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, &
-    batch_first, output, h_n, c_n, stat, errmsg)
+subroutine dt_lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first, output, h_n, c_n, stat, errmsg)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in), optional :: hx(:)
   type(dt_tensor), intent(in) :: params(:)
@@ -19147,7 +19061,7 @@ subroutine dt_lstm(input, hx, params, has_biases, num_layers, dropout, train, bi
   type(dt_tensor), intent(inout) :: h_n
   type(dt_tensor), intent(inout) :: c_n
   type(frame) :: f
-  call dtf_begin(f, 803)
+  call dtf_begin(f, 807)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(params))
@@ -19158,15 +19072,14 @@ subroutine dt_lstm(input, hx, params, has_biases, num_layers, dropout, train, bi
   call dtf_give(f, 7, bidirectional)
   call dtf_give(f, 8, batch_first)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(output, f%args(0), f%args(1))
-  call hold(h_n, f%args(2), f%args(3))
-  call hold(c_n, f%args(4), f%args(5))
+  call hold(output, f%args(0))
+  call hold(h_n, f%args(2))
+  call hold(c_n, f%args(4))
   call dtf_end(f)
 end subroutine
 ! lstm_packed: lstm of sequences of several lengths. The hidden states of the last layer, packed
 ! like the input; and what hidden states and cells of each layer and direction end with.
-subroutine dt_lstm_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, &
-    bidirectional, output, h_n, c_n, stat, errmsg)
+subroutine dt_lstm_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional, output, h_n, c_n, stat, errmsg)
   type(dt_tensor), intent(in) :: data
   type(dt_tensor), intent(in) :: batch_sizes
   type(dt_tensor), intent(in), optional :: hx(:)
@@ -19182,7 +19095,7 @@ subroutine dt_lstm_packed(data, batch_sizes, hx, params, has_biases, num_layers,
   type(dt_tensor), intent(inout) :: h_n
   type(dt_tensor), intent(inout) :: c_n
   type(frame) :: f
-  call dtf_begin(f, 804)
+  call dtf_begin(f, 808)
   call dtf_give_object(f, 0, handle_of(data))
   call dtf_give_object(f, 1, handle_of(batch_sizes))
   if (present(hx)) call dtf_give(f, 2, handle_of(hx))
@@ -19193,150 +19106,16 @@ subroutine dt_lstm_packed(data, batch_sizes, hx, params, has_biases, num_layers,
   call dtf_give(f, 7, train)
   call dtf_give(f, 8, bidirectional)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(output, f%args(0), f%args(1))
-  call hold(h_n, f%args(2), f%args(3))
-  call hold(c_n, f%args(4), f%args(5))
+  call hold(output, f%args(0))
+  call hold(h_n, f%args(2))
+  call hold(c_n, f%args(4))
   call dtf_end(f)
 end subroutine
 ! gru: Gated recurrent units (arXiv 1406.1078): with (r, z, n) = x @ weight_ih.T + bias_ih and
 ! (r', z', n') = h @ weight_hh.T + bias_hh for each time step, m = tanh(n + sigmoid(r + r') * n')
 ! and h = m + sigmoid(z + z') * (h - m). The hidden states of the last layer at each time step, in
 ! the order of the input; and what they end with in each layer and direction.
-subroutine dt_gru(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, &
-    batch_first, output, h_n, stat, errmsg)
-  type(dt_tensor), intent(in) :: input
-  type(dt_tensor), intent(in), optional :: hx
-  type(dt_tensor), intent(in) :: params(:)
-  logical, intent(in) :: has_biases
-  type(*), dimension(..), intent(in) :: num_layers
-  real(real64), intent(in) :: dropout
-  logical, intent(in) :: train
-  logical, intent(in) :: bidirectional
-  logical, intent(in) :: batch_first
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(dt_tensor), intent(inout) :: output
-  type(dt_tensor), intent(inout) :: h_n
-  type(frame) :: f
-  call dtf_begin(f, 805)
-  call dtf_give_object(f, 0, handle_of(input))
-  if (present(hx)) call dtf_give_object(f, 1, handle_of(hx))
-  call dtf_give(f, 2, handle_of(params))
-  call dtf_give(f, 3, has_biases)
-  call dtf_give(f, 4, num_layers)
-  call dtf_give(f, 5, dropout)
-  call dtf_give(f, 6, train)
-  call dtf_give(f, 7, bidirectional)
-  call dtf_give(f, 8, batch_first)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(output, f%args(0), f%args(1))
-  call hold(h_n, f%args(2), f%args(3))
-  call dtf_end(f)
-end subroutine
-! gru_packed: gru of sequences of several lengths. The hidden states of the last layer, packed
-! like the input; and what they end with in each layer and direction.
-subroutine dt_gru_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, &
-    bidirectional, output, h_n, stat, errmsg)
-  type(dt_tensor), intent(in) :: data
-  type(dt_tensor), intent(in) :: batch_sizes
-  type(dt_tensor), intent(in), optional :: hx
-  type(dt_tensor), intent(in) :: params(:)
-  logical, intent(in) :: has_biases
-  type(*), dimension(..), intent(in) :: num_layers
-  real(real64), intent(in) :: dropout
-  logical, intent(in) :: train
-  logical, intent(in) :: bidirectional
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(dt_tensor), intent(inout) :: output
-  type(dt_tensor), intent(inout) :: h_n
-  type(frame) :: f
-  call dtf_begin(f, 806)
-  call dtf_give_object(f, 0, handle_of(data))
-  call dtf_give_object(f, 1, handle_of(batch_sizes))
-  if (present(hx)) call dtf_give_object(f, 2, handle_of(hx))
-  call dtf_give(f, 3, handle_of(params))
-  call dtf_give(f, 4, has_biases)
-  call dtf_give(f, 5, num_layers)
-  call dtf_give(f, 6, dropout)
-  call dtf_give(f, 7, train)
-  call dtf_give(f, 8, bidirectional)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(output, f%args(0), f%args(1))
-  call hold(h_n, f%args(2), f%args(3))
-  call dtf_end(f)
-end subroutine
-! rnn_tanh: The network of Elman (Cognitive Science 14, 179): h = tanh(x @ weight_ih.T + bias_ih +
-! h @ weight_hh.T + bias_hh) for each time step. The hidden states of the last layer at each time
-! step, in the order of the input; and what they end with in each layer and direction.
-subroutine dt_rnn_tanh(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, &
-    batch_first, output, h_n, stat, errmsg)
-  type(dt_tensor), intent(in) :: input
-  type(dt_tensor), intent(in), optional :: hx
-  type(dt_tensor), intent(in) :: params(:)
-  logical, intent(in) :: has_biases
-  type(*), dimension(..), intent(in) :: num_layers
-  real(real64), intent(in) :: dropout
-  logical, intent(in) :: train
-  logical, intent(in) :: bidirectional
-  logical, intent(in) :: batch_first
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(dt_tensor), intent(inout) :: output
-  type(dt_tensor), intent(inout) :: h_n
-  type(frame) :: f
-  call dtf_begin(f, 807)
-  call dtf_give_object(f, 0, handle_of(input))
-  if (present(hx)) call dtf_give_object(f, 1, handle_of(hx))
-  call dtf_give(f, 2, handle_of(params))
-  call dtf_give(f, 3, has_biases)
-  call dtf_give(f, 4, num_layers)
-  call dtf_give(f, 5, dropout)
-  call dtf_give(f, 6, train)
-  call dtf_give(f, 7, bidirectional)
-  call dtf_give(f, 8, batch_first)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(output, f%args(0), f%args(1))
-  call hold(h_n, f%args(2), f%args(3))
-  call dtf_end(f)
-end subroutine
-! rnn_tanh_packed: rnn_tanh of sequences of several lengths. The hidden states of the last layer,
-! packed like the input; and what they end with in each layer and direction.
-subroutine dt_rnn_tanh_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, &
-    train, bidirectional, output, h_n, stat, errmsg)
-  type(dt_tensor), intent(in) :: data
-  type(dt_tensor), intent(in) :: batch_sizes
-  type(dt_tensor), intent(in), optional :: hx
-  type(dt_tensor), intent(in) :: params(:)
-  logical, intent(in) :: has_biases
-  type(*), dimension(..), intent(in) :: num_layers
-  real(real64), intent(in) :: dropout
-  logical, intent(in) :: train
-  logical, intent(in) :: bidirectional
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(dt_tensor), intent(inout) :: output
-  type(dt_tensor), intent(inout) :: h_n
-  type(frame) :: f
-  call dtf_begin(f, 808)
-  call dtf_give_object(f, 0, handle_of(data))
-  call dtf_give_object(f, 1, handle_of(batch_sizes))
-  if (present(hx)) call dtf_give_object(f, 2, handle_of(hx))
-  call dtf_give(f, 3, handle_of(params))
-  call dtf_give(f, 4, has_biases)
-  call dtf_give(f, 5, num_layers)
-  call dtf_give(f, 6, dropout)
-  call dtf_give(f, 7, train)
-  call dtf_give(f, 8, bidirectional)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(output, f%args(0), f%args(1))
-  call hold(h_n, f%args(2), f%args(3))
-  call dtf_end(f)
-end subroutine
-! rnn_relu: rnn_tanh with relu in the place of tanh. The hidden states of the last layer at each
-! time step, in the order of the input; and what they end with in each layer and direction.
-subroutine dt_rnn_relu(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, &
-    batch_first, output, h_n, stat, errmsg)
+subroutine dt_gru(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first, output, h_n, stat, errmsg)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in), optional :: hx
   type(dt_tensor), intent(in) :: params(:)
@@ -19362,14 +19141,13 @@ subroutine dt_rnn_relu(input, hx, params, has_biases, num_layers, dropout, train
   call dtf_give(f, 7, bidirectional)
   call dtf_give(f, 8, batch_first)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(output, f%args(0), f%args(1))
-  call hold(h_n, f%args(2), f%args(3))
+  call hold(output, f%args(0))
+  call hold(h_n, f%args(2))
   call dtf_end(f)
 end subroutine
-! rnn_relu_packed: rnn_relu of sequences of several lengths. The hidden states of the last layer,
-! packed like the input; and what they end with in each layer and direction.
-subroutine dt_rnn_relu_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, &
-    train, bidirectional, output, h_n, stat, errmsg)
+! gru_packed: gru of sequences of several lengths. The hidden states of the last layer, packed
+! like the input; and what they end with in each layer and direction.
+subroutine dt_gru_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional, output, h_n, stat, errmsg)
   type(dt_tensor), intent(in) :: data
   type(dt_tensor), intent(in) :: batch_sizes
   type(dt_tensor), intent(in), optional :: hx
@@ -19395,8 +19173,137 @@ subroutine dt_rnn_relu_packed(data, batch_sizes, hx, params, has_biases, num_lay
   call dtf_give(f, 7, train)
   call dtf_give(f, 8, bidirectional)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(output, f%args(0), f%args(1))
-  call hold(h_n, f%args(2), f%args(3))
+  call hold(output, f%args(0))
+  call hold(h_n, f%args(2))
+  call dtf_end(f)
+end subroutine
+! rnn_tanh: The network of Elman (Cognitive Science 14, 179): h = tanh(x @ weight_ih.T + bias_ih +
+! h @ weight_hh.T + bias_hh) for each time step. The hidden states of the last layer at each time
+! step, in the order of the input; and what they end with in each layer and direction.
+subroutine dt_rnn_tanh(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first, output, h_n, stat, errmsg)
+  type(dt_tensor), intent(in) :: input
+  type(dt_tensor), intent(in), optional :: hx
+  type(dt_tensor), intent(in) :: params(:)
+  logical, intent(in) :: has_biases
+  type(*), dimension(..), intent(in) :: num_layers
+  real(real64), intent(in) :: dropout
+  logical, intent(in) :: train
+  logical, intent(in) :: bidirectional
+  logical, intent(in) :: batch_first
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor), intent(inout) :: output
+  type(dt_tensor), intent(inout) :: h_n
+  type(frame) :: f
+  call dtf_begin(f, 811)
+  call dtf_give_object(f, 0, handle_of(input))
+  if (present(hx)) call dtf_give_object(f, 1, handle_of(hx))
+  call dtf_give(f, 2, handle_of(params))
+  call dtf_give(f, 3, has_biases)
+  call dtf_give(f, 4, num_layers)
+  call dtf_give(f, 5, dropout)
+  call dtf_give(f, 6, train)
+  call dtf_give(f, 7, bidirectional)
+  call dtf_give(f, 8, batch_first)
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(output, f%args(0))
+  call hold(h_n, f%args(2))
+  call dtf_end(f)
+end subroutine
+! rnn_tanh_packed: rnn_tanh of sequences of several lengths. The hidden states of the last layer,
+! packed like the input; and what they end with in each layer and direction.
+subroutine dt_rnn_tanh_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional, output, h_n, stat, errmsg)
+  type(dt_tensor), intent(in) :: data
+  type(dt_tensor), intent(in) :: batch_sizes
+  type(dt_tensor), intent(in), optional :: hx
+  type(dt_tensor), intent(in) :: params(:)
+  logical, intent(in) :: has_biases
+  type(*), dimension(..), intent(in) :: num_layers
+  real(real64), intent(in) :: dropout
+  logical, intent(in) :: train
+  logical, intent(in) :: bidirectional
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor), intent(inout) :: output
+  type(dt_tensor), intent(inout) :: h_n
+  type(frame) :: f
+  call dtf_begin(f, 812)
+  call dtf_give_object(f, 0, handle_of(data))
+  call dtf_give_object(f, 1, handle_of(batch_sizes))
+  if (present(hx)) call dtf_give_object(f, 2, handle_of(hx))
+  call dtf_give(f, 3, handle_of(params))
+  call dtf_give(f, 4, has_biases)
+  call dtf_give(f, 5, num_layers)
+  call dtf_give(f, 6, dropout)
+  call dtf_give(f, 7, train)
+  call dtf_give(f, 8, bidirectional)
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(output, f%args(0))
+  call hold(h_n, f%args(2))
+  call dtf_end(f)
+end subroutine
+! rnn_relu: rnn_tanh with relu in the place of tanh. The hidden states of the last layer at each
+! time step, in the order of the input; and what they end with in each layer and direction.
+subroutine dt_rnn_relu(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first, output, h_n, stat, errmsg)
+  type(dt_tensor), intent(in) :: input
+  type(dt_tensor), intent(in), optional :: hx
+  type(dt_tensor), intent(in) :: params(:)
+  logical, intent(in) :: has_biases
+  type(*), dimension(..), intent(in) :: num_layers
+  real(real64), intent(in) :: dropout
+  logical, intent(in) :: train
+  logical, intent(in) :: bidirectional
+  logical, intent(in) :: batch_first
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor), intent(inout) :: output
+  type(dt_tensor), intent(inout) :: h_n
+  type(frame) :: f
+  call dtf_begin(f, 813)
+  call dtf_give_object(f, 0, handle_of(input))
+  if (present(hx)) call dtf_give_object(f, 1, handle_of(hx))
+  call dtf_give(f, 2, handle_of(params))
+  call dtf_give(f, 3, has_biases)
+  call dtf_give(f, 4, num_layers)
+  call dtf_give(f, 5, dropout)
+  call dtf_give(f, 6, train)
+  call dtf_give(f, 7, bidirectional)
+  call dtf_give(f, 8, batch_first)
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(output, f%args(0))
+  call hold(h_n, f%args(2))
+  call dtf_end(f)
+end subroutine
+! rnn_relu_packed: rnn_relu of sequences of several lengths. The hidden states of the last layer,
+! packed like the input; and what they end with in each layer and direction.
+subroutine dt_rnn_relu_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional, output, h_n, stat, errmsg)
+  type(dt_tensor), intent(in) :: data
+  type(dt_tensor), intent(in) :: batch_sizes
+  type(dt_tensor), intent(in), optional :: hx
+  type(dt_tensor), intent(in) :: params(:)
+  logical, intent(in) :: has_biases
+  type(*), dimension(..), intent(in) :: num_layers
+  real(real64), intent(in) :: dropout
+  logical, intent(in) :: train
+  logical, intent(in) :: bidirectional
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor), intent(inout) :: output
+  type(dt_tensor), intent(inout) :: h_n
+  type(frame) :: f
+  call dtf_begin(f, 814)
+  call dtf_give_object(f, 0, handle_of(data))
+  call dtf_give_object(f, 1, handle_of(batch_sizes))
+  if (present(hx)) call dtf_give_object(f, 2, handle_of(hx))
+  call dtf_give(f, 3, handle_of(params))
+  call dtf_give(f, 4, has_biases)
+  call dtf_give(f, 5, num_layers)
+  call dtf_give(f, 6, dropout)
+  call dtf_give(f, 7, train)
+  call dtf_give(f, 8, bidirectional)
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(output, f%args(0))
+  call hold(h_n, f%args(2))
   call dtf_end(f)
 end subroutine
 ! lstm_cell: One time step of lstm. The next hidden state and the next cells.
@@ -19412,7 +19319,7 @@ subroutine dt_lstm_cell(input, hx, w_ih, w_hh, h, c, b_ih, b_hh, stat, errmsg)
   type(dt_tensor), intent(inout) :: h
   type(dt_tensor), intent(inout) :: c
   type(frame) :: f
-  call dtf_begin(f, 811)
+  call dtf_begin(f, 815)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give_object(f, 2, handle_of(w_ih))
@@ -19420,8 +19327,8 @@ subroutine dt_lstm_cell(input, hx, w_ih, w_hh, h, c, b_ih, b_hh, stat, errmsg)
   if (present(b_ih)) call dtf_give_object(f, 4, handle_of(b_ih))
   if (present(b_hh)) call dtf_give_object(f, 5, handle_of(b_hh))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(h, f%args(0), f%args(1))
-  call hold(c, f%args(2), f%args(3))
+  call hold(h, f%args(0))
+  call hold(c, f%args(2))
   call dtf_end(f)
 end subroutine
 ! gru_cell: One time step of gru. The next hidden state.
@@ -19436,7 +19343,7 @@ function dt_gru_cell(input, hx, w_ih, w_hh, b_ih, b_hh, stat, errmsg) result(out
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 812)
+  call dtf_begin(f, 816)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(hx)) call dtf_give_object(f, 1, handle_of(hx))
   call dtf_give_object(f, 2, handle_of(w_ih))
@@ -19444,7 +19351,7 @@ function dt_gru_cell(input, hx, w_ih, w_hh, b_ih, b_hh, stat, errmsg) result(out
   if (present(b_ih)) call dtf_give_object(f, 4, handle_of(b_ih))
   if (present(b_hh)) call dtf_give_object(f, 5, handle_of(b_hh))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! rnn_tanh_cell: One time step of rnn_tanh. The next hidden state.
@@ -19459,7 +19366,7 @@ function dt_rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih, b_hh, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 813)
+  call dtf_begin(f, 817)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(hx)) call dtf_give_object(f, 1, handle_of(hx))
   call dtf_give_object(f, 2, handle_of(w_ih))
@@ -19467,7 +19374,7 @@ function dt_rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih, b_hh, stat, errmsg) resul
   if (present(b_ih)) call dtf_give_object(f, 4, handle_of(b_ih))
   if (present(b_hh)) call dtf_give_object(f, 5, handle_of(b_hh))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! rnn_relu_cell: One time step of rnn_relu. The next hidden state.
@@ -19482,7 +19389,7 @@ function dt_rnn_relu_cell(input, hx, w_ih, w_hh, b_ih, b_hh, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 814)
+  call dtf_begin(f, 818)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(hx)) call dtf_give_object(f, 1, handle_of(hx))
   call dtf_give_object(f, 2, handle_of(w_ih))
@@ -19490,7 +19397,7 @@ function dt_rnn_relu_cell(input, hx, w_ih, w_hh, b_ih, b_hh, stat, errmsg) resul
   if (present(b_ih)) call dtf_give_object(f, 4, handle_of(b_ih))
   if (present(b_hh)) call dtf_give_object(f, 5, handle_of(b_hh))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! sum: Sum of elements.
@@ -19503,13 +19410,13 @@ function dt_sum(input, dim, keepdim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 815)
+  call dtf_begin(f, 819)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   if (present(dtype)) call dtf_give(f, 3, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! mean: Mean of elements.
@@ -19522,13 +19429,13 @@ function dt_mean(input, dim, keepdim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 816)
+  call dtf_begin(f, 820)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   if (present(dtype)) call dtf_give(f, 3, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nansum: Sum of the elements that are not NaN.
@@ -19541,13 +19448,13 @@ function dt_nansum(input, dim, keepdim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 817)
+  call dtf_begin(f, 821)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   if (present(dtype)) call dtf_give(f, 3, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nanmean: Mean of the elements that are not NaN.
@@ -19560,13 +19467,13 @@ function dt_nanmean(input, dim, keepdim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 818)
+  call dtf_begin(f, 822)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   if (present(dtype)) call dtf_give(f, 3, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! count_nonzero: How many elements are not zero (int64).
@@ -19577,11 +19484,11 @@ function dt_count_nonzero(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 819)
+  call dtf_begin(f, 823)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! prod: Product of elements.
@@ -19594,13 +19501,13 @@ function dt_prod(input, dim, keepdim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 820)
+  call dtf_begin(f, 824)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   if (present(dtype)) call dtf_give(f, 3, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! max: Largest element; NaN if there is one. Equal elements share the gradient.
@@ -19610,10 +19517,10 @@ function dt_max(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 821)
+  call dtf_begin(f, 825)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! max_dim: Largest element along a dimension, and where it is. The largest elements and the
@@ -19627,13 +19534,13 @@ subroutine dt_max_dim(input, dim, values, indices, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 822)
+  call dtf_begin(f, 826)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0), f%args(1))
-  call hold(indices, f%args(2), f%args(3))
+  call hold(values, f%args(0))
+  call hold(indices, f%args(2))
   call dtf_end(f)
 end subroutine
 ! min: Smallest element; NaN if there is one. Equal elements share the gradient.
@@ -19643,10 +19550,10 @@ function dt_min(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 823)
+  call dtf_begin(f, 827)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! min_dim: Smallest element along a dimension, and where it is. The smallest elements and the
@@ -19660,13 +19567,13 @@ subroutine dt_min_dim(input, dim, values, indices, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 824)
+  call dtf_begin(f, 828)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0), f%args(1))
-  call hold(indices, f%args(2), f%args(3))
+  call hold(values, f%args(0))
+  call hold(indices, f%args(2))
   call dtf_end(f)
 end subroutine
 ! amax: Largest element over dimensions. Equal elements share the gradient.
@@ -19678,12 +19585,12 @@ function dt_amax(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 825)
+  call dtf_begin(f, 829)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! amin: Smallest element over dimensions. Equal elements share the gradient.
@@ -19695,12 +19602,12 @@ function dt_amin(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 826)
+  call dtf_begin(f, 830)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! aminmax: Smallest and largest element. Equal elements share the gradient. The smallest and the
@@ -19714,13 +19621,13 @@ subroutine dt_aminmax(input, min, max, dim, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: min
   type(dt_tensor), intent(inout) :: max
   type(frame) :: f
-  call dtf_begin(f, 827)
+  call dtf_begin(f, 831)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(min, f%args(0), f%args(1))
-  call hold(max, f%args(2), f%args(3))
+  call hold(min, f%args(0))
+  call hold(max, f%args(2))
   call dtf_end(f)
 end subroutine
 ! argmax: Position of the first largest element (int64).
@@ -19732,12 +19639,12 @@ function dt_argmax(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 828)
+  call dtf_begin(f, 832)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! argmin: Position of the first smallest element (int64).
@@ -19749,12 +19656,12 @@ function dt_argmin(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 829)
+  call dtf_begin(f, 833)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! var: Variance: the sum of (input - mean) squared, divided by max(0, n - correction).
@@ -19767,13 +19674,13 @@ function dt_var(input, dim, correction, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 830)
+  call dtf_begin(f, 834)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! std: Standard deviation: the square root of var.
@@ -19786,13 +19693,13 @@ function dt_std(input, dim, correction, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 831)
+  call dtf_begin(f, 835)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! var_mean: Variance and mean. The variance and the mean.
@@ -19806,14 +19713,14 @@ subroutine dt_var_mean(input, var, mean, dim, correction, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: var
   type(dt_tensor), intent(inout) :: mean
   type(frame) :: f
-  call dtf_begin(f, 832)
+  call dtf_begin(f, 836)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(var, f%args(0), f%args(1))
-  call hold(mean, f%args(2), f%args(3))
+  call hold(var, f%args(0))
+  call hold(mean, f%args(2))
   call dtf_end(f)
 end subroutine
 ! std_mean: Standard deviation and mean. The standard deviation and the mean.
@@ -19827,14 +19734,14 @@ subroutine dt_std_mean(input, std, mean, dim, correction, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: std
   type(dt_tensor), intent(inout) :: mean
   type(frame) :: f
-  call dtf_begin(f, 833)
+  call dtf_begin(f, 837)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(std, f%args(0), f%args(1))
-  call hold(mean, f%args(2), f%args(3))
+  call hold(std, f%args(0))
+  call hold(mean, f%args(2))
   call dtf_end(f)
 end subroutine
 ! cov: Covariance of each variable with each other.
@@ -19847,13 +19754,13 @@ function dt_cov(input, correction, fweights, aweights, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 834)
+  call dtf_begin(f, 838)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(correction)) call dtf_give(f, 1, correction)
   if (present(fweights)) call dtf_give_object(f, 2, handle_of(fweights))
   if (present(aweights)) call dtf_give_object(f, 3, handle_of(aweights))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! corrcoef: Pearson's correlation of each variable with each other.
@@ -19863,10 +19770,10 @@ function dt_corrcoef(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 835)
+  call dtf_begin(f, 839)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! norm: Vector norm: (sum |x|^p)^(1/p); for p = inf and -inf the largest and the smallest |x|, for
@@ -19881,14 +19788,14 @@ function dt_norm(input, p, dim, keepdim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 836)
+  call dtf_begin(f, 840)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call give(f, 1, p)
   if (present(dim)) call dtf_give(f, 2, dim)
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
   if (present(dtype)) call dtf_give(f, 4, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! any: Whether any element is nonzero. bool, but uint8 for a uint8 input.
@@ -19900,12 +19807,12 @@ function dt_any(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 837)
+  call dtf_begin(f, 841)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! all: Whether all elements are nonzero. bool, but uint8 for a uint8 input.
@@ -19917,12 +19824,12 @@ function dt_all(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 838)
+  call dtf_begin(f, 842)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! logsumexp: log(sum(exp(input))), without overflow.
@@ -19934,12 +19841,12 @@ function dt_logsumexp(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 839)
+  call dtf_begin(f, 843)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! cumsum: Running sum along a dimension: result[i] = input[0] + ... + input[i].
@@ -19951,12 +19858,12 @@ function dt_cumsum(input, dim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 840)
+  call dtf_begin(f, 844)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! cumsum_: In-place version of `cumsum`.
@@ -19967,7 +19874,7 @@ subroutine dt_cumsum_(input, dim, dtype, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 841)
+  call dtf_begin(f, 845)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -19983,12 +19890,12 @@ function dt_cumprod(input, dim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 842)
+  call dtf_begin(f, 846)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! cumprod_: In-place version of `cumprod`.
@@ -19999,7 +19906,7 @@ subroutine dt_cumprod_(input, dim, dtype, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 843)
+  call dtf_begin(f, 847)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -20015,11 +19922,11 @@ function dt_logcumsumexp(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 844)
+  call dtf_begin(f, 848)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! diff: Differences of neighbours along a dimension: input[i + 1] - input[i]; of bools, whether
@@ -20034,14 +19941,14 @@ function dt_diff(input, n, dim, prepend, append, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 845)
+  call dtf_begin(f, 849)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(n)) call dtf_give(f, 1, n)
   if (present(dim)) call dtf_give(f, 2, dim)
   if (present(prepend)) call dtf_give_object(f, 3, handle_of(prepend))
   if (present(append)) call dtf_give_object(f, 4, handle_of(append))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! gradient: Estimates of the derivatives along dimensions, by differences of the neighbours on
@@ -20055,7 +19962,7 @@ function dt_gradient(input, spacing, dim, edge_order, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 846)
+  call dtf_begin(f, 850)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(spacing)) call dtf_give(f, 1, spacing)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20075,7 +19982,7 @@ function dt_gradient_at(input, coordinates, dim, edge_order, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 847)
+  call dtf_begin(f, 851)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(coordinates))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20094,13 +20001,13 @@ function dt_trapezoid(y, x, dx, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 848)
+  call dtf_begin(f, 852)
   call dtf_give_object(f, 0, handle_of(y))
   if (present(x)) call dtf_give_object(f, 1, handle_of(x))
   if (present(dx)) call give(f, 2, dx)
   if (present(dim)) call dtf_give(f, 3, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! cumulative_trapezoid: Running integral along a dimension by the trapezoidal rule.
@@ -20113,13 +20020,13 @@ function dt_cumulative_trapezoid(y, x, dx, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 849)
+  call dtf_begin(f, 853)
   call dtf_give_object(f, 0, handle_of(y))
   if (present(x)) call dtf_give_object(f, 1, handle_of(x))
   if (present(dx)) call give(f, 2, dx)
   if (present(dim)) call dtf_give(f, 3, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! equal: Whether both have the same shape and elements.
@@ -20130,7 +20037,7 @@ function dt_equal(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 850)
+  call dtf_begin(f, 854)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -20148,14 +20055,14 @@ function dt_isclose(input, other, rtol, atol, equal_nan, stat, errmsg) result(ou
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 851)
+  call dtf_begin(f, 855)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   if (present(rtol)) call dtf_give(f, 2, rtol)
   if (present(atol)) call dtf_give(f, 3, atol)
   if (present(equal_nan)) call dtf_give(f, 4, equal_nan)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! allclose: Whether all elements are close.
@@ -20169,7 +20076,7 @@ function dt_allclose(input, other, rtol, atol, equal_nan, stat, errmsg) result(o
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 852)
+  call dtf_begin(f, 856)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   if (present(rtol)) call dtf_give(f, 2, rtol)
@@ -20190,13 +20097,13 @@ function dt_pad(input, pad, mode, value, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 853)
+  call dtf_begin(f, 857)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, pad)
   if (present(mode)) call dtf_give(f, 2, mode)
   if (present(value)) call give(f, 3, value)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! roll: Moves elements along dimensions; those that leave at the end come back at the start.
@@ -20208,12 +20115,12 @@ function dt_roll(input, shifts, dims, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 854)
+  call dtf_begin(f, 858)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, shifts)
   if (present(dims)) call dtf_give(f, 2, dims)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! rot90: Turns the input in the plane of two dimensions.
@@ -20225,12 +20132,12 @@ function dt_rot90(input, k, dims, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 855)
+  call dtf_begin(f, 859)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(k)) call dtf_give(f, 1, k)
   if (present(dims)) call dtf_give(f, 2, dims)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! fliplr: Reverses the order of elements along dimension 1.
@@ -20240,10 +20147,10 @@ function dt_fliplr(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 856)
+  call dtf_begin(f, 860)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! flipud: Reverses the order of elements along dimension 0.
@@ -20253,10 +20160,10 @@ function dt_flipud(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 857)
+  call dtf_begin(f, 861)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! tile: repeat, whose list may be shorter than the dimensions are many: those in front are not
@@ -20268,11 +20175,11 @@ function dt_tile(input, dims, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 858)
+  call dtf_begin(f, 862)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dims)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! repeat_interleave: Repeats each slice along a dimension.
@@ -20285,13 +20192,13 @@ function dt_repeat_interleave(input, repeats, dim, output_size, stat, errmsg) re
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 859)
+  call dtf_begin(f, 863)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, repeats)
   if (present(dim)) call dtf_give(f, 2, dim)
   if (present(output_size)) call dtf_give(f, 3, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! diag: Of a vector the matrix with that diagonal and zeros elsewhere; of a matrix a copy of the
@@ -20303,11 +20210,11 @@ function dt_diag(input, diagonal, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 860)
+  call dtf_begin(f, 864)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! diag_embed: Matrices with the input's last dimension as a diagonal and zeros elsewhere.
@@ -20320,13 +20227,13 @@ function dt_diag_embed(input, offset, dim1, dim2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 861)
+  call dtf_begin(f, 865)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(offset)) call dtf_give(f, 1, offset)
   if (present(dim1)) call dtf_give(f, 2, dim1)
   if (present(dim2)) call dtf_give(f, 3, dim2)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! diagflat: The matrix with all elements of the input as a diagonal and zeros elsewhere.
@@ -20337,11 +20244,11 @@ function dt_diagflat(input, offset, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 862)
+  call dtf_begin(f, 866)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(offset)) call dtf_give(f, 1, offset)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! block_diag: The matrix with the tensors as blocks along the diagonal and zeros elsewhere. Dtypes
@@ -20352,10 +20259,10 @@ function dt_block_diag(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 863)
+  call dtf_begin(f, 867)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! hstack: cat along dimension 1; of vectors along dimension 0.
@@ -20365,10 +20272,10 @@ function dt_hstack(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 864)
+  call dtf_begin(f, 868)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! vstack: cat along dimension 0, with vectors as rows.
@@ -20378,10 +20285,10 @@ function dt_vstack(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 865)
+  call dtf_begin(f, 869)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! dstack: cat along dimension 2, which vectors and matrices get.
@@ -20391,10 +20298,10 @@ function dt_dstack(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 866)
+  call dtf_begin(f, 870)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! column_stack: cat along dimension 1, with vectors as columns.
@@ -20404,10 +20311,10 @@ function dt_column_stack(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 867)
+  call dtf_begin(f, 871)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! unravel_index: The coordinates of positions: an int64 tensor for each dimension.
@@ -20418,7 +20325,7 @@ function dt_unravel_index(indices, shape, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 868)
+  call dtf_begin(f, 872)
   call dtf_give_object(f, 0, handle_of(indices))
   call dtf_give(f, 1, shape)
   call tell(dtf_run(f), stat, errmsg)
@@ -20433,10 +20340,10 @@ function dt_cartesian_prod(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 869)
+  call dtf_begin(f, 873)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! combinations: All ways to choose r elements in order: a row for each.
@@ -20448,12 +20355,12 @@ function dt_combinations(input, r, with_replacement, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 870)
+  call dtf_begin(f, 874)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(r)) call dtf_give(f, 1, r)
   if (present(with_replacement)) call dtf_give(f, 2, with_replacement)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! tril_indices: Rows and columns of the lower triangle's elements: [2, count].
@@ -20467,14 +20374,14 @@ function dt_tril_indices(row, col, offset, dtype, device, stat, errmsg) result(o
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 871)
+  call dtf_begin(f, 875)
   call dtf_give(f, 0, row)
   call dtf_give(f, 1, col)
   if (present(offset)) call dtf_give(f, 2, offset)
   if (present(dtype)) call dtf_give(f, 3, dtype)
   if (present(device)) call dtf_give(f, 4, device)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! triu_indices: Rows and columns of the upper triangle's elements: [2, count].
@@ -20488,14 +20395,14 @@ function dt_triu_indices(row, col, offset, dtype, device, stat, errmsg) result(o
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 872)
+  call dtf_begin(f, 876)
   call dtf_give(f, 0, row)
   call dtf_give(f, 1, col)
   if (present(offset)) call dtf_give(f, 2, offset)
   if (present(dtype)) call dtf_give(f, 3, dtype)
   if (present(device)) call dtf_give(f, 4, device)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! select_scatter: A copy of the input with src as one slice along a dimension.
@@ -20508,13 +20415,13 @@ function dt_select_scatter(input, src, dim, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 873)
+  call dtf_begin(f, 877)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(src))
   call dtf_give(f, 2, dim)
   call dtf_give(f, 3, index)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! slice_scatter: A copy of the input with src in a range of a dimension.
@@ -20529,7 +20436,7 @@ function dt_slice_scatter(input, src, dim, start, end, step, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 874)
+  call dtf_begin(f, 878)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(src))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20537,7 +20444,7 @@ function dt_slice_scatter(input, src, dim, start, end, step, stat, errmsg) resul
   if (present(end)) call dtf_give(f, 4, end)
   if (present(step)) call dtf_give(f, 5, step)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! diagonal_scatter: A copy of the input with src as a diagonal.
@@ -20551,14 +20458,14 @@ function dt_diagonal_scatter(input, src, offset, dim1, dim2, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 875)
+  call dtf_begin(f, 879)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(src))
   if (present(offset)) call dtf_give(f, 2, offset)
   if (present(dim1)) call dtf_give(f, 3, dim1)
   if (present(dim2)) call dtf_give(f, 4, dim2)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! as_strided_scatter: A copy of the input with src written where as_strided looks.
@@ -20572,14 +20479,14 @@ function dt_as_strided_scatter(input, src, size, stride, storage_offset, stat, e
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 876)
+  call dtf_begin(f, 880)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(src))
   call dtf_give(f, 2, size)
   call dtf_give(f, 3, stride)
   if (present(storage_offset)) call dtf_give(f, 4, storage_offset)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! im2col: The windows of images as columns: [batch, channels * height * width of the window,
@@ -20594,19 +20501,18 @@ function dt_im2col(input, kernel_size, dilation, padding, stride, stat, errmsg) 
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 877)
+  call dtf_begin(f, 881)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(dilation)) call dtf_give(f, 2, dilation)
   if (present(padding)) call dtf_give(f, 3, padding)
   if (present(stride)) call dtf_give(f, 4, stride)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! fold: Adds up windows to images: the gradient of unfold.
-function dt_fold(input, output_size, kernel_size, dilation, padding, stride, stat, errmsg) &
-    result(out)
+function dt_fold(input, output_size, kernel_size, dilation, padding, stride, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(*), intent(in) :: output_size(:)
   type(*), intent(in) :: kernel_size(:)
@@ -20617,7 +20523,7 @@ function dt_fold(input, output_size, kernel_size, dilation, padding, stride, sta
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 878)
+  call dtf_begin(f, 882)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call dtf_give(f, 2, kernel_size)
@@ -20625,7 +20531,7 @@ function dt_fold(input, output_size, kernel_size, dilation, padding, stride, sta
   if (present(padding)) call dtf_give(f, 4, padding)
   if (present(stride)) call dtf_give(f, 5, stride)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! pixel_shuffle: Spreads channels over the plane: [..., channels * r * r, height, width] becomes
@@ -20637,11 +20543,11 @@ function dt_pixel_shuffle(input, upscale_factor, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 879)
+  call dtf_begin(f, 883)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, upscale_factor)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! pixel_unshuffle: The inverse of pixel_shuffle: [..., channels, height * r, width * r] becomes
@@ -20653,11 +20559,11 @@ function dt_pixel_unshuffle(input, downscale_factor, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 880)
+  call dtf_begin(f, 884)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, downscale_factor)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! channel_shuffle: Puts the first channels of all groups in front, then their second ones, and so
@@ -20669,11 +20575,11 @@ function dt_channel_shuffle(input, groups, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 881)
+  call dtf_begin(f, 885)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, groups)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! sort: Sorts along a dimension. Equal elements keep their order. The sorted elements, and where
@@ -20688,14 +20594,14 @@ subroutine dt_sort(input, values, indices, dim, descending, stable, stat, errmsg
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 882)
+  call dtf_begin(f, 886)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(descending)) call dtf_give(f, 2, descending)
   if (present(stable)) call dtf_give(f, 3, stable)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0), f%args(1))
-  call hold(indices, f%args(2), f%args(3))
+  call hold(values, f%args(0))
+  call hold(indices, f%args(2))
   call dtf_end(f)
 end subroutine
 ! argsort: The positions of the elements in sorted order (int64).
@@ -20708,13 +20614,13 @@ function dt_argsort(input, dim, descending, stable, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 883)
+  call dtf_begin(f, 887)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(descending)) call dtf_give(f, 2, descending)
   if (present(stable)) call dtf_give(f, 3, stable)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! msort: Sorts along the first dimension.
@@ -20724,10 +20630,10 @@ function dt_msort(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 884)
+  call dtf_begin(f, 888)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! topk: The k largest or smallest elements along a dimension; of equal ones the first. The
@@ -20743,15 +20649,15 @@ subroutine dt_topk(input, k, values, indices, dim, largest, sorted, stat, errmsg
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 885)
+  call dtf_begin(f, 889)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, k)
   if (present(dim)) call dtf_give(f, 2, dim)
   if (present(largest)) call dtf_give(f, 3, largest)
   if (present(sorted)) call dtf_give(f, 4, sorted)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0), f%args(1))
-  call hold(indices, f%args(2), f%args(3))
+  call hold(values, f%args(0))
+  call hold(indices, f%args(2))
   call dtf_end(f)
 end subroutine
 ! kthvalue: The k-th smallest element along a dimension. The elements, and where they are (int64):
@@ -20766,14 +20672,14 @@ subroutine dt_kthvalue(input, k, values, indices, dim, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 886)
+  call dtf_begin(f, 890)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, k)
   if (present(dim)) call dtf_give(f, 2, dim)
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0), f%args(1))
-  call hold(indices, f%args(2), f%args(3))
+  call hold(values, f%args(0))
+  call hold(indices, f%args(2))
   call dtf_end(f)
 end subroutine
 ! median: The median of all elements, of two the lower; NaN if there is one. Equal elements share
@@ -20784,10 +20690,10 @@ function dt_median(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 887)
+  call dtf_begin(f, 891)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! median_dim: The median along a dimension, of two the lower; NaN if there is one. The medians,
@@ -20801,13 +20707,13 @@ subroutine dt_median_dim(input, dim, values, indices, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 888)
+  call dtf_begin(f, 892)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0), f%args(1))
-  call hold(indices, f%args(2), f%args(3))
+  call hold(values, f%args(0))
+  call hold(indices, f%args(2))
   call dtf_end(f)
 end subroutine
 ! nanmedian: The median of all elements that are not NaN, of two the lower. Equal elements share
@@ -20818,10 +20724,10 @@ function dt_nanmedian(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 889)
+  call dtf_begin(f, 893)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nanmedian_dim: The median along a dimension of what is not NaN, of two the lower. The medians,
@@ -20835,13 +20741,13 @@ subroutine dt_nanmedian_dim(input, dim, values, indices, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 890)
+  call dtf_begin(f, 894)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0), f%args(1))
-  call hold(indices, f%args(2), f%args(3))
+  call hold(values, f%args(0))
+  call hold(indices, f%args(2))
   call dtf_end(f)
 end subroutine
 ! mode: The element that occurs most often along a dimension, of several the smallest. The
@@ -20855,13 +20761,13 @@ subroutine dt_mode(input, values, indices, dim, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 891)
+  call dtf_begin(f, 895)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0), f%args(1))
-  call hold(indices, f%args(2), f%args(3))
+  call hold(values, f%args(0))
+  call hold(indices, f%args(2))
   call dtf_end(f)
 end subroutine
 ! quantile: Quantiles along a dimension; NaN if there is one.
@@ -20875,14 +20781,14 @@ function dt_quantile(input, q, dim, keepdim, interpolation, stat, errmsg) result
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 892)
+  call dtf_begin(f, 896)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, q)
   if (present(dim)) call dtf_give(f, 2, dim)
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
   if (present(interpolation)) call dtf_give(f, 4, interpolation)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nanquantile: Quantiles along a dimension of what is not NaN.
@@ -20896,14 +20802,14 @@ function dt_nanquantile(input, q, dim, keepdim, interpolation, stat, errmsg) res
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 893)
+  call dtf_begin(f, 897)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, q)
   if (present(dim)) call dtf_give(f, 2, dim)
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
   if (present(interpolation)) call dtf_give(f, 4, interpolation)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! cummax: The largest element so far along a dimension; NaN from the first one on. The largest
@@ -20916,12 +20822,12 @@ subroutine dt_cummax(input, dim, values, indices, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 894)
+  call dtf_begin(f, 898)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0), f%args(1))
-  call hold(indices, f%args(2), f%args(3))
+  call hold(values, f%args(0))
+  call hold(indices, f%args(2))
   call dtf_end(f)
 end subroutine
 ! cummin: The smallest element so far along a dimension; NaN from the first one on. The smallest
@@ -20934,19 +20840,18 @@ subroutine dt_cummin(input, dim, values, indices, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 895)
+  call dtf_begin(f, 899)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0), f%args(1))
-  call hold(indices, f%args(2), f%args(3))
+  call hold(values, f%args(0))
+  call hold(indices, f%args(2))
   call dtf_end(f)
 end subroutine
 ! unique: The elements, or slices along a dimension, that occur, each once. Every NaN is one of
 ! its own. What occurs, where in it each element or slice is, and how often each occurs (int64);
 ! what was not asked for is empty.
-subroutine dt_unique(input, output, inverse_indices, counts, sorted, return_inverse, &
-    return_counts, dim, stat, errmsg)
+subroutine dt_unique(input, output, inverse_indices, counts, sorted, return_inverse, return_counts, dim, stat, errmsg)
   type(dt_tensor), intent(in) :: input
   logical, intent(in), optional :: sorted
   logical, intent(in), optional :: return_inverse
@@ -20958,23 +20863,22 @@ subroutine dt_unique(input, output, inverse_indices, counts, sorted, return_inve
   type(dt_tensor), intent(inout) :: inverse_indices
   type(dt_tensor), intent(inout) :: counts
   type(frame) :: f
-  call dtf_begin(f, 896)
+  call dtf_begin(f, 900)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(sorted)) call dtf_give(f, 1, sorted)
   if (present(return_inverse)) call dtf_give(f, 2, return_inverse)
   if (present(return_counts)) call dtf_give(f, 3, return_counts)
   if (present(dim)) call dtf_give(f, 4, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(output, f%args(0), f%args(1))
-  call hold(inverse_indices, f%args(2), f%args(3))
-  call hold(counts, f%args(4), f%args(5))
+  call hold(output, f%args(0))
+  call hold(inverse_indices, f%args(2))
+  call hold(counts, f%args(4))
   call dtf_end(f)
 end subroutine
 ! unique_consecutive: The elements, or slices along a dimension, without those that equal the one
 ! before. The first of each run, in which run each element or slice is, and how long each run is
 ! (int64); what was not asked for is empty.
-subroutine dt_unique_consecutive(input, output, inverse_indices, counts, return_inverse, &
-    return_counts, dim, stat, errmsg)
+subroutine dt_unique_consecutive(input, output, inverse_indices, counts, return_inverse, return_counts, dim, stat, errmsg)
   type(dt_tensor), intent(in) :: input
   logical, intent(in), optional :: return_inverse
   logical, intent(in), optional :: return_counts
@@ -20985,20 +20889,19 @@ subroutine dt_unique_consecutive(input, output, inverse_indices, counts, return_
   type(dt_tensor), intent(inout) :: inverse_indices
   type(dt_tensor), intent(inout) :: counts
   type(frame) :: f
-  call dtf_begin(f, 897)
+  call dtf_begin(f, 901)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(return_inverse)) call dtf_give(f, 1, return_inverse)
   if (present(return_counts)) call dtf_give(f, 2, return_counts)
   if (present(dim)) call dtf_give(f, 3, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(output, f%args(0), f%args(1))
-  call hold(inverse_indices, f%args(2), f%args(3))
-  call hold(counts, f%args(4), f%args(5))
+  call hold(output, f%args(0))
+  call hold(inverse_indices, f%args(2))
+  call hold(counts, f%args(4))
   call dtf_end(f)
 end subroutine
 ! searchsorted: Where elements would go in sorted rows: in front of those that they equal.
-function dt_searchsorted(sorted_sequence, input, out_int32, right, side, sorter, stat, errmsg) &
-    result(out)
+function dt_searchsorted(sorted_sequence, input, out_int32, right, side, sorter, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: sorted_sequence
   class(*), intent(in) :: input
   logical, intent(in), optional :: out_int32
@@ -21009,7 +20912,7 @@ function dt_searchsorted(sorted_sequence, input, out_int32, right, side, sorter,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 898)
+  call dtf_begin(f, 902)
   call dtf_give_object(f, 0, handle_of(sorted_sequence))
   call give(f, 1, input)
   if (present(out_int32)) call dtf_give(f, 2, out_int32)
@@ -21017,7 +20920,7 @@ function dt_searchsorted(sorted_sequence, input, out_int32, right, side, sorter,
   if (present(side)) call dtf_give(f, 4, side)
   if (present(sorter)) call dtf_give_object(f, 5, handle_of(sorter))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! bucketize: Which bucket each element lies in: searchsorted with one row of boundaries.
@@ -21030,13 +20933,13 @@ function dt_bucketize(input, boundaries, out_int32, right, stat, errmsg) result(
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 899)
+  call dtf_begin(f, 903)
   call give(f, 0, input)
   call dtf_give_object(f, 1, handle_of(boundaries))
   if (present(out_int32)) call dtf_give(f, 2, out_int32)
   if (present(right)) call dtf_give(f, 3, right)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! isin: Which elements are among the others.
@@ -21049,13 +20952,13 @@ function dt_isin(elements, test_elements, assume_unique, invert, stat, errmsg) r
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 900)
+  call dtf_begin(f, 904)
   call give(f, 0, elements)
   call give(f, 1, test_elements)
   if (present(assume_unique)) call dtf_give(f, 2, assume_unique)
   if (present(invert)) call dtf_give(f, 3, invert)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! bincount: How often each integer occurs; with weights, their sums.
@@ -21067,12 +20970,12 @@ function dt_bincount(input, weights, minlength, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 901)
+  call dtf_begin(f, 905)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(weights)) call dtf_give_object(f, 1, handle_of(weights))
   if (present(minlength)) call dtf_give(f, 2, minlength)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! histc: How many elements lie in bins of equal width. What lies outside is not counted.
@@ -21085,13 +20988,13 @@ function dt_histc(input, bins, min, max, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 902)
+  call dtf_begin(f, 906)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(bins)) call dtf_give(f, 1, bins)
   if (present(min)) call give(f, 2, min)
   if (present(max)) call give(f, 3, max)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! histogram: How many elements lie in bins. What lies outside is not counted. What lies in each
@@ -21107,15 +21010,15 @@ subroutine dt_histogram(input, hist, bin_edges, bins, range, weight, density, st
   type(dt_tensor), intent(inout) :: hist
   type(dt_tensor), intent(inout) :: bin_edges
   type(frame) :: f
-  call dtf_begin(f, 903)
+  call dtf_begin(f, 907)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(bins)) call give(f, 1, bins)
   if (present(range)) call dtf_give(f, 2, range)
   if (present(weight)) call dtf_give_object(f, 3, handle_of(weight))
   if (present(density)) call dtf_give(f, 4, density)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(hist, f%args(0), f%args(1))
-  call hold(bin_edges, f%args(2), f%args(3))
+  call hold(hist, f%args(0))
+  call hold(bin_edges, f%args(2))
   call dtf_end(f)
 end subroutine
 ! erfc: 1 - erf(input), with all its digits where erf is near 1.
@@ -21125,10 +21028,10 @@ function dt_erfc(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 904)
+  call dtf_begin(f, 908)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! erfc_: In-place version of `erfc`.
@@ -21137,7 +21040,7 @@ subroutine dt_erfc_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 905)
+  call dtf_begin(f, 909)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -21149,10 +21052,10 @@ function dt_erfcx(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 906)
+  call dtf_begin(f, 910)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! erfinv: The inverse of erf: infinite at -1 and 1, NaN beyond.
@@ -21162,10 +21065,10 @@ function dt_erfinv(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 907)
+  call dtf_begin(f, 911)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! erfinv_: In-place version of `erfinv`.
@@ -21174,7 +21077,7 @@ subroutine dt_erfinv_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 908)
+  call dtf_begin(f, 912)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -21186,10 +21089,10 @@ function dt_ndtri(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 909)
+  call dtf_begin(f, 913)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! ndtr: The normal distribution function: erfc(-input / sqrt(2)) / 2.
@@ -21199,10 +21102,10 @@ function dt_ndtr(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 910)
+  call dtf_begin(f, 914)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! log_ndtr: log(ndtr(input)), also where ndtr is too small for the dtype.
@@ -21212,10 +21115,10 @@ function dt_log_ndtr(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 911)
+  call dtf_begin(f, 915)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! lgamma: log(abs(Gamma(input))); infinite at 0 and the negative integers.
@@ -21225,10 +21128,10 @@ function dt_lgamma(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 912)
+  call dtf_begin(f, 916)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! lgamma_: In-place version of `lgamma`.
@@ -21237,7 +21140,7 @@ subroutine dt_lgamma_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 913)
+  call dtf_begin(f, 917)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -21249,10 +21152,10 @@ function dt_digamma(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 914)
+  call dtf_begin(f, 918)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! digamma_: In-place version of `digamma`.
@@ -21261,7 +21164,7 @@ subroutine dt_digamma_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 915)
+  call dtf_begin(f, 919)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -21275,11 +21178,11 @@ function dt_zeta(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 916)
+  call dtf_begin(f, 920)
   call give(f, 0, input)
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! polygamma: The derivative of order n of digamma: (-1)^(n + 1) n! zeta(n + 1, input) for n > 0.
@@ -21290,11 +21193,11 @@ function dt_polygamma(n, input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 917)
+  call dtf_begin(f, 921)
   call dtf_give(f, 0, n)
   call dtf_give_object(f, 1, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! polygamma_: In-place version of `polygamma`.
@@ -21304,7 +21207,7 @@ subroutine dt_polygamma_(input, n, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 918)
+  call dtf_begin(f, 922)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21319,11 +21222,11 @@ function dt_mvlgamma(input, p, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 919)
+  call dtf_begin(f, 923)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! mvlgamma_: In-place version of `mvlgamma`.
@@ -21333,7 +21236,7 @@ subroutine dt_mvlgamma_(input, p, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 920)
+  call dtf_begin(f, 924)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   call tell(dtf_run(f), stat, errmsg)
@@ -21346,10 +21249,10 @@ function dt_i0(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 921)
+  call dtf_begin(f, 925)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! i0_: In-place version of `i0`.
@@ -21358,7 +21261,7 @@ subroutine dt_i0_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 922)
+  call dtf_begin(f, 926)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -21370,10 +21273,10 @@ function dt_i0e(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 923)
+  call dtf_begin(f, 927)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! i1: The modified Bessel function of the first kind, of order 1.
@@ -21383,10 +21286,10 @@ function dt_i1(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 924)
+  call dtf_begin(f, 928)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! i1e: i1(input) exp(-abs(input)), which does not overflow.
@@ -21396,10 +21299,10 @@ function dt_i1e(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 925)
+  call dtf_begin(f, 929)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! bessel_j0: The Bessel function of the first kind, of order 0. It has no gradient.
@@ -21409,10 +21312,10 @@ function dt_bessel_j0(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 926)
+  call dtf_begin(f, 930)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! bessel_j1: The Bessel function of the first kind, of order 1. It has no gradient.
@@ -21422,10 +21325,10 @@ function dt_bessel_j1(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 927)
+  call dtf_begin(f, 931)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! bessel_y0: The Bessel function of the second kind, of order 0; NaN of negative numbers. It has
@@ -21436,10 +21339,10 @@ function dt_bessel_y0(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 928)
+  call dtf_begin(f, 932)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! bessel_y1: The Bessel function of the second kind, of order 1; NaN of negative numbers. It has
@@ -21450,10 +21353,10 @@ function dt_bessel_y1(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 929)
+  call dtf_begin(f, 933)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! modified_bessel_k0: The modified Bessel function of the second kind, of order 0; NaN of negative
@@ -21464,10 +21367,10 @@ function dt_modified_bessel_k0(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 930)
+  call dtf_begin(f, 934)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! modified_bessel_k1: The modified Bessel function of the second kind, of order 1; NaN of negative
@@ -21478,10 +21381,10 @@ function dt_modified_bessel_k1(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 931)
+  call dtf_begin(f, 935)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! scaled_modified_bessel_k0: modified_bessel_k0(x) exp(x), which does not vanish. It has no
@@ -21492,10 +21395,10 @@ function dt_scaled_modified_bessel_k0(x, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 932)
+  call dtf_begin(f, 936)
   call dtf_give_object(f, 0, handle_of(x))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! scaled_modified_bessel_k1: modified_bessel_k1(x) exp(x), which does not vanish. It has no
@@ -21506,10 +21409,10 @@ function dt_scaled_modified_bessel_k1(x, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 933)
+  call dtf_begin(f, 937)
   call dtf_give_object(f, 0, handle_of(x))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! spherical_bessel_j0: sin(x) / x. It has no gradient.
@@ -21519,10 +21422,10 @@ function dt_spherical_bessel_j0(x, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 934)
+  call dtf_begin(f, 938)
   call dtf_give_object(f, 0, handle_of(x))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! airy_ai: Airy's function Ai. It has no gradient.
@@ -21532,10 +21435,10 @@ function dt_airy_ai(x, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 935)
+  call dtf_begin(f, 939)
   call dtf_give_object(f, 0, handle_of(x))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! igamma: The lower regularized incomplete Gamma function: the integral of t^(input - 1) exp(-t)
@@ -21547,11 +21450,11 @@ function dt_igamma(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 936)
+  call dtf_begin(f, 940)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! igamma_: In-place version of `igamma`.
@@ -21561,7 +21464,7 @@ subroutine dt_igamma_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 937)
+  call dtf_begin(f, 941)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -21575,11 +21478,11 @@ function dt_gammainc(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 938)
+  call dtf_begin(f, 942)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! igammac: The upper regularized incomplete Gamma function: 1 - igamma(input, other), with all its
@@ -21591,11 +21494,11 @@ function dt_igammac(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 939)
+  call dtf_begin(f, 943)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! igammac_: In-place version of `igammac`.
@@ -21605,7 +21508,7 @@ subroutine dt_igammac_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 940)
+  call dtf_begin(f, 944)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -21619,11 +21522,11 @@ function dt_gammaincc(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 941)
+  call dtf_begin(f, 945)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! chebyshev_polynomial_t: Chebyshev's polynomial of the first kind, of degree n. It has no
@@ -21635,11 +21538,11 @@ function dt_chebyshev_polynomial_t(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 942)
+  call dtf_begin(f, 946)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! chebyshev_polynomial_u: Chebyshev's polynomial of the second kind, of degree n. It has no
@@ -21651,11 +21554,11 @@ function dt_chebyshev_polynomial_u(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 943)
+  call dtf_begin(f, 947)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! chebyshev_polynomial_v: Chebyshev's polynomial of the third kind, of degree n. It has no
@@ -21667,11 +21570,11 @@ function dt_chebyshev_polynomial_v(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 944)
+  call dtf_begin(f, 948)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! chebyshev_polynomial_w: Chebyshev's polynomial of the fourth kind, of degree n. It has no
@@ -21683,11 +21586,11 @@ function dt_chebyshev_polynomial_w(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 945)
+  call dtf_begin(f, 949)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! shifted_chebyshev_polynomial_t: Chebyshev's polynomial of the first kind at 2 x - 1, of degree
@@ -21699,11 +21602,11 @@ function dt_shifted_chebyshev_polynomial_t(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 946)
+  call dtf_begin(f, 950)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! shifted_chebyshev_polynomial_u: Chebyshev's polynomial of the second kind at 2 x - 1, of degree
@@ -21715,11 +21618,11 @@ function dt_shifted_chebyshev_polynomial_u(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 947)
+  call dtf_begin(f, 951)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! shifted_chebyshev_polynomial_v: Chebyshev's polynomial of the third kind at 2 x - 1, of degree
@@ -21731,11 +21634,11 @@ function dt_shifted_chebyshev_polynomial_v(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 948)
+  call dtf_begin(f, 952)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! shifted_chebyshev_polynomial_w: Chebyshev's polynomial of the fourth kind at 2 x - 1, of degree
@@ -21747,11 +21650,11 @@ function dt_shifted_chebyshev_polynomial_w(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 949)
+  call dtf_begin(f, 953)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! hermite_polynomial_h: Hermite's polynomial H, of degree n. It has no gradient.
@@ -21762,11 +21665,11 @@ function dt_hermite_polynomial_h(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 950)
+  call dtf_begin(f, 954)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! hermite_polynomial_he: Hermite's polynomial He, of degree n. It has no gradient.
@@ -21777,11 +21680,11 @@ function dt_hermite_polynomial_he(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 951)
+  call dtf_begin(f, 955)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! laguerre_polynomial_l: Laguerre's polynomial, of degree n. It has no gradient.
@@ -21792,11 +21695,11 @@ function dt_laguerre_polynomial_l(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 952)
+  call dtf_begin(f, 956)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! legendre_polynomial_p: Legendre's polynomial, of degree n. It has no gradient.
@@ -21807,11 +21710,11 @@ function dt_legendre_polynomial_p(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 953)
+  call dtf_begin(f, 957)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! entr: -input log(input); 0 at 0, -infinity below.
@@ -21821,10 +21724,10 @@ function dt_entr(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 954)
+  call dtf_begin(f, 958)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! xlog1py: input * log1p(other), and 0 where input is 0.
@@ -21835,11 +21738,11 @@ function dt_xlog1py(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 955)
+  call dtf_begin(f, 959)
   call give(f, 0, input)
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! frexp: input = mantissa * 2^exponent with 1/2 <= abs(mantissa) < 1, the exponent as int32; of 0,
@@ -21851,11 +21754,11 @@ subroutine dt_frexp(input, mantissa, exponent, stat, errmsg)
   type(dt_tensor), intent(inout) :: mantissa
   type(dt_tensor), intent(inout) :: exponent
   type(frame) :: f
-  call dtf_begin(f, 956)
+  call dtf_begin(f, 960)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(mantissa, f%args(0), f%args(1))
-  call hold(exponent, f%args(2), f%args(3))
+  call hold(mantissa, f%args(0))
+  call hold(exponent, f%args(2))
   call dtf_end(f)
 end subroutine
 ! nextafter: The next number of the dtype after input in the direction of other. Its derivatives
@@ -21867,11 +21770,11 @@ function dt_nextafter(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 957)
+  call dtf_begin(f, 961)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! nextafter_: In-place version of `nextafter`.
@@ -21881,7 +21784,7 @@ subroutine dt_nextafter_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 958)
+  call dtf_begin(f, 962)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -21895,10 +21798,10 @@ function dt_tensor_alias(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 959)
+  call dtf_begin(f, 963)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! tensor_dim: Number of dimensions.
@@ -21908,7 +21811,7 @@ function dt_tensor_dim(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 960)
+  call dtf_begin(f, 964)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -21922,7 +21825,7 @@ function dt_tensor_size(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 961)
+  call dtf_begin(f, 965)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -21936,7 +21839,7 @@ function dt_tensor_shape(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 962)
+  call dtf_begin(f, 966)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = words_at(f%args(0), f%args(1))
@@ -21950,7 +21853,7 @@ function dt_tensor_stride(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 963)
+  call dtf_begin(f, 967)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = words_at(f%args(0), f%args(1))
@@ -21963,7 +21866,7 @@ function dt_tensor_numel(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 964)
+  call dtf_begin(f, 968)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -21976,7 +21879,7 @@ function dt_tensor_storage_offset(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 965)
+  call dtf_begin(f, 969)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -21989,7 +21892,7 @@ function dt_tensor_storage_nbytes(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 966)
+  call dtf_begin(f, 970)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -22002,7 +21905,7 @@ function dt_tensor_element_size(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 967)
+  call dtf_begin(f, 971)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -22015,7 +21918,7 @@ function dt_tensor_dtype(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer :: out
   type(frame) :: f
-  call dtf_begin(f, 968)
+  call dtf_begin(f, 972)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = int(f%args(0))
@@ -22028,7 +21931,7 @@ function dt_tensor_device(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 969)
+  call dtf_begin(f, 973)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call take_text(out, f%args(0), f%args(1))
@@ -22042,7 +21945,7 @@ function dt_tensor_is_contiguous(input, memory_format, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 970)
+  call dtf_begin(f, 974)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(memory_format)) call dtf_give(f, 1, memory_format)
   call tell(dtf_run(f), stat, errmsg)
@@ -22056,7 +21959,7 @@ function dt_tensor_data_ptr(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(c_ptr) :: out
   type(frame) :: f
-  call dtf_begin(f, 971)
+  call dtf_begin(f, 975)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = transfer(f%args(0), out)
@@ -22070,7 +21973,7 @@ function dt_tensor_is_set_to(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 972)
+  call dtf_begin(f, 976)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -22085,7 +21988,7 @@ function dt_tensor_is_same(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 973)
+  call dtf_begin(f, 977)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -22100,10 +22003,10 @@ function dt_tensor_base(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 974)
+  call dtf_begin(f, 978)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! tensor_version: How often the tensor, its views and what it was detached from were changed in
@@ -22114,7 +22017,7 @@ function dt_tensor_version(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 975)
+  call dtf_begin(f, 979)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -22127,7 +22030,7 @@ function dt_tensor_item(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   real(real64) :: out
   type(frame) :: f
-  call dtf_begin(f, 976)
+  call dtf_begin(f, 980)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = transfer(f%args(0), out)
@@ -22140,15 +22043,14 @@ function dt_tensor_to_string(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 977)
+  call dtf_begin(f, 981)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call take_text(out, f%args(0), f%args(1))
   call dtf_end(f)
 end function
 ! set_print_options: How tensors are printed from now on, by all threads.
-subroutine dt_set_print_options(precision, threshold, edge_items, line_width, sci_mode, stat, &
-    errmsg)
+subroutine dt_set_print_options(precision, threshold, edge_items, line_width, sci_mode, stat, errmsg)
   type(*), dimension(..), intent(in), optional :: precision
   type(*), dimension(..), intent(in), optional :: threshold
   type(*), dimension(..), intent(in), optional :: edge_items
@@ -22157,7 +22059,7 @@ subroutine dt_set_print_options(precision, threshold, edge_items, line_width, sc
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 978)
+  call dtf_begin(f, 982)
   if (present(precision)) call dtf_give(f, 0, precision)
   if (present(threshold)) call dtf_give(f, 1, threshold)
   if (present(edge_items)) call dtf_give(f, 2, edge_items)
@@ -22174,7 +22076,7 @@ function dt_tensor_requires_grad(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 979)
+  call dtf_begin(f, 983)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0) /= 0
@@ -22187,7 +22089,7 @@ subroutine dt_tensor_requires_grad_(input, requires_grad, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 980)
+  call dtf_begin(f, 984)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(requires_grad)) call dtf_give(f, 1, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
@@ -22200,7 +22102,7 @@ function dt_tensor_is_leaf(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 981)
+  call dtf_begin(f, 985)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0) /= 0
@@ -22214,10 +22116,10 @@ function dt_tensor_grad(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 982)
+  call dtf_begin(f, 986)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! tensor_set_grad: Replaces the gradient.
@@ -22227,7 +22129,7 @@ subroutine dt_tensor_set_grad(input, grad, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 983)
+  call dtf_begin(f, 987)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(grad)) call dtf_give_object(f, 1, handle_of(grad))
   call tell(dtf_run(f), stat, errmsg)
@@ -22239,7 +22141,7 @@ subroutine dt_tensor_retain_grad(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 984)
+  call dtf_begin(f, 988)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22251,7 +22153,7 @@ function dt_tensor_retains_grad(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 985)
+  call dtf_begin(f, 989)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0) /= 0
@@ -22265,10 +22167,10 @@ function dt_tensor_node(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_node) :: out
   type(frame) :: f
-  call dtf_begin(f, 986)
+  call dtf_begin(f, 990)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! tensor_output_nr: Which output of the recorded operation the tensor is; 0 for leaves.
@@ -22278,7 +22180,7 @@ function dt_tensor_output_nr(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 987)
+  call dtf_begin(f, 991)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -22291,7 +22193,7 @@ function dt_node_name(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 988)
+  call dtf_begin(f, 992)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_text(out, f%args(0), f%args(1))
@@ -22304,7 +22206,7 @@ function dt_node_address(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(c_ptr) :: out
   type(frame) :: f
-  call dtf_begin(f, 989)
+  call dtf_begin(f, 993)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = transfer(f%args(0), out)
@@ -22317,7 +22219,7 @@ function dt_node_next_count(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 990)
+  call dtf_begin(f, 994)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -22332,7 +22234,7 @@ function dt_node_next_output(self, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 991)
+  call dtf_begin(f, 995)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call tell(dtf_run(f), stat, errmsg)
@@ -22347,11 +22249,11 @@ function dt_node_next(self, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_node) :: out
   type(frame) :: f
-  call dtf_begin(f, 992)
+  call dtf_begin(f, 996)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! tensor_grad_fn_name: The name of the recorded operation that made the tensor. "MulBackward0", or
@@ -22362,7 +22264,7 @@ function dt_tensor_grad_fn_name(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 993)
+  call dtf_begin(f, 997)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call take_text(out, f%args(0), f%args(1))
@@ -22376,10 +22278,10 @@ function dt_tensor_data(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 994)
+  call dtf_begin(f, 998)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! tensor_set_data: Makes a tensor look at another one's memory; it stays the same tensor, with its
@@ -22390,7 +22292,7 @@ subroutine dt_tensor_set_data(input, data, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 995)
+  call dtf_begin(f, 999)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(data))
   call tell(dtf_run(f), stat, errmsg)
@@ -22403,7 +22305,7 @@ function dt_build_info(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 996)
+  call dtf_begin(f, 1000)
   call tell(dtf_run(f), stat, errmsg)
   call take_text(out, f%args(0), f%args(1))
   call dtf_end(f)
@@ -22415,7 +22317,7 @@ function dt_string_list_len(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 997)
+  call dtf_begin(f, 1001)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -22428,10 +22330,10 @@ function dt_tensor_list_new(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor_list) :: out
   type(frame) :: f
-  call dtf_begin(f, 998)
+  call dtf_begin(f, 1002)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! tensor_list_len: How many tensors a list holds.
@@ -22441,7 +22343,7 @@ function dt_tensor_list_len(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 999)
+  call dtf_begin(f, 1003)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -22455,11 +22357,11 @@ function dt_tensor_list_get(self, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1000)
+  call dtf_begin(f, 1004)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! is_grad_enabled: Whether operations are recorded for backward.
@@ -22468,7 +22370,7 @@ function dt_is_grad_enabled(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 1001)
+  call dtf_begin(f, 1005)
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0) /= 0
   call dtf_end(f)
@@ -22479,7 +22381,7 @@ subroutine dt_set_grad_enabled(mode, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1002)
+  call dtf_begin(f, 1006)
   call dtf_give(f, 0, mode)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22490,7 +22392,7 @@ function dt_is_anomaly_enabled(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 1003)
+  call dtf_begin(f, 1007)
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0) /= 0
   call dtf_end(f)
@@ -22502,7 +22404,7 @@ subroutine dt_set_detect_anomaly(mode, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1004)
+  call dtf_begin(f, 1008)
   call dtf_give(f, 0, mode)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22513,7 +22415,7 @@ function dt_get_default_dtype(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer :: out
   type(frame) :: f
-  call dtf_begin(f, 1005)
+  call dtf_begin(f, 1009)
   call tell(dtf_run(f), stat, errmsg)
   out = int(f%args(0))
   call dtf_end(f)
@@ -22524,7 +22426,7 @@ subroutine dt_set_default_dtype(d, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1006)
+  call dtf_begin(f, 1010)
   call dtf_give(f, 0, d)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22535,7 +22437,7 @@ function dt_get_default_device(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 1007)
+  call dtf_begin(f, 1011)
   call tell(dtf_run(f), stat, errmsg)
   call take_text(out, f%args(0), f%args(1))
   call dtf_end(f)
@@ -22546,7 +22448,7 @@ subroutine dt_set_default_device(device, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1008)
+  call dtf_begin(f, 1012)
   call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22558,7 +22460,7 @@ function dt_device_is_available(device, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 1009)
+  call dtf_begin(f, 1013)
   call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0) /= 0
@@ -22570,7 +22472,7 @@ function dt_get_num_threads(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 1010)
+  call dtf_begin(f, 1014)
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
   call dtf_end(f)
@@ -22581,7 +22483,7 @@ subroutine dt_set_num_threads(n, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1011)
+  call dtf_begin(f, 1015)
   call dtf_give(f, 0, n)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22596,7 +22498,7 @@ subroutine dt_memory_stats(allocated, reserved, peak, device, stat, errmsg)
   integer(int64), intent(out) :: reserved
   integer(int64), intent(out) :: peak
   type(frame) :: f
-  call dtf_begin(f, 1012)
+  call dtf_begin(f, 1016)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   allocated = f%args(0)
@@ -22610,7 +22512,7 @@ subroutine dt_set_log(log, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1013)
+  call dtf_begin(f, 1017)
   if (present(log)) call dtf_give_object(f, 0, transfer(c_funloc(log), 0_int64))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22622,7 +22524,7 @@ subroutine dt_set_memory_hook(hook, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1014)
+  call dtf_begin(f, 1018)
   call dtf_give_object(f, 0, transfer(c_funloc(hook), 0_int64))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22632,7 +22534,7 @@ subroutine dt_remove_memory_hook(stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1015)
+  call dtf_begin(f, 1019)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -22642,7 +22544,7 @@ subroutine dt_empty_cache(device, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1016)
+  call dtf_begin(f, 1020)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22654,7 +22556,7 @@ subroutine dt_synchronize(device, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1017)
+  call dtf_begin(f, 1021)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22667,11 +22569,11 @@ function dt_view(input, size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1018)
+  call dtf_begin(f, 1022)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! detach: The same memory without the graph.
@@ -22681,10 +22583,10 @@ function dt_detach(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1019)
+  call dtf_begin(f, 1023)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! detach_: Takes a tensor out of the graph: it becomes a leaf that requires no gradient. What was
@@ -22694,7 +22596,7 @@ subroutine dt_detach_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1020)
+  call dtf_begin(f, 1024)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22707,11 +22609,11 @@ function dt_view_as(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1021)
+  call dtf_begin(f, 1025)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! reshape: The same elements in another shape: a view where possible, else a copy.
@@ -22722,11 +22624,11 @@ function dt_reshape(input, shape, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1022)
+  call dtf_begin(f, 1026)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, shape)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! reshape_as: reshape with the shape of another tensor.
@@ -22737,11 +22639,11 @@ function dt_reshape_as(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1023)
+  call dtf_begin(f, 1027)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! flatten: Joins neighbouring dimensions into one.
@@ -22753,12 +22655,12 @@ function dt_flatten(input, start_dim, end_dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1024)
+  call dtf_begin(f, 1028)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(start_dim)) call dtf_give(f, 1, start_dim)
   if (present(end_dim)) call dtf_give(f, 2, end_dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! unflatten: Splits one dimension into several.
@@ -22770,12 +22672,12 @@ function dt_unflatten(input, dim, sizes, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1025)
+  call dtf_begin(f, 1029)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, sizes)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! transpose: Swaps two dimensions.
@@ -22787,12 +22689,12 @@ function dt_transpose(input, dim0, dim1, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1026)
+  call dtf_begin(f, 1030)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! transpose_: In-place version of `transpose`.
@@ -22803,7 +22705,7 @@ subroutine dt_transpose_(input, dim0, dim1, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1027)
+  call dtf_begin(f, 1031)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
@@ -22819,12 +22721,12 @@ function dt_swapaxes(input, axis0, axis1, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1028)
+  call dtf_begin(f, 1032)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, axis0)
   call dtf_give(f, 2, axis1)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! swapaxes_: In-place version of `swapaxes`.
@@ -22835,7 +22737,7 @@ subroutine dt_swapaxes_(input, axis0, axis1, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1029)
+  call dtf_begin(f, 1033)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, axis0)
   call dtf_give(f, 2, axis1)
@@ -22850,11 +22752,11 @@ function dt_permute(input, dims, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1030)
+  call dtf_begin(f, 1034)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dims)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! movedim: Moves dimensions; the others keep their order.
@@ -22866,12 +22768,12 @@ function dt_movedim(input, source, destination, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1031)
+  call dtf_begin(f, 1035)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, source)
   call dtf_give(f, 2, destination)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! t: The transpose of a matrix; a 0-d or 1-d tensor as it is.
@@ -22881,10 +22783,10 @@ function dt_t(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1032)
+  call dtf_begin(f, 1036)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! t_: In-place version of `t`.
@@ -22893,7 +22795,7 @@ subroutine dt_t_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1033)
+  call dtf_begin(f, 1037)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22906,11 +22808,11 @@ function dt_squeeze(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1034)
+  call dtf_begin(f, 1038)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! squeeze_: In-place version of `squeeze`.
@@ -22920,7 +22822,7 @@ subroutine dt_squeeze_(input, dim, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1035)
+  call dtf_begin(f, 1039)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -22934,11 +22836,11 @@ function dt_unsqueeze(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1036)
+  call dtf_begin(f, 1040)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! unsqueeze_: In-place version of `unsqueeze`.
@@ -22948,7 +22850,7 @@ subroutine dt_unsqueeze_(input, dim, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1037)
+  call dtf_begin(f, 1041)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -22962,11 +22864,11 @@ function dt_expand(input, size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1038)
+  call dtf_begin(f, 1042)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! expand_as: expand to the shape of another tensor.
@@ -22977,11 +22879,11 @@ function dt_expand_as(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1039)
+  call dtf_begin(f, 1043)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! broadcast_to: expand, as a function.
@@ -22992,11 +22894,11 @@ function dt_broadcast_to(input, size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1040)
+  call dtf_begin(f, 1044)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! select: One slice along a dimension, which is removed.
@@ -23008,12 +22910,12 @@ function dt_select(input, dim, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1041)
+  call dtf_begin(f, 1045)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, index)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! narrow: A range along a dimension.
@@ -23026,13 +22928,13 @@ function dt_narrow(input, dim, start, length, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1042)
+  call dtf_begin(f, 1046)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, start)
   call dtf_give(f, 3, length)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! slice: A strided range along a dimension: input[start:end:step].
@@ -23046,14 +22948,14 @@ function dt_slice(input, dim, start, end, step, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1043)
+  call dtf_begin(f, 1047)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(start)) call dtf_give(f, 2, start)
   if (present(end)) call dtf_give(f, 3, end)
   if (present(step)) call dtf_give(f, 4, step)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! as_strided: Any view of the input's storage.
@@ -23066,13 +22968,13 @@ function dt_as_strided(input, size, stride, storage_offset, stat, errmsg) result
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1044)
+  call dtf_begin(f, 1048)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call dtf_give(f, 2, stride)
   if (present(storage_offset)) call dtf_give(f, 3, storage_offset)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! as_strided_: In-place version of `as_strided`.
@@ -23084,7 +22986,7 @@ subroutine dt_as_strided_(input, size, stride, storage_offset, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1045)
+  call dtf_begin(f, 1049)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call dtf_give(f, 2, stride)
@@ -23101,7 +23003,7 @@ subroutine dt_resize_(input, size, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1046)
+  call dtf_begin(f, 1050)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call tell(dtf_run(f), stat, errmsg)
@@ -23114,7 +23016,7 @@ subroutine dt_resize_as_(input, the_template, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1047)
+  call dtf_begin(f, 1051)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(the_template))
   call tell(dtf_run(f), stat, errmsg)
@@ -23128,11 +23030,11 @@ function dt_view_dtype(input, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1048)
+  call dtf_begin(f, 1052)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! unfold: All windows along a dimension: it counts them, and a new last dimension holds what is in
@@ -23146,13 +23048,13 @@ function dt_unfold(input, dimension, size, step, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1049)
+  call dtf_begin(f, 1053)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dimension)
   call dtf_give(f, 2, size)
   call dtf_give(f, 3, step)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! diagonal: A diagonal of two dimensions, as the last dimension.
@@ -23165,13 +23067,13 @@ function dt_diagonal(input, offset, dim1, dim2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1050)
+  call dtf_begin(f, 1054)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(offset)) call dtf_give(f, 1, offset)
   if (present(dim1)) call dtf_give(f, 2, dim1)
   if (present(dim2)) call dtf_give(f, 3, dim2)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! chunk: Splits a dimension into equal pieces; the last may be smaller.
@@ -23183,7 +23085,7 @@ function dt_chunk(input, chunks, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1051)
+  call dtf_begin(f, 1055)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, chunks)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -23200,7 +23102,7 @@ function dt_split(input, split_size, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1052)
+  call dtf_begin(f, 1056)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, split_size)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -23217,7 +23119,7 @@ function dt_split_with_sizes(input, split_sizes, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1053)
+  call dtf_begin(f, 1057)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, split_sizes)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -23234,7 +23136,7 @@ function dt_split_sections(input, sections, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1054)
+  call dtf_begin(f, 1058)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -23251,7 +23153,7 @@ function dt_split_at(input, indices, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1055)
+  call dtf_begin(f, 1059)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, indices)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -23267,7 +23169,7 @@ function dt_hsplit(input, sections, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1056)
+  call dtf_begin(f, 1060)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   call tell(dtf_run(f), stat, errmsg)
@@ -23282,7 +23184,7 @@ function dt_vsplit(input, sections, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1057)
+  call dtf_begin(f, 1061)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   call tell(dtf_run(f), stat, errmsg)
@@ -23297,7 +23199,7 @@ function dt_dsplit(input, sections, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1058)
+  call dtf_begin(f, 1062)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   call tell(dtf_run(f), stat, errmsg)
@@ -23311,10 +23213,10 @@ function dt_atleast_1d(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1059)
+  call dtf_begin(f, 1063)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! atleast_2d: A number or a vector as a matrix of one row; else the input as it is.
@@ -23324,10 +23226,10 @@ function dt_atleast_2d(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1060)
+  call dtf_begin(f, 1064)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! atleast_3d: A vector of n as [1, n, 1], a matrix with a third dimension; else the input as it
@@ -23338,10 +23240,10 @@ function dt_atleast_3d(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1061)
+  call dtf_begin(f, 1065)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! ravel: All elements in row-major order: a view if they lie so, else a copy.
@@ -23351,10 +23253,10 @@ function dt_ravel(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1062)
+  call dtf_begin(f, 1066)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! broadcast_tensors: All tensors expanded to their common shape.
@@ -23364,7 +23266,7 @@ function dt_broadcast_tensors(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1063)
+  call dtf_begin(f, 1067)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call take_tensors(out, f%args(0), f%args(1))
@@ -23379,7 +23281,7 @@ function dt_meshgrid(tensors, indexing, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1064)
+  call dtf_begin(f, 1068)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(indexing)) call dtf_give(f, 1, indexing)
   call tell(dtf_run(f), stat, errmsg)
@@ -23394,7 +23296,7 @@ function dt_unbind(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1065)
+  call dtf_begin(f, 1069)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -23409,11 +23311,11 @@ function dt_cat(tensors, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1066)
+  call dtf_begin(f, 1070)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! stack: Joins tensors of one shape along a new dimension.
@@ -23424,11 +23326,11 @@ function dt_stack(tensors, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1067)
+  call dtf_begin(f, 1071)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! repeat: Copies the input several times along each dimension.
@@ -23439,11 +23341,11 @@ function dt_repeat(input, repeats, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1068)
+  call dtf_begin(f, 1072)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, repeats)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! narrow_copy: A copy of a range along a dimension.
@@ -23456,13 +23358,13 @@ function dt_narrow_copy(input, dim, start, length, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1069)
+  call dtf_begin(f, 1073)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, start)
   call dtf_give(f, 3, length)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! sum_to_size: The sum over what broadcasting would repeat.
@@ -23473,11 +23375,11 @@ function dt_sum_to_size(input, size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1070)
+  call dtf_begin(f, 1074)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! flip: Reverses the order of elements along dimensions.
@@ -23488,11 +23390,11 @@ function dt_flip(input, dims, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1071)
+  call dtf_begin(f, 1075)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dims)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! interpolate: Resizes images. An element i of the output lies at (i + 1/2) * size / new size -
@@ -23506,20 +23408,19 @@ function dt_interpolate(input, size, scale_factor, mode, stat, errmsg) result(ou
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1072)
+  call dtf_begin(f, 1076)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(size)) call dtf_give(f, 1, size)
   if (present(scale_factor)) call dtf_give(f, 2, scale_factor)
   if (present(mode)) call dtf_give(f, 3, mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! interpolate_aligned: interpolate with a choice of where elements lie (Keys, IEEE TASSP 29(6),
 ! 1981, for the cubic of a = -3/4, or -1/2 with antialias). Python calls it by interpolate(...,
 ! align_corners=).
-function dt_interpolate_aligned(input, size, scale_factor, mode, align_corners, &
-    recompute_scale_factor, antialias, stat, errmsg) result(out)
+function dt_interpolate_aligned(input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(*), intent(in), optional :: size(:)
   real(real64), intent(in), optional :: scale_factor(:)
@@ -23531,7 +23432,7 @@ function dt_interpolate_aligned(input, size, scale_factor, mode, align_corners, 
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1073)
+  call dtf_begin(f, 1077)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(size)) call dtf_give(f, 1, size)
   if (present(scale_factor)) call dtf_give(f, 2, scale_factor)
@@ -23540,7 +23441,7 @@ function dt_interpolate_aligned(input, size, scale_factor, mode, align_corners, 
   if (present(recompute_scale_factor)) call dtf_give(f, 5, recompute_scale_factor)
   if (present(antialias)) call dtf_give(f, 6, antialias)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! grid_sample: The input at places between its elements: [batch, channels, ...] with the grid's
@@ -23555,14 +23456,14 @@ function dt_grid_sample(input, grid, mode, padding_mode, align_corners, stat, er
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1074)
+  call dtf_begin(f, 1078)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(grid))
   if (present(mode)) call dtf_give(f, 2, mode)
   if (present(padding_mode)) call dtf_give(f, 3, padding_mode)
   if (present(align_corners)) call dtf_give(f, 4, align_corners)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! affine_grid: The grid that grid_sample takes for a map of the output's places to the input's:
@@ -23575,12 +23476,12 @@ function dt_affine_grid(theta, size, align_corners, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1075)
+  call dtf_begin(f, 1079)
   call dtf_give_object(f, 0, handle_of(theta))
   call dtf_give(f, 1, size)
   if (present(align_corners)) call dtf_give(f, 2, align_corners)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! ger: Another name of `outer`.
@@ -23591,11 +23492,11 @@ function dt_ger(input, vec2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1076)
+  call dtf_begin(f, 1080)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(vec2))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! absolute: Another name of `abs`.
@@ -23605,10 +23506,10 @@ function dt_absolute(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1077)
+  call dtf_begin(f, 1081)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! absolute_: Another name of `abs_`.
@@ -23617,7 +23518,7 @@ subroutine dt_absolute_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1078)
+  call dtf_begin(f, 1082)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23629,10 +23530,10 @@ function dt_negative(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1079)
+  call dtf_begin(f, 1083)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! negative_: Another name of `neg_`.
@@ -23641,7 +23542,7 @@ subroutine dt_negative_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1080)
+  call dtf_begin(f, 1084)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23653,10 +23554,10 @@ function dt_sgn(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1081)
+  call dtf_begin(f, 1085)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! sgn_: Another name of `sign_`.
@@ -23665,7 +23566,7 @@ subroutine dt_sgn_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1082)
+  call dtf_begin(f, 1086)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23677,10 +23578,10 @@ function dt_fix(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1083)
+  call dtf_begin(f, 1087)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! fix_: Another name of `trunc_`.
@@ -23689,7 +23590,7 @@ subroutine dt_fix_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1084)
+  call dtf_begin(f, 1088)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23701,10 +23602,10 @@ function dt_arcsin(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1085)
+  call dtf_begin(f, 1089)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! arcsin_: Another name of `asin_`.
@@ -23713,7 +23614,7 @@ subroutine dt_arcsin_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1086)
+  call dtf_begin(f, 1090)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23725,10 +23626,10 @@ function dt_arccos(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1087)
+  call dtf_begin(f, 1091)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! arccos_: Another name of `acos_`.
@@ -23737,7 +23638,7 @@ subroutine dt_arccos_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1088)
+  call dtf_begin(f, 1092)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23749,10 +23650,10 @@ function dt_arctan(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1089)
+  call dtf_begin(f, 1093)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! arctan_: Another name of `atan_`.
@@ -23761,7 +23662,7 @@ subroutine dt_arctan_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1090)
+  call dtf_begin(f, 1094)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23774,11 +23675,11 @@ function dt_arctan2(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1091)
+  call dtf_begin(f, 1095)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! arctan2_: Another name of `atan2_`.
@@ -23788,7 +23689,7 @@ subroutine dt_arctan2_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1092)
+  call dtf_begin(f, 1096)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -23801,10 +23702,10 @@ function dt_arcsinh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1093)
+  call dtf_begin(f, 1097)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! arcsinh_: Another name of `asinh_`.
@@ -23813,7 +23714,7 @@ subroutine dt_arcsinh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1094)
+  call dtf_begin(f, 1098)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23825,10 +23726,10 @@ function dt_arccosh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1095)
+  call dtf_begin(f, 1099)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! arccosh_: Another name of `acosh_`.
@@ -23837,7 +23738,7 @@ subroutine dt_arccosh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1096)
+  call dtf_begin(f, 1100)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23849,10 +23750,10 @@ function dt_arctanh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1097)
+  call dtf_begin(f, 1101)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! arctanh_: Another name of `atanh_`.
@@ -23861,7 +23762,7 @@ subroutine dt_arctanh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1098)
+  call dtf_begin(f, 1102)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23875,12 +23776,12 @@ function dt_subtract(input, other, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1099)
+  call dtf_begin(f, 1103)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! subtract_: Another name of `sub_`.
@@ -23891,7 +23792,7 @@ subroutine dt_subtract_(input, other, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1100)
+  call dtf_begin(f, 1104)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -23906,11 +23807,11 @@ function dt_multiply(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1101)
+  call dtf_begin(f, 1105)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! multiply_: Another name of `mul_`.
@@ -23920,7 +23821,7 @@ subroutine dt_multiply_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1102)
+  call dtf_begin(f, 1106)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -23935,12 +23836,12 @@ function dt_divide(input, other, rounding_mode, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1103)
+  call dtf_begin(f, 1107)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! divide_: Another name of `div_`.
@@ -23951,7 +23852,7 @@ subroutine dt_divide_(input, other, rounding_mode, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1104)
+  call dtf_begin(f, 1108)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
@@ -23967,12 +23868,12 @@ function dt_clip(input, min, max, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1105)
+  call dtf_begin(f, 1109)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! clip_: Another name of `clamp_`.
@@ -23983,7 +23884,7 @@ subroutine dt_clip_(input, min, max, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1106)
+  call dtf_begin(f, 1110)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
@@ -23998,11 +23899,11 @@ function dt_greater(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1107)
+  call dtf_begin(f, 1111)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! greater_: Another name of `gt_`.
@@ -24012,7 +23913,7 @@ subroutine dt_greater_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1108)
+  call dtf_begin(f, 1112)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -24026,11 +23927,11 @@ function dt_greater_equal(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1109)
+  call dtf_begin(f, 1113)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! greater_equal_: Another name of `ge_`.
@@ -24040,7 +23941,7 @@ subroutine dt_greater_equal_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1110)
+  call dtf_begin(f, 1114)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -24054,11 +23955,11 @@ function dt_less(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1111)
+  call dtf_begin(f, 1115)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! less_: Another name of `lt_`.
@@ -24068,7 +23969,7 @@ subroutine dt_less_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1112)
+  call dtf_begin(f, 1116)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -24082,11 +23983,11 @@ function dt_less_equal(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1113)
+  call dtf_begin(f, 1117)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! less_equal_: Another name of `le_`.
@@ -24096,7 +23997,7 @@ subroutine dt_less_equal_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1114)
+  call dtf_begin(f, 1118)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -24110,11 +24011,11 @@ function dt_not_equal(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1115)
+  call dtf_begin(f, 1119)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! not_equal_: Another name of `ne_`.
@@ -24124,7 +24025,7 @@ subroutine dt_not_equal_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1116)
+  call dtf_begin(f, 1120)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -24140,13 +24041,13 @@ function dt_trapz(y, x, dx, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1117)
+  call dtf_begin(f, 1121)
   call dtf_give_object(f, 0, handle_of(y))
   if (present(x)) call dtf_give_object(f, 1, handle_of(x))
   if (present(dx)) call give(f, 2, dx)
   if (present(dim)) call dtf_give(f, 3, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! concat: Another name of `cat`.
@@ -24157,11 +24058,11 @@ function dt_concat(tensors, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1118)
+  call dtf_begin(f, 1122)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! concatenate: Another name of `cat`.
@@ -24172,11 +24073,11 @@ function dt_concatenate(tensors, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1119)
+  call dtf_begin(f, 1123)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! swapdims: Another name of `transpose`.
@@ -24188,12 +24089,12 @@ function dt_swapdims(input, dim0, dim1, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1120)
+  call dtf_begin(f, 1124)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! swapdims_: Another name of `transpose_`.
@@ -24204,7 +24105,7 @@ subroutine dt_swapdims_(input, dim0, dim1, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1121)
+  call dtf_begin(f, 1125)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
@@ -24220,12 +24121,12 @@ function dt_moveaxis(input, source, destination, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1122)
+  call dtf_begin(f, 1126)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, source)
   call dtf_give(f, 2, destination)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! row_stack: Another name of `vstack`.
@@ -24235,10 +24136,10 @@ function dt_row_stack(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1123)
+  call dtf_begin(f, 1127)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 ! argwhere: Another name of `nonzero`.
@@ -24248,10 +24149,10 @@ function dt_argwhere(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1124)
+  call dtf_begin(f, 1128)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0), f%args(1))
+  call hold(out, f%args(0))
   call dtf_end(f)
 end function
 subroutine run_tensor_hook(f)
@@ -24260,7 +24161,7 @@ subroutine run_tensor_hook(f)
   type(dt_tensor) :: grad
   type(dt_tensor) :: out
   call c_f_procpointer(transfer(f%user_data, c_null_funptr), hook)
-  call hold(grad, f%args(0), f%args(1))
+  call hold(grad, f%args(0))
   call hook(grad, out)
   call dtf_give_back(f, [handle_of(out)], 1_int64)
 end subroutine
@@ -24331,11 +24232,6 @@ end module
 
 ! PyTorch's names, defaults and numbers: docs/fortran.md.
 module dumbtorch
-use dumbtorch_functions, dataset => dt_dataset, data_loader => dt_data_loader, stream => &
-    dt_stream, event => dt_event, graph => dt_graph, kv_cache => dt_kv_cache, grad_scaler => &
-    dt_grad_scaler, module => dt_module, optimizer => dt_optimizer, lr_scheduler => &
-    dt_lr_scheduler, profiler => dt_profiler, node => dt_node, tensor => dt_tensor, tensor_list &
-    => dt_tensor_list, bytes => dt_bytes, string_list => dt_string_list, generator => &
-    dt_generator, context => dt_context, hook => dt_hook
+use dumbtorch_functions, dataset => dt_dataset, data_loader => dt_data_loader, stream => dt_stream, event => dt_event, graph => dt_graph, kv_cache => dt_kv_cache, grad_scaler => dt_grad_scaler, module => dt_module, optimizer => dt_optimizer, lr_scheduler => dt_lr_scheduler, profiler => dt_profiler, node => dt_node, tensor => dt_tensor, tensor_list => dt_tensor_list, bytes => dt_bytes, string_list => dt_string_list, generator => dt_generator, context => dt_context, hook => dt_hook
 implicit none
 end module

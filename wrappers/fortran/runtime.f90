@@ -8,21 +8,21 @@ module dumbtorch_functions
   private
   public :: assignment(=), from_array
 
-  ! A share in an object of the library. gfortran copies components bit by bit, and finalizes the
-  ! copies, in places where a defined assignment is due, such as array constructors. A share knows
-  ! its place in memory therefore: a copy elsewhere gives nothing up, and may be used as long as the
-  ! original is there.
-  type :: share
-    integer(c_int64_t) :: shared = 0, handle = 0, place = 0
+  ! A handle of the library. gfortran copies components bit by bit, and finalizes the copies, in
+  ! places where a defined assignment is due, such as array constructors. A handle knows its place
+  ! in memory therefore: a copy elsewhere releases nothing, and may be used as long as the original
+  ! is there.
+  type :: handle
+    integer(c_int64_t) :: bits = 0, place = 0
   contains
     final :: give_up
   end type
 
-  ! What all classes are. The share is a component that is allocated, because gfortran 12 finalizes
+  ! What all classes are. The handle is a component that is allocated, because gfortran 12 finalizes
   ! those of function results, but not the results themselves.
   type :: object
     private
-    type(share), allocatable :: share
+    type(handle), allocatable :: handle
   contains
     procedure :: is_set
     procedure :: release
@@ -38,44 +38,38 @@ contains
 
   ! ---- objects
 
-  subroutine hold(x, shared, handle)
+  impure elemental subroutine hold(x, bits)
     class(object), intent(inout) :: x
-    integer(int64), intent(in) :: shared, handle
-    if (.not. allocated(x%share)) allocate (x%share)
-    call give_up(x%share)
-    x%share = share(shared, handle, place_of(x%share))
+    integer(int64), intent(in) :: bits
+    if (.not. allocated(x%handle)) allocate (x%handle)
+    call give_up(x%handle)
+    x%handle = handle(bits, place_of(x%handle))
   end subroutine
 
-  integer(int64) function place_of(s)
-    type(share), intent(in), target :: s
-    place_of = transfer(c_loc(s), place_of)
+  integer(int64) function place_of(h)
+    type(handle), intent(in), target :: h
+    place_of = transfer(c_loc(h), place_of)
   end function
 
-  impure elemental subroutine give_up(s)
-    type(share), intent(inout) :: s
-    integer(int64) :: shared
-    shared = s%shared
-    s%shared = 0
-    if (s%place == place_of(s)) call dtf_release(shared, s%handle)
+  impure elemental subroutine give_up(h)
+    type(handle), intent(inout) :: h
+    integer(int64) :: bits
+    bits = h%bits
+    h%bits = 0
+    if (h%place == place_of(h)) call dtf_release(bits)
   end subroutine
 
   impure elemental integer(int64) function handle_of(x)
     class(object), intent(in) :: x
     handle_of = 0
-    if (allocated(x%share)) handle_of = x%share%handle
+    if (allocated(x%handle)) handle_of = x%handle%bits
   end function
 
-  ! `from` may be `to`, or a copy of its bits. If its object is gone, calls will say so of both.
+  ! `from` may be `to`, or a copy of its bits.
   impure elemental subroutine copy_object(to, from)
     class(object), intent(inout) :: to
     class(object), intent(in) :: from
-    integer(int64) :: shared, handle
-    shared = 0
-    handle = handle_of(from)
-    if (handle /= 0) then
-      if (dtf_share(from%share%shared, handle) /= 0) shared = from%share%shared
-    end if
-    call hold(to, shared, handle)
+    call hold(to, dtf_alias(handle_of(from)))
   end subroutine
 
   ! Whether the variable holds an object.
@@ -87,7 +81,7 @@ contains
   ! Gives the object up now, not when the variable goes.
   subroutine release(this)
     class(object), intent(inout) :: this
-    call hold(this, 0_int64, 0_int64)
+    call hold(this, 0_int64)
   end subroutine
 
   ! ---- calls
@@ -166,12 +160,8 @@ contains
   subroutine take_tensors(tensors, address, n)
     type(dt_tensor), allocatable, intent(out) :: tensors(:)
     integer(int64), intent(in) :: address, n
-    integer(int64) :: pairs(2, n), i
-    pairs = reshape(words_at(address, 2 * n), [2_int64, n])
     allocate (tensors(n))
-    do i = 1, n
-      call hold(tensors(i), pairs(1, i), pairs(2, i))
-    end do
+    call hold(tensors, words_at(address, n))
   end subroutine
 
   ! ---- arrays
@@ -185,7 +175,7 @@ contains
     type(dt_tensor) :: out
     type(frame) :: f
     call tell(dtf_from_array(f, array), stat, errmsg)
-    call hold(out, f%args(0), f%args(1))
+    call hold(out, f%args(0))
   end function
 
   ! Fills an array that has the tensor's shape; the elements are converted to its kind.

@@ -2883,6 +2883,26 @@ static int32_t py_kv_cache_truncate(int64_t self, int64_t length) {
   return dt_kv_cache_truncate((dt_kv_cache *)(intptr_t)self, length);
 }
 
+static int32_t py_kv_cache_follow(int64_t self, int64_t place, int64_t seen) {
+  return dt_kv_cache_follow((dt_kv_cache *)(intptr_t)self, (dt_tensor *)(intptr_t)place, (dt_tensor *)(intptr_t)seen);
+}
+
+static int32_t py_kv_cache_settle(int64_t self, int64_t length) {
+  return dt_kv_cache_settle((dt_kv_cache *)(intptr_t)self, length);
+}
+
+static int64_t py_kv_cache_place(int64_t self) {
+  dt_tensor *out = NULL;
+  if (dt_kv_cache_place((dt_kv_cache *)(intptr_t)self, &out)) return 1;
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_kv_cache_seen(int64_t self) {
+  dt_tensor *out = NULL;
+  if (dt_kv_cache_seen((dt_kv_cache *)(intptr_t)self, &out)) return 1;
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_amp_unscale_(const int64_t *grads, int64_t grads_n, int64_t scale) {
   dt_tensor *out = NULL;
   (void)!dt_amp_unscale_((dt_tensor *const *)grads, grads_n, (dt_tensor *)(intptr_t)scale, &out);

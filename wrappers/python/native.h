@@ -187,10 +187,14 @@ static int64_t py_rate_device(const int64_t* params, int64_t n) {
 }
 
 /* A step of an optimizer that keeps no state, over the parameters that have a gradient: the step of
- * the smallest networks, where what Python does in between would cost more than the arithmetic. */
+ * the smallest networks, where what Python does in between would cost more than the arithmetic.
+ * -1, and nothing is done, if the rate is a number and has to be a tensor: see py_rate_device. */
 static int32_t py_stateless_update(const char* optimizer, const int64_t* params, int64_t n,
                                    int64_t lr, int32_t lr_kind, int64_t lr_i, double lr_f,
                                    const double* settings, int64_t settings_n) {
+  const int64_t device = lr ? 0 : py_rate_device(params, n);
+  if (!lr && !device) return dt_error_code();
+  if (!lr && device != (int64_t)DT_DEVICE_TYPE_CPU << 32) return -1;
   int64_t* const kept = (int64_t*)malloc(2 * (size_t)(n + 1) * sizeof *kept);
   if (!kept) return dt_error_set(DT_STATUS_OUT_OF_MEMORY, "optimizer_update: out of memory");
   int64_t* const grads = kept + n + 1;

@@ -6405,6 +6405,52 @@ static const dtt_item items_393[] = {
 };
 static const dtt_function function_kv_cache_truncate = {"truncate", call_kv_cache_truncate, items_393, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
 
+static dt_status call_kv_cache_follow(const dtt_cell *a, dtt_cell *r) {
+  (void)r;
+  dt_status status;
+  status = dt_kv_cache_follow((dt_kv_cache *)a[0].p, (dt_tensor *)a[1].p, (dt_tensor *)a[2].p);
+  return status;
+}
+
+static const dtt_item items_394[] = {
+  {"self", &dtt_handle_kv_cache, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
+  {"place", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
+  {"seen", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
+};
+static const dtt_function function_kv_cache_follow = {"follow", call_kv_cache_follow, items_394, NULL, cells_59, 3, 0, 3, 0, 0, NULL};
+
+static dt_status call_kv_cache_settle(const dtt_cell *a, dtt_cell *r) {
+  (void)r;
+  dt_status status;
+  status = dt_kv_cache_settle((dt_kv_cache *)a[0].p, (int64_t)a[1].i);
+  return status;
+}
+
+static const dtt_function function_kv_cache_settle = {"settle", call_kv_cache_settle, items_393, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+
+static dt_status call_kv_cache_place(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_kv_cache_place((dt_kv_cache *)a[0].p, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_395[] = {
+  {"out", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 1, 0, 0, 0},
+};
+static const dtt_function function_kv_cache_place = {"place", call_kv_cache_place, items_392, items_395, cells_45, 1, 1, 1, 0, 0, NULL};
+
+static dt_status call_kv_cache_seen(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_kv_cache_seen((dt_kv_cache *)a[0].p, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_kv_cache_seen = {"seen", call_kv_cache_seen, items_392, items_395, cells_45, 1, 1, 1, 0, 0, NULL};
+
 static dt_status call_amp_unscale_(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
   dt_status status;
@@ -6414,11 +6460,11 @@ static dt_status call_amp_unscale_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_394[] = {
+static const dtt_item items_396[] = {
   {"grads", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"scale", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_amp_unscale_ = {"amp_unscale_", call_amp_unscale_, items_394, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_amp_unscale_ = {"amp_unscale_", call_amp_unscale_, items_396, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_amp_update_scale_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6429,7 +6475,7 @@ static dt_status call_amp_update_scale_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_395[] = {
+static const dtt_item items_397[] = {
   {"scale", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"growth_tracker", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"found_inf", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
@@ -6437,7 +6483,7 @@ static const dtt_item items_395[] = {
   {"backoff_factor", NULL, DTT_F64, 4, 0, 0, 0, 1, 0},
   {"growth_interval", NULL, DTT_I64, 5, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_amp_update_scale_ = {"amp_update_scale_", call_amp_update_scale_, items_395, NULL, cells_105, 6, 0, 6, 0, 0, NULL};
+static const dtt_function function_amp_update_scale_ = {"amp_update_scale_", call_amp_update_scale_, items_397, NULL, cells_105, 6, 0, 6, 0, 0, NULL};
 
 static dt_status call_grad_scaler_new(const dtt_cell *a, dtt_cell *r) {
   dt_grad_scaler *r_out = NULL;
@@ -6448,19 +6494,19 @@ static dt_status call_grad_scaler_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_396[] = {
+static const dtt_item items_398[] = {
   {"init_scale", NULL, DTT_F64, 0, 0, 0, 0, 0, 0},
   {"growth_factor", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"backoff_factor", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"growth_interval", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_397[] = {
+static const dtt_item items_399[] = {
   {"out", &dtt_handle_grad_scaler, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_398[] = {
+static const dtt_cell cells_400[] = {
   {.f = 65536.0}, {.f = 2.0}, {.f = 0.5}, {2000},
 };
-static const dtt_function function_grad_scaler_new = {"grad_scaler_new", call_grad_scaler_new, items_396, items_397, cells_398, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_grad_scaler_new = {"grad_scaler_new", call_grad_scaler_new, items_398, items_399, cells_400, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_grad_scaler_scale(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6470,11 +6516,11 @@ static dt_status call_grad_scaler_scale(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_399[] = {
+static const dtt_item items_401[] = {
   {"self", &dtt_handle_grad_scaler, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"outputs", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_grad_scaler_scale = {"scale", call_grad_scaler_scale, items_399, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_grad_scaler_scale = {"scale", call_grad_scaler_scale, items_401, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_grad_scaler_unscale_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6483,11 +6529,11 @@ static dt_status call_grad_scaler_unscale_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_400[] = {
+static const dtt_item items_402[] = {
   {"self", &dtt_handle_grad_scaler, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"optimizer", &dtt_handle_optimizer, DTT_HANDLE, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_grad_scaler_unscale_ = {"unscale_", call_grad_scaler_unscale_, items_400, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_grad_scaler_unscale_ = {"unscale_", call_grad_scaler_unscale_, items_402, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_grad_scaler_step(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6496,7 +6542,7 @@ static dt_status call_grad_scaler_step(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_grad_scaler_step = {"step", call_grad_scaler_step, items_400, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_grad_scaler_step = {"step", call_grad_scaler_step, items_402, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_grad_scaler_update(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6506,11 +6552,11 @@ static dt_status call_grad_scaler_update(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_401[] = {
+static const dtt_item items_403[] = {
   {"self", &dtt_handle_grad_scaler, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"new_scale", NULL, DTT_F64, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_grad_scaler_update = {"update", call_grad_scaler_update, items_401, NULL, cells_59, 2, 0, 3, 0, 0, NULL};
+static const dtt_function function_grad_scaler_update = {"update", call_grad_scaler_update, items_403, NULL, cells_59, 2, 0, 3, 0, 0, NULL};
 
 static dt_status call_grad_scaler_get_state(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6520,10 +6566,10 @@ static dt_status call_grad_scaler_get_state(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_402[] = {
+static const dtt_item items_404[] = {
   {"self", &dtt_handle_grad_scaler, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_grad_scaler_get_state = {"get_state", call_grad_scaler_get_state, items_402, items_199, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_grad_scaler_get_state = {"get_state", call_grad_scaler_get_state, items_404, items_199, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_grad_scaler_set_state(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6532,11 +6578,11 @@ static dt_status call_grad_scaler_set_state(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_403[] = {
+static const dtt_item items_405[] = {
   {"self", &dtt_handle_grad_scaler, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"state", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_grad_scaler_set_state = {"set_state", call_grad_scaler_set_state, items_403, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_grad_scaler_set_state = {"set_state", call_grad_scaler_set_state, items_405, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_index(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6546,11 +6592,11 @@ static dt_status call_index(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_404[] = {
+static const dtt_item items_406[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_TENSOR, 1, 1, 0, 1, 1, 0},
 };
-static const dtt_function function_index = {"index", call_index, items_404, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_index = {"index", call_index, items_406, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_index_put(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6562,13 +6608,13 @@ static dt_status call_index_put(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_405[] = {
+static const dtt_item items_407[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_TENSOR, 1, 1, 0, 1, 1, 0},
   {"values", NULL, DTT_TENSOR, 3, 0, 0, 0, 1, 0},
   {"accumulate", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_index_put = {"index_put", call_index_put, items_405, items_199, cells_274, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_index_put = {"index_put", call_index_put, items_407, items_199, cells_274, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_index_put_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6579,7 +6625,7 @@ static dt_status call_index_put_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_index_put_ = {"index_put_", call_index_put_, items_405, NULL, cells_274, 4, 0, 5, 1, 0, NULL};
+static const dtt_function function_index_put_ = {"index_put_", call_index_put_, items_407, NULL, cells_274, 4, 0, 5, 1, 0, NULL};
 
 static dt_status call_index_select(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6589,12 +6635,12 @@ static dt_status call_index_select(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_406[] = {
+static const dtt_item items_408[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_index_select = {"index_select", call_index_select, items_406, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_index_select = {"index_select", call_index_select, items_408, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_index_add(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6606,17 +6652,17 @@ static dt_status call_index_add(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_407[] = {
+static const dtt_item items_409[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"source", NULL, DTT_TENSOR, 3, 0, 0, 0, 1, 0},
   {"alpha", NULL, DTT_SCALAR, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_408[] = {
+static const dtt_cell cells_410[] = {
   {0}, {0}, {0}, {0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0},
 };
-static const dtt_function function_index_add = {"index_add", call_index_add, items_407, items_199, cells_408, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_index_add = {"index_add", call_index_add, items_409, items_199, cells_410, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_index_add_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6627,7 +6673,7 @@ static dt_status call_index_add_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_index_add_ = {"index_add_", call_index_add_, items_407, NULL, cells_408, 5, 0, 7, 1, 0, NULL};
+static const dtt_function function_index_add_ = {"index_add_", call_index_add_, items_409, NULL, cells_410, 5, 0, 7, 1, 0, NULL};
 
 static dt_status call_gather(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6638,13 +6684,13 @@ static dt_status call_gather(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_409[] = {
+static const dtt_item items_411[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"sparse_grad", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_gather = {"gather", call_gather, items_409, items_199, cells_125, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_gather = {"gather", call_gather, items_411, items_199, cells_125, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6656,13 +6702,13 @@ static dt_status call_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_410[] = {
+static const dtt_item items_412[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_OPERAND, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_scatter = {"scatter", call_scatter, items_410, items_199, cells_213, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_scatter = {"scatter", call_scatter, items_412, items_199, cells_213, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_scatter_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6673,7 +6719,7 @@ static dt_status call_scatter_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_scatter_ = {"scatter_", call_scatter_, items_410, NULL, cells_213, 4, 0, 7, 1, 0, NULL};
+static const dtt_function function_scatter_ = {"scatter_", call_scatter_, items_412, NULL, cells_213, 4, 0, 7, 1, 0, NULL};
 
 static dt_status call_scatter_add(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6684,13 +6730,13 @@ static dt_status call_scatter_add(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_411[] = {
+static const dtt_item items_413[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_scatter_add = {"scatter_add", call_scatter_add, items_411, items_199, cells_125, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_scatter_add = {"scatter_add", call_scatter_add, items_413, items_199, cells_125, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_scatter_add_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6700,7 +6746,7 @@ static dt_status call_scatter_add_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_scatter_add_ = {"scatter_add_", call_scatter_add_, items_411, NULL, cells_125, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_scatter_add_ = {"scatter_add_", call_scatter_add_, items_413, NULL, cells_125, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_scatter_reduce(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6712,7 +6758,7 @@ static dt_status call_scatter_reduce(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_412[] = {
+static const dtt_item items_414[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
@@ -6720,10 +6766,10 @@ static const dtt_item items_412[] = {
   {"reduce", NULL, DTT_STR, 4, 0, 0, 0, 1, 0},
   {"include_self", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_413[] = {
+static const dtt_cell cells_415[] = {
   {0}, {0}, {0}, {0}, {0}, {1},
 };
-static const dtt_function function_scatter_reduce = {"scatter_reduce", call_scatter_reduce, items_412, items_199, cells_413, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_scatter_reduce = {"scatter_reduce", call_scatter_reduce, items_414, items_199, cells_415, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_scatter_reduce_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6734,7 +6780,7 @@ static dt_status call_scatter_reduce_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_scatter_reduce_ = {"scatter_reduce_", call_scatter_reduce_, items_412, NULL, cells_413, 6, 0, 6, 1, 0, NULL};
+static const dtt_function function_scatter_reduce_ = {"scatter_reduce_", call_scatter_reduce_, items_414, NULL, cells_415, 6, 0, 6, 1, 0, NULL};
 
 static dt_status call_index_reduce(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6746,7 +6792,7 @@ static dt_status call_index_reduce(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_414[] = {
+static const dtt_item items_416[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
@@ -6754,7 +6800,7 @@ static const dtt_item items_414[] = {
   {"reduce", NULL, DTT_STR, 4, 0, 0, 0, 1, 0},
   {"include_self", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_index_reduce = {"index_reduce", call_index_reduce, items_414, items_199, cells_413, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_index_reduce = {"index_reduce", call_index_reduce, items_416, items_199, cells_415, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_index_reduce_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6765,7 +6811,7 @@ static dt_status call_index_reduce_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_index_reduce_ = {"index_reduce_", call_index_reduce_, items_414, NULL, cells_413, 6, 0, 6, 1, 0, NULL};
+static const dtt_function function_index_reduce_ = {"index_reduce_", call_index_reduce_, items_416, NULL, cells_415, 6, 0, 6, 1, 0, NULL};
 
 static dt_status call_index_fill(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6777,13 +6823,13 @@ static dt_status call_index_fill(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_415[] = {
+static const dtt_item items_417[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_OPERAND, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_index_fill = {"index_fill", call_index_fill, items_415, items_199, cells_213, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_index_fill = {"index_fill", call_index_fill, items_417, items_199, cells_213, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_index_fill_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6794,7 +6840,7 @@ static dt_status call_index_fill_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_index_fill_ = {"index_fill_", call_index_fill_, items_415, NULL, cells_213, 4, 0, 7, 1, 0, NULL};
+static const dtt_function function_index_fill_ = {"index_fill_", call_index_fill_, items_417, NULL, cells_213, 4, 0, 7, 1, 0, NULL};
 
 static dt_status call_index_copy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6805,13 +6851,13 @@ static dt_status call_index_copy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_416[] = {
+static const dtt_item items_418[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"source", NULL, DTT_TENSOR, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_index_copy = {"index_copy", call_index_copy, items_416, items_199, cells_125, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_index_copy = {"index_copy", call_index_copy, items_418, items_199, cells_125, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_index_copy_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6821,7 +6867,7 @@ static dt_status call_index_copy_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_index_copy_ = {"index_copy_", call_index_copy_, items_416, NULL, cells_125, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_index_copy_ = {"index_copy_", call_index_copy_, items_418, NULL, cells_125, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_masked_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6831,12 +6877,12 @@ static dt_status call_masked_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_417[] = {
+static const dtt_item items_419[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mask", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"source", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_masked_scatter = {"masked_scatter", call_masked_scatter, items_417, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_masked_scatter = {"masked_scatter", call_masked_scatter, items_419, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_masked_scatter_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6845,7 +6891,7 @@ static dt_status call_masked_scatter_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_masked_scatter_ = {"masked_scatter_", call_masked_scatter_, items_417, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_masked_scatter_ = {"masked_scatter_", call_masked_scatter_, items_419, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_take(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6855,11 +6901,11 @@ static dt_status call_take(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_418[] = {
+static const dtt_item items_420[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_take = {"take", call_take, items_418, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_take = {"take", call_take, items_420, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_take_along_dim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6871,12 +6917,12 @@ static dt_status call_take_along_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_419[] = {
+static const dtt_item items_421[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_take_along_dim = {"take_along_dim", call_take_along_dim, items_419, items_199, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_take_along_dim = {"take_along_dim", call_take_along_dim, items_421, items_199, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_put(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6887,13 +6933,13 @@ static dt_status call_put(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_420[] = {
+static const dtt_item items_422[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"source", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"accumulate", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_put = {"put", call_put, items_420, items_199, cells_125, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_put = {"put", call_put, items_422, items_199, cells_125, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_put_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6902,7 +6948,7 @@ static dt_status call_put_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_put_ = {"put_", call_put_, items_420, NULL, cells_125, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_put_ = {"put_", call_put_, items_422, NULL, cells_125, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_nonzero_static(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6912,15 +6958,15 @@ static dt_status call_nonzero_static(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_421[] = {
+static const dtt_item items_423[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"fill_value", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_422[] = {
+static const dtt_cell cells_424[] = {
   {0}, {0}, {-1},
 };
-static const dtt_function function_nonzero_static = {"nonzero_static", call_nonzero_static, items_421, items_199, cells_422, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_nonzero_static = {"nonzero_static", call_nonzero_static, items_423, items_199, cells_424, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_masked_select(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6930,11 +6976,11 @@ static dt_status call_masked_select(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_423[] = {
+static const dtt_item items_425[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mask", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_masked_select = {"masked_select", call_masked_select, items_423, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_masked_select = {"masked_select", call_masked_select, items_425, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nonzero(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6954,14 +7000,14 @@ static dt_status call_one_hot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_424[] = {
+static const dtt_item items_426[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"num_classes", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_425[] = {
+static const dtt_cell cells_427[] = {
   {0}, {-1},
 };
-static const dtt_function function_one_hot = {"one_hot", call_one_hot, items_424, items_199, cells_425, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_one_hot = {"one_hot", call_one_hot, items_426, items_199, cells_427, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tril(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6971,11 +7017,11 @@ static dt_status call_tril(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_426[] = {
+static const dtt_item items_428[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"diagonal", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tril = {"tril", call_tril, items_426, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tril = {"tril", call_tril, items_428, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tril_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6984,7 +7030,7 @@ static dt_status call_tril_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tril_ = {"tril_", call_tril_, items_426, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_tril_ = {"tril_", call_tril_, items_428, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_triu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6994,7 +7040,7 @@ static dt_status call_triu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_triu = {"triu", call_triu, items_426, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_triu = {"triu", call_triu, items_428, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_triu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7003,7 +7049,7 @@ static dt_status call_triu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_triu_ = {"triu_", call_triu_, items_426, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_triu_ = {"triu_", call_triu_, items_428, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_at(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7014,12 +7060,12 @@ static dt_status call_at(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_427[] = {
+static const dtt_item items_429[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"tensors", NULL, DTT_TENSOR, 2, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_at = {"at", call_at, items_427, items_199, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_at = {"at", call_at, items_429, items_199, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_set_at(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7030,13 +7076,13 @@ static dt_status call_set_at(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_428[] = {
+static const dtt_item items_430[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_OPERAND, 2, 0, 0, 0, 1, 0},
   {"tensors", NULL, DTT_TENSOR, 6, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_set_at = {"set_at", call_set_at, items_428, NULL, cells_139, 4, 0, 8, 1, 0, NULL};
+static const dtt_function function_set_at = {"set_at", call_set_at, items_430, NULL, cells_139, 4, 0, 8, 1, 0, NULL};
 
 static dt_status call_segment_reduce(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7049,7 +7095,7 @@ static dt_status call_segment_reduce(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_429[] = {
+static const dtt_item items_431[] = {
   {"data", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"reduce", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"lengths", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -7059,7 +7105,7 @@ static const dtt_item items_429[] = {
   {"unsafe", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"initial", NULL, DTT_SCALAR, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_segment_reduce = {"segment_reduce", call_segment_reduce, items_429, items_199, cells_137, 8, 1, 10, 0, 0, NULL};
+static const dtt_function function_segment_reduce = {"segment_reduce", call_segment_reduce, items_431, items_199, cells_137, 8, 1, 10, 0, 0, NULL};
 
 static dt_status call_matmul(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7069,11 +7115,11 @@ static dt_status call_matmul(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_430[] = {
+static const dtt_item items_432[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_matmul = {"matmul", call_matmul, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_matmul = {"matmul", call_matmul, items_432, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_mm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7083,11 +7129,11 @@ static dt_status call_mm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_431[] = {
+static const dtt_item items_433[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mat2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_mm = {"mm", call_mm, items_431, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_mm = {"mm", call_mm, items_433, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_bmm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7097,7 +7143,7 @@ static dt_status call_bmm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bmm = {"bmm", call_bmm, items_431, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_bmm = {"bmm", call_bmm, items_433, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_baddbmm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7110,17 +7156,17 @@ static dt_status call_baddbmm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_432[] = {
+static const dtt_item items_434[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"batch1", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"batch2", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"beta", NULL, DTT_SCALAR, 3, 0, 0, 0, 0, 0},
   {"alpha", NULL, DTT_SCALAR, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_433[] = {
+static const dtt_cell cells_435[] = {
   {0}, {0}, {0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0},
 };
-static const dtt_function function_baddbmm = {"baddbmm", call_baddbmm, items_432, items_199, cells_433, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_baddbmm = {"baddbmm", call_baddbmm, items_434, items_199, cells_435, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_baddbmm_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7131,7 +7177,7 @@ static dt_status call_baddbmm_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_baddbmm_ = {"baddbmm_", call_baddbmm_, items_432, NULL, cells_433, 5, 0, 9, 1, 0, NULL};
+static const dtt_function function_baddbmm_ = {"baddbmm_", call_baddbmm_, items_434, NULL, cells_435, 5, 0, 9, 1, 0, NULL};
 
 static dt_status call_addbmm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7144,7 +7190,7 @@ static dt_status call_addbmm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addbmm = {"addbmm", call_addbmm, items_432, items_199, cells_433, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_addbmm = {"addbmm", call_addbmm, items_434, items_199, cells_435, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_addbmm_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7155,7 +7201,7 @@ static dt_status call_addbmm_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addbmm_ = {"addbmm_", call_addbmm_, items_432, NULL, cells_433, 5, 0, 9, 1, 0, NULL};
+static const dtt_function function_addbmm_ = {"addbmm_", call_addbmm_, items_434, NULL, cells_435, 5, 0, 9, 1, 0, NULL};
 
 static dt_status call_mv(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7165,11 +7211,11 @@ static dt_status call_mv(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_434[] = {
+static const dtt_item items_436[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"vec", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_mv = {"mv", call_mv, items_434, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_mv = {"mv", call_mv, items_436, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_addmv(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7182,14 +7228,14 @@ static dt_status call_addmv(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_435[] = {
+static const dtt_item items_437[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mat", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"vec", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"beta", NULL, DTT_SCALAR, 3, 0, 0, 0, 0, 0},
   {"alpha", NULL, DTT_SCALAR, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_addmv = {"addmv", call_addmv, items_435, items_199, cells_433, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_addmv = {"addmv", call_addmv, items_437, items_199, cells_435, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_addmv_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7200,7 +7246,7 @@ static dt_status call_addmv_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addmv_ = {"addmv_", call_addmv_, items_435, NULL, cells_433, 5, 0, 9, 1, 0, NULL};
+static const dtt_function function_addmv_ = {"addmv_", call_addmv_, items_437, NULL, cells_435, 5, 0, 9, 1, 0, NULL};
 
 static dt_status call_vdot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7210,7 +7256,7 @@ static dt_status call_vdot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_vdot = {"vdot", call_vdot, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_vdot = {"vdot", call_vdot, items_432, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_dot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7220,11 +7266,11 @@ static dt_status call_dot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_436[] = {
+static const dtt_item items_438[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"tensor", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_dot = {"dot", call_dot, items_436, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_dot = {"dot", call_dot, items_438, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_addmm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7237,14 +7283,14 @@ static dt_status call_addmm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_437[] = {
+static const dtt_item items_439[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mat1", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"mat2", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"beta", NULL, DTT_SCALAR, 3, 0, 0, 0, 0, 0},
   {"alpha", NULL, DTT_SCALAR, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_addmm = {"addmm", call_addmm, items_437, items_199, cells_433, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_addmm = {"addmm", call_addmm, items_439, items_199, cells_435, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_addmm_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7255,7 +7301,7 @@ static dt_status call_addmm_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addmm_ = {"addmm_", call_addmm_, items_437, NULL, cells_433, 5, 0, 9, 1, 0, NULL};
+static const dtt_function function_addmm_ = {"addmm_", call_addmm_, items_439, NULL, cells_435, 5, 0, 9, 1, 0, NULL};
 
 static dt_status call_outer(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7265,11 +7311,11 @@ static dt_status call_outer(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_438[] = {
+static const dtt_item items_440[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"vec2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_outer = {"outer", call_outer, items_438, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_outer = {"outer", call_outer, items_440, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_addr(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7282,14 +7328,14 @@ static dt_status call_addr(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_439[] = {
+static const dtt_item items_441[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"vec1", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"vec2", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"beta", NULL, DTT_SCALAR, 3, 0, 0, 0, 0, 0},
   {"alpha", NULL, DTT_SCALAR, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_addr = {"addr", call_addr, items_439, items_199, cells_433, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_addr = {"addr", call_addr, items_441, items_199, cells_435, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_addr_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7300,7 +7346,7 @@ static dt_status call_addr_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addr_ = {"addr_", call_addr_, items_439, NULL, cells_433, 5, 0, 9, 1, 0, NULL};
+static const dtt_function function_addr_ = {"addr_", call_addr_, items_441, NULL, cells_435, 5, 0, 9, 1, 0, NULL};
 
 static dt_status call_inner(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7310,7 +7356,7 @@ static dt_status call_inner(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_inner = {"inner", call_inner, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_inner = {"inner", call_inner, items_432, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_cross(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7321,12 +7367,12 @@ static dt_status call_cross(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_440[] = {
+static const dtt_item items_442[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_cross = {"cross", call_cross, items_440, items_199, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_cross = {"cross", call_cross, items_442, items_199, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_kron(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7336,7 +7382,7 @@ static dt_status call_kron(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_kron = {"kron", call_kron, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_kron = {"kron", call_kron, items_432, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_einsum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7346,11 +7392,11 @@ static dt_status call_einsum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_441[] = {
+static const dtt_item items_443[] = {
   {"equation", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"operands", NULL, DTT_TENSOR, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_einsum = {"einsum", call_einsum, items_441, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_einsum = {"einsum", call_einsum, items_443, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_tensordot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7360,15 +7406,15 @@ static dt_status call_tensordot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_442[] = {
+static const dtt_item items_444[] = {
   {"a", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"b", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dims", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_443[] = {
+static const dtt_cell cells_445[] = {
   {0}, {0}, {2},
 };
-static const dtt_function function_tensordot = {"tensordot", call_tensordot, items_442, items_199, cells_443, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_tensordot = {"tensordot", call_tensordot, items_444, items_199, cells_445, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_bilinear(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7379,13 +7425,13 @@ static dt_status call_bilinear(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_444[] = {
+static const dtt_item items_446[] = {
   {"input1", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"input2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_bilinear = {"bilinear", call_bilinear, items_444, items_199, cells_125, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_bilinear = {"bilinear", call_bilinear, items_446, items_199, cells_125, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_linalg_matmul(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7395,7 +7441,7 @@ static dt_status call_linalg_matmul(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_linalg_matmul = {"matmul", call_linalg_matmul, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_linalg_matmul = {"matmul", call_linalg_matmul, items_432, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_matrix_power(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7405,11 +7451,11 @@ static dt_status call_matrix_power(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_445[] = {
+static const dtt_item items_447[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"n", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_matrix_power = {"matrix_power", call_matrix_power, items_445, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_matrix_power = {"matrix_power", call_matrix_power, items_447, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_linalg_multi_dot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7429,10 +7475,10 @@ static dt_status call_chain_matmul(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_446[] = {
+static const dtt_item items_448[] = {
   {"matrices", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_chain_matmul = {"chain_matmul", call_chain_matmul, items_446, items_199, cells_116, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_chain_matmul = {"chain_matmul", call_chain_matmul, items_448, items_199, cells_116, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_trace(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7453,16 +7499,16 @@ static dt_status call_linalg_diagonal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_447[] = {
+static const dtt_item items_449[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"offset", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"dim1", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"dim2", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_448[] = {
+static const dtt_cell cells_450[] = {
   {0}, {0}, {-2}, {-1},
 };
-static const dtt_function function_linalg_diagonal = {"diagonal", call_linalg_diagonal, items_447, items_199, cells_448, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_linalg_diagonal = {"diagonal", call_linalg_diagonal, items_449, items_199, cells_450, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_linalg_cross(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7472,12 +7518,12 @@ static dt_status call_linalg_cross(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_449[] = {
+static const dtt_item items_451[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_linalg_cross = {"cross", call_linalg_cross, items_449, items_199, cells_422, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_linalg_cross = {"cross", call_linalg_cross, items_451, items_199, cells_424, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_linalg_vecdot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7487,12 +7533,12 @@ static dt_status call_linalg_vecdot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_450[] = {
+static const dtt_item items_452[] = {
   {"x", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"y", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_linalg_vecdot = {"vecdot", call_linalg_vecdot, items_450, items_199, cells_422, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_linalg_vecdot = {"vecdot", call_linalg_vecdot, items_452, items_199, cells_424, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_linalg_vector_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7504,17 +7550,17 @@ static dt_status call_linalg_vector_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_451[] = {
+static const dtt_item items_453[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"ord", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_452[] = {
+static const dtt_cell cells_454[] = {
   {0}, {DT_SCALAR_KIND_INT}, {2}, {.f = 0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_linalg_vector_norm = {"vector_norm", call_linalg_vector_norm, items_451, items_199, cells_452, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_linalg_vector_norm = {"vector_norm", call_linalg_vector_norm, items_453, items_199, cells_454, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_linalg_matrix_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7526,20 +7572,20 @@ static dt_status call_linalg_matrix_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_453[] = {
+static const dtt_item items_455[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"ord", NULL, DTT_SCALAR, 1, 0, 1, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 1, 0, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
-static const int64_t numbers_454[] = {
+static const int64_t numbers_456[] = {
   -2, -1
 };
-static const dtt_cell cells_455[] = {
-  {0}, {0}, {0}, {0}, {.p = (void *)numbers_454}, {2}, {0}, {0},
+static const dtt_cell cells_457[] = {
+  {0}, {0}, {0}, {0}, {.p = (void *)numbers_456}, {2}, {0}, {0},
 };
-static const dtt_function function_linalg_matrix_norm = {"matrix_norm", call_linalg_matrix_norm, items_453, items_199, cells_455, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_linalg_matrix_norm = {"matrix_norm", call_linalg_matrix_norm, items_455, items_199, cells_457, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_nuclear_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7550,15 +7596,15 @@ static dt_status call_nuclear_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_456[] = {
+static const dtt_item items_458[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 0, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_457[] = {
-  {0}, {.p = (void *)numbers_454}, {2}, {0},
+static const dtt_cell cells_459[] = {
+  {0}, {.p = (void *)numbers_456}, {2}, {0},
 };
-static const dtt_function function_nuclear_norm = {"nuclear_norm", call_nuclear_norm, items_456, items_199, cells_457, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_nuclear_norm = {"nuclear_norm", call_nuclear_norm, items_458, items_199, cells_459, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_linalg_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7570,14 +7616,14 @@ static dt_status call_linalg_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_458[] = {
+static const dtt_item items_460[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"ord", NULL, DTT_SCALAR, 1, 0, 1, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_linalg_norm = {"norm", call_linalg_norm, items_458, items_199, cells_139, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_linalg_norm = {"norm", call_linalg_norm, items_460, items_199, cells_139, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_cosine_similarity(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7588,16 +7634,16 @@ static dt_status call_cosine_similarity(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_459[] = {
+static const dtt_item items_461[] = {
   {"x1", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"x2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"eps", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_460[] = {
+static const dtt_cell cells_462[] = {
   {0}, {0}, {1}, {.f = 1e-08},
 };
-static const dtt_function function_cosine_similarity = {"cosine_similarity", call_cosine_similarity, items_459, items_199, cells_460, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_cosine_similarity = {"cosine_similarity", call_cosine_similarity, items_461, items_199, cells_462, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_pairwise_distance(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7609,17 +7655,17 @@ static dt_status call_pairwise_distance(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_461[] = {
+static const dtt_item items_463[] = {
   {"x1", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"x2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"eps", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_462[] = {
+static const dtt_cell cells_464[] = {
   {0}, {0}, {.f = 2.0}, {.f = 1e-06}, {0},
 };
-static const dtt_function function_pairwise_distance = {"pairwise_distance", call_pairwise_distance, items_461, items_199, cells_462, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_pairwise_distance = {"pairwise_distance", call_pairwise_distance, items_463, items_199, cells_464, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_dist(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7631,15 +7677,15 @@ static dt_status call_dist(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_463[] = {
+static const dtt_item items_465[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_SCALAR, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_464[] = {
+static const dtt_cell cells_466[] = {
   {0}, {0}, {DT_SCALAR_KIND_INT}, {2}, {.f = 0},
 };
-static const dtt_function function_dist = {"dist", call_dist, items_463, items_199, cells_464, 3, 1, 5, 0, 0, NULL};
+static const dtt_function function_dist = {"dist", call_dist, items_465, items_199, cells_466, 3, 1, 5, 0, 0, NULL};
 
 static dt_status call_cdist(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7652,16 +7698,16 @@ static dt_status call_cdist(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_465[] = {
+static const dtt_item items_467[] = {
   {"x1", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"x2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"compute_mode", NULL, DTT_I64, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_466[] = {
+static const dtt_cell cells_468[] = {
   {0}, {0}, {.f = 2.0}, {0}, {0},
 };
-static const dtt_function function_cdist = {"cdist", call_cdist, items_465, items_199, cells_466, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_cdist = {"cdist", call_cdist, items_467, items_199, cells_468, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_pdist(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7671,14 +7717,14 @@ static dt_status call_pdist(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_467[] = {
+static const dtt_item items_469[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_468[] = {
+static const dtt_cell cells_470[] = {
   {0}, {.f = 2.0},
 };
-static const dtt_function function_pdist = {"pdist", call_pdist, items_467, items_199, cells_468, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_pdist = {"pdist", call_pdist, items_469, items_199, cells_470, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_renorm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7690,13 +7736,13 @@ static dt_status call_renorm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_469[] = {
+static const dtt_item items_471[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_SCALAR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 4, 0, 0, 0, 1, 0},
   {"maxnorm", NULL, DTT_SCALAR, 5, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_renorm = {"renorm", call_renorm, items_469, items_199, cells_139, 4, 1, 8, 0, 0, NULL};
+static const dtt_function function_renorm = {"renorm", call_renorm, items_471, items_199, cells_139, 4, 1, 8, 0, 0, NULL};
 
 static dt_status call_renorm_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7707,7 +7753,7 @@ static dt_status call_renorm_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_renorm_ = {"renorm_", call_renorm_, items_469, NULL, cells_139, 4, 0, 8, 1, 0, NULL};
+static const dtt_function function_renorm_ = {"renorm_", call_renorm_, items_471, NULL, cells_139, 4, 0, 8, 1, 0, NULL};
 
 static dt_status call_vander(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7718,12 +7764,12 @@ static dt_status call_vander(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_470[] = {
+static const dtt_item items_472[] = {
   {"x", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"N", NULL, DTT_I64, 1, 0, 1, 0, 0, 0},
   {"increasing", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_vander = {"vander", call_vander, items_470, items_199, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_vander = {"vander", call_vander, items_472, items_199, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_linalg_vander(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7734,11 +7780,11 @@ static dt_status call_linalg_vander(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_471[] = {
+static const dtt_item items_473[] = {
   {"x", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"N", NULL, DTT_I64, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_linalg_vander = {"vander", call_linalg_vander, items_471, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_linalg_vander = {"vander", call_linalg_vander, items_473, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_mse_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7749,16 +7795,16 @@ static dt_status call_mse_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_472[] = {
+static const dtt_item items_474[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 2, 0, 0, 0, 0, 0},
   {"weight", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_473[] = {
+static const dtt_cell cells_475[] = {
   {0}, {0}, {DT_REDUCTION_MEAN}, {0},
 };
-static const dtt_function function_mse_loss = {"mse_loss", call_mse_loss, items_472, items_199, cells_473, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_mse_loss = {"mse_loss", call_mse_loss, items_474, items_199, cells_475, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_l1_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7769,7 +7815,7 @@ static dt_status call_l1_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_l1_loss = {"l1_loss", call_l1_loss, items_472, items_199, cells_473, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_l1_loss = {"l1_loss", call_l1_loss, items_474, items_199, cells_475, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_smooth_l1_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7780,16 +7826,16 @@ static dt_status call_smooth_l1_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_474[] = {
+static const dtt_item items_476[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 2, 0, 0, 0, 0, 0},
   {"beta", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_475[] = {
+static const dtt_cell cells_477[] = {
   {0}, {0}, {DT_REDUCTION_MEAN}, {.f = 1.0},
 };
-static const dtt_function function_smooth_l1_loss = {"smooth_l1_loss", call_smooth_l1_loss, items_474, items_199, cells_475, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_smooth_l1_loss = {"smooth_l1_loss", call_smooth_l1_loss, items_476, items_199, cells_477, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_huber_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7801,17 +7847,17 @@ static dt_status call_huber_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_476[] = {
+static const dtt_item items_478[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 2, 0, 0, 0, 0, 0},
   {"delta", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
   {"weight", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_477[] = {
+static const dtt_cell cells_479[] = {
   {0}, {0}, {DT_REDUCTION_MEAN}, {.f = 1.0}, {0},
 };
-static const dtt_function function_huber_loss = {"huber_loss", call_huber_loss, items_476, items_199, cells_477, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_huber_loss = {"huber_loss", call_huber_loss, items_478, items_199, cells_479, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_kl_div(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7823,16 +7869,16 @@ static dt_status call_kl_div(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_478[] = {
+static const dtt_item items_480[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"reduction", &enum_divergence_reduction, DTT_ENUM, 2, 0, 0, 0, 0, 0},
   {"log_target", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_479[] = {
+static const dtt_cell cells_481[] = {
   {0}, {0}, {DT_DIVERGENCE_REDUCTION_MEAN}, {0},
 };
-static const dtt_function function_kl_div = {"kl_div", call_kl_div, items_478, items_199, cells_479, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_kl_div = {"kl_div", call_kl_div, items_480, items_199, cells_481, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_poisson_nll_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7844,7 +7890,7 @@ static dt_status call_poisson_nll_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_480[] = {
+static const dtt_item items_482[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"log_input", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
@@ -7852,10 +7898,10 @@ static const dtt_item items_480[] = {
   {"eps", NULL, DTT_F64, 4, 0, 0, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_481[] = {
+static const dtt_cell cells_483[] = {
   {0}, {0}, {1}, {0}, {.f = 1e-08}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_poisson_nll_loss = {"poisson_nll_loss", call_poisson_nll_loss, items_480, items_199, cells_481, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_poisson_nll_loss = {"poisson_nll_loss", call_poisson_nll_loss, items_482, items_199, cells_483, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_gaussian_nll_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7867,7 +7913,7 @@ static dt_status call_gaussian_nll_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_482[] = {
+static const dtt_item items_484[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"var", NULL, DTT_OPERAND, 2, 0, 0, 0, 1, 0},
@@ -7875,10 +7921,10 @@ static const dtt_item items_482[] = {
   {"eps", NULL, DTT_F64, 7, 0, 0, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_483[] = {
+static const dtt_cell cells_485[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {.f = 1e-06}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_gaussian_nll_loss = {"gaussian_nll_loss", call_gaussian_nll_loss, items_482, items_199, cells_483, 6, 1, 9, 0, 0, NULL};
+static const dtt_function function_gaussian_nll_loss = {"gaussian_nll_loss", call_gaussian_nll_loss, items_484, items_199, cells_485, 6, 1, 9, 0, 0, NULL};
 
 static dt_status call_soft_margin_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7889,15 +7935,15 @@ static dt_status call_soft_margin_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_484[] = {
+static const dtt_item items_486[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_485[] = {
+static const dtt_cell cells_487[] = {
   {0}, {0}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_soft_margin_loss = {"soft_margin_loss", call_soft_margin_loss, items_484, items_199, cells_485, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_soft_margin_loss = {"soft_margin_loss", call_soft_margin_loss, items_486, items_199, cells_487, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_hinge_embedding_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7908,16 +7954,16 @@ static dt_status call_hinge_embedding_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_486[] = {
+static const dtt_item items_488[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"margin", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_487[] = {
+static const dtt_cell cells_489[] = {
   {0}, {0}, {.f = 1.0}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_hinge_embedding_loss = {"hinge_embedding_loss", call_hinge_embedding_loss, items_486, items_199, cells_487, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_hinge_embedding_loss = {"hinge_embedding_loss", call_hinge_embedding_loss, items_488, items_199, cells_489, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_margin_ranking_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7929,17 +7975,17 @@ static dt_status call_margin_ranking_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_488[] = {
+static const dtt_item items_490[] = {
   {"input1", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"input2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"margin", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_489[] = {
+static const dtt_cell cells_491[] = {
   {0}, {0}, {0}, {.f = 0.0}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_margin_ranking_loss = {"margin_ranking_loss", call_margin_ranking_loss, items_488, items_199, cells_489, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_margin_ranking_loss = {"margin_ranking_loss", call_margin_ranking_loss, items_490, items_199, cells_491, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_cosine_embedding_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7951,7 +7997,7 @@ static dt_status call_cosine_embedding_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cosine_embedding_loss = {"cosine_embedding_loss", call_cosine_embedding_loss, items_488, items_199, cells_489, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_cosine_embedding_loss = {"cosine_embedding_loss", call_cosine_embedding_loss, items_490, items_199, cells_491, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_triplet_margin_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7963,7 +8009,7 @@ static dt_status call_triplet_margin_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_490[] = {
+static const dtt_item items_492[] = {
   {"anchor", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"positive", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"negative", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
@@ -7973,10 +8019,10 @@ static const dtt_item items_490[] = {
   {"swap", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_491[] = {
+static const dtt_cell cells_493[] = {
   {0}, {0}, {0}, {.f = 1.0}, {.f = 2.0}, {.f = 1e-06}, {0}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_triplet_margin_loss = {"triplet_margin_loss", call_triplet_margin_loss, items_490, items_199, cells_491, 8, 1, 8, 0, 0, NULL};
+static const dtt_function function_triplet_margin_loss = {"triplet_margin_loss", call_triplet_margin_loss, items_492, items_199, cells_493, 8, 1, 8, 0, 0, NULL};
 
 static dt_status call_multi_margin_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7988,7 +8034,7 @@ static dt_status call_multi_margin_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_492[] = {
+static const dtt_item items_494[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
@@ -7996,10 +8042,10 @@ static const dtt_item items_492[] = {
   {"weight", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_493[] = {
+static const dtt_cell cells_495[] = {
   {0}, {0}, {1}, {.f = 1.0}, {0}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_multi_margin_loss = {"multi_margin_loss", call_multi_margin_loss, items_492, items_199, cells_493, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_multi_margin_loss = {"multi_margin_loss", call_multi_margin_loss, items_494, items_199, cells_495, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_multilabel_margin_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8010,7 +8056,7 @@ static dt_status call_multilabel_margin_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_multilabel_margin_loss = {"multilabel_margin_loss", call_multilabel_margin_loss, items_484, items_199, cells_485, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_multilabel_margin_loss = {"multilabel_margin_loss", call_multilabel_margin_loss, items_486, items_199, cells_487, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_multilabel_soft_margin_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8021,16 +8067,16 @@ static dt_status call_multilabel_soft_margin_loss(const dtt_cell *a, dtt_cell *r
   return status;
 }
 
-static const dtt_item items_494[] = {
+static const dtt_item items_496[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_495[] = {
+static const dtt_cell cells_497[] = {
   {0}, {0}, {0}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_multilabel_soft_margin_loss = {"multilabel_soft_margin_loss", call_multilabel_soft_margin_loss, items_494, items_199, cells_495, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_multilabel_soft_margin_loss = {"multilabel_soft_margin_loss", call_multilabel_soft_margin_loss, items_496, items_199, cells_497, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_nll_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8042,17 +8088,17 @@ static dt_status call_nll_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_496[] = {
+static const dtt_item items_498[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
   {"ignore_index", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_497[] = {
+static const dtt_cell cells_499[] = {
   {0}, {0}, {0}, {-100}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_nll_loss = {"nll_loss", call_nll_loss, items_496, items_199, cells_497, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_nll_loss = {"nll_loss", call_nll_loss, items_498, items_199, cells_499, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_ctc_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8064,7 +8110,7 @@ static dt_status call_ctc_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_498[] = {
+static const dtt_item items_500[] = {
   {"log_probs", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"targets", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"input_lengths", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
@@ -8073,10 +8119,10 @@ static const dtt_item items_498[] = {
   {"reduction", &enum_reduction, DTT_ENUM, 5, 0, 0, 0, 0, 0},
   {"zero_infinity", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_499[] = {
+static const dtt_cell cells_501[] = {
   {0}, {0}, {0}, {0}, {0}, {DT_REDUCTION_MEAN}, {0},
 };
-static const dtt_function function_ctc_loss = {"ctc_loss", call_ctc_loss, items_498, items_199, cells_499, 7, 1, 7, 0, 0, NULL};
+static const dtt_function function_ctc_loss = {"ctc_loss", call_ctc_loss, items_500, items_199, cells_501, 7, 1, 7, 0, 0, NULL};
 
 static dt_status call_cross_entropy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8088,7 +8134,7 @@ static dt_status call_cross_entropy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_500[] = {
+static const dtt_item items_502[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -8096,10 +8142,10 @@ static const dtt_item items_500[] = {
   {"reduction", &enum_reduction, DTT_ENUM, 4, 0, 0, 0, 0, 0},
   {"label_smoothing", NULL, DTT_F64, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_501[] = {
+static const dtt_cell cells_503[] = {
   {0}, {0}, {0}, {-100}, {DT_REDUCTION_MEAN}, {.f = 0.0},
 };
-static const dtt_function function_cross_entropy = {"cross_entropy", call_cross_entropy, items_500, items_199, cells_501, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_cross_entropy = {"cross_entropy", call_cross_entropy, items_502, items_199, cells_503, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_linear_cross_entropy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8113,7 +8159,7 @@ static dt_status call_linear_cross_entropy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_502[] = {
+static const dtt_item items_504[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"linear_weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
@@ -8123,10 +8169,10 @@ static const dtt_item items_502[] = {
   {"ignore_index", NULL, DTT_I64, 6, 0, 1, 0, 0, 0},
   {"label_smoothing", NULL, DTT_F64, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_503[] = {
+static const dtt_cell cells_505[] = {
   {0}, {0}, {0}, {0}, {0}, {DT_REDUCTION_MEAN}, {0}, {0}, {.f = 0.0},
 };
-static const dtt_function function_linear_cross_entropy = {"linear_cross_entropy", call_linear_cross_entropy, items_502, items_199, cells_503, 8, 1, 9, 0, 0, NULL};
+static const dtt_function function_linear_cross_entropy = {"linear_cross_entropy", call_linear_cross_entropy, items_504, items_199, cells_505, 8, 1, 9, 0, 0, NULL};
 
 static dt_status call_binary_cross_entropy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8137,7 +8183,7 @@ static dt_status call_binary_cross_entropy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_binary_cross_entropy = {"binary_cross_entropy", call_binary_cross_entropy, items_494, items_199, cells_495, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_binary_cross_entropy = {"binary_cross_entropy", call_binary_cross_entropy, items_496, items_199, cells_497, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_binary_cross_entropy_with_logits(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8149,17 +8195,17 @@ static dt_status call_binary_cross_entropy_with_logits(const dtt_cell *a, dtt_ce
   return status;
 }
 
-static const dtt_item items_504[] = {
+static const dtt_item items_506[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 3, 0, 0, 0, 0, 0},
   {"pos_weight", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_505[] = {
+static const dtt_cell cells_507[] = {
   {0}, {0}, {0}, {DT_REDUCTION_MEAN}, {0},
 };
-static const dtt_function function_binary_cross_entropy_with_logits = {"binary_cross_entropy_with_logits", call_binary_cross_entropy_with_logits, items_504, items_199, cells_505, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_binary_cross_entropy_with_logits = {"binary_cross_entropy_with_logits", call_binary_cross_entropy_with_logits, items_506, items_199, cells_507, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_module_forward(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8169,12 +8215,12 @@ static dt_status call_module_forward(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_506[] = {
+static const dtt_item items_508[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"input", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_module_forward = {"forward", call_module_forward, items_506, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_module_forward = {"forward", call_module_forward, items_508, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_module_forward_inputs(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8185,11 +8231,11 @@ static dt_status call_module_forward_inputs(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_507[] = {
+static const dtt_item items_509[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"inputs", NULL, DTT_TENSOR, 1, 1, 0, 1, 1, 0},
 };
-static const dtt_function function_module_forward_inputs = {"forward_inputs", call_module_forward_inputs, items_507, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_module_forward_inputs = {"forward_inputs", call_module_forward_inputs, items_509, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_module_forward_outputs(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -8200,7 +8246,7 @@ static dt_status call_module_forward_outputs(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_forward_outputs = {"forward_outputs", call_module_forward_outputs, items_507, items_216, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_module_forward_outputs = {"forward_outputs", call_module_forward_outputs, items_509, items_216, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_module_generate(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8214,7 +8260,7 @@ static dt_status call_module_generate(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_508[] = {
+static const dtt_item items_510[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"tokens", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"count", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
@@ -8223,10 +8269,10 @@ static const dtt_item items_508[] = {
   {"top_p", NULL, DTT_F64, 6, 0, 1, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 8, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_509[] = {
+static const dtt_cell cells_511[] = {
   {0}, {0}, {0}, {.f = 1.0}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_module_generate = {"generate", call_module_generate, items_508, items_199, cells_509, 7, 1, 9, 0, 0, NULL};
+static const dtt_function function_module_generate = {"generate", call_module_generate, items_510, items_199, cells_511, 7, 1, 9, 0, 0, NULL};
 
 static dt_status call_module_kind(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -8236,10 +8282,10 @@ static dt_status call_module_kind(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_510[] = {
+static const dtt_item items_512[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_kind = {"kind", call_module_kind, items_510, items_303, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_module_kind = {"kind", call_module_kind, items_512, items_303, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_module_train(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8248,11 +8294,11 @@ static dt_status call_module_train(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_511[] = {
+static const dtt_item items_513[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"mode", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_module_train = {"train", call_module_train, items_511, NULL, cells_336, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_module_train = {"train", call_module_train, items_513, NULL, cells_336, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_module_is_training(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -8262,7 +8308,7 @@ static dt_status call_module_is_training(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_is_training = {"is_training", call_module_is_training, items_510, items_207, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_module_is_training = {"is_training", call_module_is_training, items_512, items_207, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_module_parameters(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -8272,7 +8318,7 @@ static dt_status call_module_parameters(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_parameters = {"parameters", call_module_parameters, items_510, items_216, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_module_parameters = {"parameters", call_module_parameters, items_512, items_216, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_module_named_parameters(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -8284,7 +8330,7 @@ static dt_status call_module_named_parameters(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_named_parameters = {"named_parameters", call_module_named_parameters, items_510, items_289, cells_45, 1, 2, 1, 0, 0, NULL};
+static const dtt_function function_module_named_parameters = {"named_parameters", call_module_named_parameters, items_512, items_289, cells_45, 1, 2, 1, 0, 0, NULL};
 
 static dt_status call_module_named_buffers(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -8296,7 +8342,7 @@ static dt_status call_module_named_buffers(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_named_buffers = {"named_buffers", call_module_named_buffers, items_510, items_289, cells_45, 1, 2, 1, 0, 0, NULL};
+static const dtt_function function_module_named_buffers = {"named_buffers", call_module_named_buffers, items_512, items_289, cells_45, 1, 2, 1, 0, 0, NULL};
 
 static dt_status call_module_state_dict(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -8308,7 +8354,7 @@ static dt_status call_module_state_dict(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_state_dict = {"state_dict", call_module_state_dict, items_510, items_289, cells_45, 1, 2, 1, 0, 0, NULL};
+static const dtt_function function_module_state_dict = {"state_dict", call_module_state_dict, items_512, items_289, cells_45, 1, 2, 1, 0, 0, NULL};
 
 static dt_status call_module_load_state_dict(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8319,13 +8365,13 @@ static dt_status call_module_load_state_dict(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_512[] = {
+static const dtt_item items_514[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"names", NULL, DTT_STR, 1, 1, 0, 0, 1, 0},
   {"tensors", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
   {"strict", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_module_load_state_dict = {"load_state_dict", call_module_load_state_dict, items_512, NULL, cells_413, 4, 0, 6, 0, 0, NULL};
+static const dtt_function function_module_load_state_dict = {"load_state_dict", call_module_load_state_dict, items_514, NULL, cells_415, 4, 0, 6, 0, 0, NULL};
 
 static dt_status call_module_save(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8334,11 +8380,11 @@ static dt_status call_module_save(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_513[] = {
+static const dtt_item items_515[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"path", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_save = {"save", call_module_save, items_513, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_module_save = {"save", call_module_save, items_515, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_module_load(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8347,12 +8393,12 @@ static dt_status call_module_load(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_514[] = {
+static const dtt_item items_516[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"path", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"strict", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_module_load = {"load", call_module_load, items_514, NULL, cells_347, 3, 0, 3, 0, 0, NULL};
+static const dtt_function function_module_load = {"load", call_module_load, items_516, NULL, cells_347, 3, 0, 3, 0, 0, NULL};
 
 static dt_status call_module_to(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8362,12 +8408,12 @@ static dt_status call_module_to(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_515[] = {
+static const dtt_item items_517[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"device", NULL, DTT_DEVICE, 1, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_module_to = {"to", call_module_to, items_515, NULL, cells_125, 3, 0, 4, 0, 0, NULL};
+static const dtt_function function_module_to = {"to", call_module_to, items_517, NULL, cells_125, 3, 0, 4, 0, 0, NULL};
 
 static dt_status call_module_cpu(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8376,7 +8422,7 @@ static dt_status call_module_cpu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_cpu = {"cpu", call_module_cpu, items_510, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_module_cpu = {"cpu", call_module_cpu, items_512, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_module_cuda(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8385,11 +8431,11 @@ static dt_status call_module_cuda(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_516[] = {
+static const dtt_item items_518[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"device", NULL, DTT_DEVICE, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_module_cuda = {"cuda", call_module_cuda, items_516, NULL, cells_59, 2, 0, 3, 0, 0, NULL};
+static const dtt_function function_module_cuda = {"cuda", call_module_cuda, items_518, NULL, cells_59, 2, 0, 3, 0, 0, NULL};
 
 static dt_status call_module_zero_grad(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8398,11 +8444,11 @@ static dt_status call_module_zero_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_517[] = {
+static const dtt_item items_519[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"set_to_none", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_module_zero_grad = {"zero_grad", call_module_zero_grad, items_517, NULL, cells_336, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_module_zero_grad = {"zero_grad", call_module_zero_grad, items_519, NULL, cells_336, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_module_requires_grad_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8411,11 +8457,11 @@ static dt_status call_module_requires_grad_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_518[] = {
+static const dtt_item items_520[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"requires_grad", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_module_requires_grad_ = {"requires_grad_", call_module_requires_grad_, items_518, NULL, cells_336, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_module_requires_grad_ = {"requires_grad_", call_module_requires_grad_, items_520, NULL, cells_336, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_module_children_len(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -8425,7 +8471,7 @@ static dt_status call_module_children_len(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_children_len = {"children_len", call_module_children_len, items_510, items_219, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_module_children_len = {"children_len", call_module_children_len, items_512, items_219, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_module_child(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -8435,11 +8481,11 @@ static dt_status call_module_child(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_519[] = {
+static const dtt_item items_521[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_child = {"child", call_module_child, items_519, items_10, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_module_child = {"child", call_module_child, items_521, items_10, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_module_new(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -8449,10 +8495,10 @@ static dt_status call_module_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_520[] = {
+static const dtt_item items_522[] = {
   {"kind", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_new = {"module_new", call_module_new, items_520, items_10, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_module_new = {"module_new", call_module_new, items_522, items_10, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_module_register_parameter(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8462,12 +8508,12 @@ static dt_status call_module_register_parameter(const dtt_cell *a, dtt_cell *r) 
   return status;
 }
 
-static const dtt_item items_521[] = {
+static const dtt_item items_523[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"name", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"param", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_register_parameter = {"register_parameter", call_module_register_parameter, items_521, NULL, cells_59, 3, 0, 3, 0, 0, NULL};
+static const dtt_function function_module_register_parameter = {"register_parameter", call_module_register_parameter, items_523, NULL, cells_59, 3, 0, 3, 0, 0, NULL};
 
 static dt_status call_module_register_buffer(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8477,12 +8523,12 @@ static dt_status call_module_register_buffer(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_522[] = {
+static const dtt_item items_524[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"name", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"buffer", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_register_buffer = {"register_buffer", call_module_register_buffer, items_522, NULL, cells_59, 3, 0, 3, 0, 0, NULL};
+static const dtt_function function_module_register_buffer = {"register_buffer", call_module_register_buffer, items_524, NULL, cells_59, 3, 0, 3, 0, 0, NULL};
 
 static dt_status call_module_register_module(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8492,12 +8538,12 @@ static dt_status call_module_register_module(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_523[] = {
+static const dtt_item items_525[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"name", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"child", &dtt_handle_module, DTT_HANDLE, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_register_module = {"register_module", call_module_register_module, items_523, NULL, cells_59, 3, 0, 3, 0, 0, NULL};
+static const dtt_function function_module_register_module = {"register_module", call_module_register_module, items_525, NULL, cells_59, 3, 0, 3, 0, 0, NULL};
 
 static dt_status call_nn_sequential(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -8517,11 +8563,11 @@ static dt_status call_module_append(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_524[] = {
+static const dtt_item items_526[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"child", &dtt_handle_module, DTT_HANDLE, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_append = {"append", call_module_append, items_524, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_module_append = {"append", call_module_append, items_526, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_linear(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8531,12 +8577,12 @@ static dt_status call_linear(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_525[] = {
+static const dtt_item items_527[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_linear = {"linear", call_linear, items_525, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_linear = {"linear", call_linear, items_527, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_linear_activation(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8547,13 +8593,13 @@ static dt_status call_linear_activation(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_526[] = {
+static const dtt_item items_528[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 1, 0},
   {"activation", &enum_activation, DTT_ENUM, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_linear_activation = {"linear_activation", call_linear_activation, items_526, items_199, cells_125, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_linear_activation = {"linear_activation", call_linear_activation, items_528, items_199, cells_125, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_batch_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8561,33 +8607,6 @@ static dt_status call_batch_norm(const dtt_cell *a, dtt_cell *r) {
   status = dt_batch_norm(
     (dt_tensor *)a[0].p, (dt_tensor *)a[1].p, (dt_tensor *)a[2].p, (dt_tensor *)a[3].p,
     (dt_tensor *)a[4].p, (int32_t)a[5].i, (double)a[6].f, (double)a[7].f, &r_out);
-  r[0].p = r_out;
-  return status;
-}
-
-static const dtt_item items_527[] = {
-  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
-  {"running_mean", NULL, DTT_TENSOR, 1, 0, 1, 0, 1, 0},
-  {"running_var", NULL, DTT_TENSOR, 2, 0, 1, 0, 1, 0},
-  {"weight", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
-  {"bias", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
-  {"training", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
-  {"momentum", NULL, DTT_F64, 6, 0, 0, 0, 0, 0},
-  {"eps", NULL, DTT_F64, 7, 0, 0, 0, 0, 0},
-};
-static const dtt_cell cells_528[] = {
-  {0}, {0}, {0}, {0}, {0}, {0}, {.f = 0.1}, {.f = 1e-05},
-};
-static const dtt_function function_batch_norm = {"batch_norm", call_batch_norm, items_527, items_199, cells_528, 8, 1, 8, 0, 0, NULL};
-
-static dt_status call_batch_norm_relu(const dtt_cell *a, dtt_cell *r) {
-  dt_tensor *r_out = NULL;
-  const double v_limit = (double)a[10].f;
-  dt_status status;
-  status = dt_batch_norm_relu(
-    (dt_tensor *)a[0].p, (dt_tensor *)a[1].p, (dt_tensor *)a[2].p, (dt_tensor *)a[3].p,
-    (dt_tensor *)a[4].p, (int32_t)a[5].i, (double)a[6].f, (double)a[7].f, (dt_tensor *)a[8].p,
-    a[9].i ? &v_limit : NULL, &r_out);
   r[0].p = r_out;
   return status;
 }
@@ -8601,13 +8620,40 @@ static const dtt_item items_529[] = {
   {"training", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
   {"momentum", NULL, DTT_F64, 6, 0, 0, 0, 0, 0},
   {"eps", NULL, DTT_F64, 7, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_530[] = {
+  {0}, {0}, {0}, {0}, {0}, {0}, {.f = 0.1}, {.f = 1e-05},
+};
+static const dtt_function function_batch_norm = {"batch_norm", call_batch_norm, items_529, items_199, cells_530, 8, 1, 8, 0, 0, NULL};
+
+static dt_status call_batch_norm_relu(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  const double v_limit = (double)a[10].f;
+  dt_status status;
+  status = dt_batch_norm_relu(
+    (dt_tensor *)a[0].p, (dt_tensor *)a[1].p, (dt_tensor *)a[2].p, (dt_tensor *)a[3].p,
+    (dt_tensor *)a[4].p, (int32_t)a[5].i, (double)a[6].f, (double)a[7].f, (dt_tensor *)a[8].p,
+    a[9].i ? &v_limit : NULL, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_531[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"running_mean", NULL, DTT_TENSOR, 1, 0, 1, 0, 1, 0},
+  {"running_var", NULL, DTT_TENSOR, 2, 0, 1, 0, 1, 0},
+  {"weight", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
+  {"bias", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
+  {"training", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
+  {"momentum", NULL, DTT_F64, 6, 0, 0, 0, 0, 0},
+  {"eps", NULL, DTT_F64, 7, 0, 0, 0, 0, 0},
   {"addend", NULL, DTT_TENSOR, 8, 0, 1, 0, 0, 0},
   {"limit", NULL, DTT_F64, 9, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_530[] = {
+static const dtt_cell cells_532[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {.f = 0.1}, {.f = 1e-05}, {0}, {0}, {0},
 };
-static const dtt_function function_batch_norm_relu = {"batch_norm_relu", call_batch_norm_relu, items_529, items_199, cells_530, 10, 1, 11, 0, 0, NULL};
+static const dtt_function function_batch_norm_relu = {"batch_norm_relu", call_batch_norm_relu, items_531, items_199, cells_532, 10, 1, 11, 0, 0, NULL};
 
 static dt_status call_layer_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8619,17 +8665,17 @@ static dt_status call_layer_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_531[] = {
+static const dtt_item items_533[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"normalized_shape", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"weight", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
   {"bias", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
   {"eps", NULL, DTT_F64, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_532[] = {
+static const dtt_cell cells_534[] = {
   {0}, {0}, {0}, {0}, {0}, {.f = 1e-05},
 };
-static const dtt_function function_layer_norm = {"layer_norm", call_layer_norm, items_531, items_199, cells_532, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_layer_norm = {"layer_norm", call_layer_norm, items_533, items_199, cells_534, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_rms_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8642,13 +8688,13 @@ static dt_status call_rms_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_533[] = {
+static const dtt_item items_535[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"normalized_shape", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"weight", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
   {"eps", NULL, DTT_F64, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_rms_norm = {"rms_norm", call_rms_norm, items_533, items_199, cells_105, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_rms_norm = {"rms_norm", call_rms_norm, items_535, items_199, cells_105, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_group_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8660,17 +8706,17 @@ static dt_status call_group_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_534[] = {
+static const dtt_item items_536[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"num_groups", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
   {"bias", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
   {"eps", NULL, DTT_F64, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_535[] = {
+static const dtt_cell cells_537[] = {
   {0}, {0}, {0}, {0}, {.f = 1e-05},
 };
-static const dtt_function function_group_norm = {"group_norm", call_group_norm, items_534, items_199, cells_535, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_group_norm = {"group_norm", call_group_norm, items_536, items_199, cells_537, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_instance_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8682,7 +8728,7 @@ static dt_status call_instance_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_536[] = {
+static const dtt_item items_538[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"running_mean", NULL, DTT_TENSOR, 1, 0, 1, 0, 0, 0},
   {"running_var", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -8692,10 +8738,10 @@ static const dtt_item items_536[] = {
   {"momentum", NULL, DTT_F64, 6, 0, 0, 0, 0, 0},
   {"eps", NULL, DTT_F64, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_537[] = {
+static const dtt_cell cells_539[] = {
   {0}, {0}, {0}, {0}, {0}, {1}, {.f = 0.1}, {.f = 1e-05},
 };
-static const dtt_function function_instance_norm = {"instance_norm", call_instance_norm, items_536, items_199, cells_537, 8, 1, 8, 0, 0, NULL};
+static const dtt_function function_instance_norm = {"instance_norm", call_instance_norm, items_538, items_199, cells_539, 8, 1, 8, 0, 0, NULL};
 
 static dt_status call_local_response_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8706,17 +8752,17 @@ static dt_status call_local_response_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_538[] = {
+static const dtt_item items_540[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"alpha", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"beta", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
   {"k", NULL, DTT_F64, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_539[] = {
+static const dtt_cell cells_541[] = {
   {0}, {0}, {.f = 0.0001}, {.f = 0.75}, {.f = 1.0},
 };
-static const dtt_function function_local_response_norm = {"local_response_norm", call_local_response_norm, items_538, items_199, cells_539, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_local_response_norm = {"local_response_norm", call_local_response_norm, items_540, items_199, cells_541, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_softmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8726,12 +8772,12 @@ static dt_status call_softmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_540[] = {
+static const dtt_item items_542[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_softmax = {"softmax", call_softmax, items_540, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_softmax = {"softmax", call_softmax, items_542, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_log_softmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8741,7 +8787,7 @@ static dt_status call_log_softmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log_softmax = {"log_softmax", call_log_softmax, items_540, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_log_softmax = {"log_softmax", call_log_softmax, items_542, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_dropout(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8751,15 +8797,15 @@ static dt_status call_dropout(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_541[] = {
+static const dtt_item items_543[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"training", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_542[] = {
+static const dtt_cell cells_544[] = {
   {0}, {.f = 0.5}, {1},
 };
-static const dtt_function function_dropout = {"dropout", call_dropout, items_541, items_199, cells_542, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_dropout = {"dropout", call_dropout, items_543, items_199, cells_544, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_dropout_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8768,7 +8814,7 @@ static dt_status call_dropout_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_dropout_ = {"dropout_", call_dropout_, items_541, NULL, cells_542, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_dropout_ = {"dropout_", call_dropout_, items_543, NULL, cells_544, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_dropout1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8778,7 +8824,7 @@ static dt_status call_dropout1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_dropout1d = {"dropout1d", call_dropout1d, items_541, items_199, cells_542, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_dropout1d = {"dropout1d", call_dropout1d, items_543, items_199, cells_544, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_dropout1d_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8787,7 +8833,7 @@ static dt_status call_dropout1d_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_dropout1d_ = {"dropout1d_", call_dropout1d_, items_541, NULL, cells_542, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_dropout1d_ = {"dropout1d_", call_dropout1d_, items_543, NULL, cells_544, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_dropout2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8797,7 +8843,7 @@ static dt_status call_dropout2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_dropout2d = {"dropout2d", call_dropout2d, items_541, items_199, cells_542, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_dropout2d = {"dropout2d", call_dropout2d, items_543, items_199, cells_544, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_dropout2d_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8806,7 +8852,7 @@ static dt_status call_dropout2d_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_dropout2d_ = {"dropout2d_", call_dropout2d_, items_541, NULL, cells_542, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_dropout2d_ = {"dropout2d_", call_dropout2d_, items_543, NULL, cells_544, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_dropout3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8816,7 +8862,7 @@ static dt_status call_dropout3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_dropout3d = {"dropout3d", call_dropout3d, items_541, items_199, cells_542, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_dropout3d = {"dropout3d", call_dropout3d, items_543, items_199, cells_544, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_dropout3d_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8825,7 +8871,7 @@ static dt_status call_dropout3d_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_dropout3d_ = {"dropout3d_", call_dropout3d_, items_541, NULL, cells_542, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_dropout3d_ = {"dropout3d_", call_dropout3d_, items_543, NULL, cells_544, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_alpha_dropout(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8835,10 +8881,10 @@ static dt_status call_alpha_dropout(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_cell cells_543[] = {
+static const dtt_cell cells_545[] = {
   {0}, {.f = 0.5}, {0},
 };
-static const dtt_function function_alpha_dropout = {"alpha_dropout", call_alpha_dropout, items_541, items_199, cells_543, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_alpha_dropout = {"alpha_dropout", call_alpha_dropout, items_543, items_199, cells_545, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_alpha_dropout_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8847,7 +8893,7 @@ static dt_status call_alpha_dropout_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_alpha_dropout_ = {"alpha_dropout_", call_alpha_dropout_, items_541, NULL, cells_543, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_alpha_dropout_ = {"alpha_dropout_", call_alpha_dropout_, items_543, NULL, cells_545, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_feature_alpha_dropout(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8857,7 +8903,7 @@ static dt_status call_feature_alpha_dropout(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_feature_alpha_dropout = {"feature_alpha_dropout", call_feature_alpha_dropout, items_541, items_199, cells_543, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_feature_alpha_dropout = {"feature_alpha_dropout", call_feature_alpha_dropout, items_543, items_199, cells_545, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_feature_alpha_dropout_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8866,7 +8912,7 @@ static dt_status call_feature_alpha_dropout_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_feature_alpha_dropout_ = {"feature_alpha_dropout_", call_feature_alpha_dropout_, items_541, NULL, cells_543, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_feature_alpha_dropout_ = {"feature_alpha_dropout_", call_feature_alpha_dropout_, items_543, NULL, cells_545, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_rrelu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8876,16 +8922,16 @@ static dt_status call_rrelu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_544[] = {
+static const dtt_item items_546[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"lower", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"upper", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"training", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_545[] = {
+static const dtt_cell cells_547[] = {
   {0}, {.f = 0.125}, {.f = 0.3333333333333333}, {0},
 };
-static const dtt_function function_rrelu = {"rrelu", call_rrelu, items_544, items_199, cells_545, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_rrelu = {"rrelu", call_rrelu, items_546, items_199, cells_547, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_rrelu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8894,7 +8940,7 @@ static dt_status call_rrelu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rrelu_ = {"rrelu_", call_rrelu_, items_544, NULL, cells_545, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_rrelu_ = {"rrelu_", call_rrelu_, items_546, NULL, cells_547, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_gumbel_softmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8905,17 +8951,17 @@ static dt_status call_gumbel_softmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_546[] = {
+static const dtt_item items_548[] = {
   {"logits", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"tau", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"hard", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"eps", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_547[] = {
+static const dtt_cell cells_549[] = {
   {0}, {.f = 1.0}, {0}, {.f = 1e-10}, {-1},
 };
-static const dtt_function function_gumbel_softmax = {"gumbel_softmax", call_gumbel_softmax, items_546, items_199, cells_547, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_gumbel_softmax = {"gumbel_softmax", call_gumbel_softmax, items_548, items_199, cells_549, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_embedding(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8929,7 +8975,7 @@ static dt_status call_embedding(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_548[] = {
+static const dtt_item items_550[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"padding_idx", NULL, DTT_I64, 2, 0, 1, 0, 0, 0},
@@ -8938,10 +8984,10 @@ static const dtt_item items_548[] = {
   {"scale_grad_by_freq", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"sparse", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_549[] = {
+static const dtt_cell cells_551[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {.f = 2.0}, {0}, {0},
 };
-static const dtt_function function_embedding = {"embedding", call_embedding, items_548, items_199, cells_549, 7, 1, 9, 0, 0, NULL};
+static const dtt_function function_embedding = {"embedding", call_embedding, items_550, items_199, cells_551, 7, 1, 9, 0, 0, NULL};
 
 static dt_status call_embedding_bag(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8956,7 +9002,7 @@ static dt_status call_embedding_bag(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_550[] = {
+static const dtt_item items_552[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"offsets", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -8969,10 +9015,10 @@ static const dtt_item items_550[] = {
   {"include_last_offset", NULL, DTT_BOOL, 10, 0, 0, 0, 0, 0},
   {"padding_idx", NULL, DTT_I64, 11, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_551[] = {
+static const dtt_cell cells_553[] = {
   {0}, {0}, {0}, {0}, {0}, {.f = 2.0}, {0}, {.p = (void *)"mean"}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_embedding_bag = {"embedding_bag", call_embedding_bag, items_550, items_199, cells_551, 11, 1, 13, 0, 0, NULL};
+static const dtt_function function_embedding_bag = {"embedding_bag", call_embedding_bag, items_552, items_199, cells_553, 11, 1, 13, 0, 0, NULL};
 
 static dt_status call_fake_quantize_per_tensor_affine(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8985,14 +9031,14 @@ static dt_status call_fake_quantize_per_tensor_affine(const dtt_cell *a, dtt_cel
   return status;
 }
 
-static const dtt_item items_552[] = {
+static const dtt_item items_554[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"scale", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"zero_point", NULL, DTT_OPERAND, 5, 0, 0, 0, 1, 0},
   {"quant_min", NULL, DTT_I64, 9, 0, 0, 0, 1, 0},
   {"quant_max", NULL, DTT_I64, 10, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_fake_quantize_per_tensor_affine = {"fake_quantize_per_tensor_affine", call_fake_quantize_per_tensor_affine, items_552, items_199, cells_256, 5, 1, 11, 0, 0, NULL};
+static const dtt_function function_fake_quantize_per_tensor_affine = {"fake_quantize_per_tensor_affine", call_fake_quantize_per_tensor_affine, items_554, items_199, cells_256, 5, 1, 11, 0, 0, NULL};
 
 static dt_status call_fake_quantize_per_channel_affine(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9004,7 +9050,7 @@ static dt_status call_fake_quantize_per_channel_affine(const dtt_cell *a, dtt_ce
   return status;
 }
 
-static const dtt_item items_553[] = {
+static const dtt_item items_555[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"scale", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"zero_point", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
@@ -9012,7 +9058,7 @@ static const dtt_item items_553[] = {
   {"quant_min", NULL, DTT_I64, 4, 0, 0, 0, 1, 0},
   {"quant_max", NULL, DTT_I64, 5, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_fake_quantize_per_channel_affine = {"fake_quantize_per_channel_affine", call_fake_quantize_per_channel_affine, items_553, items_199, cells_105, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_fake_quantize_per_channel_affine = {"fake_quantize_per_channel_affine", call_fake_quantize_per_channel_affine, items_555, items_199, cells_105, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_optimizer_step(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9021,10 +9067,10 @@ static dt_status call_optimizer_step(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_554[] = {
+static const dtt_item items_556[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_optimizer_step = {"step", call_optimizer_step, items_554, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_optimizer_step = {"step", call_optimizer_step, items_556, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_optimizer_use_master_weights(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9033,7 +9079,7 @@ static dt_status call_optimizer_use_master_weights(const dtt_cell *a, dtt_cell *
   return status;
 }
 
-static const dtt_function function_optimizer_use_master_weights = {"use_master_weights", call_optimizer_use_master_weights, items_554, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_optimizer_use_master_weights = {"use_master_weights", call_optimizer_use_master_weights, items_556, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_optimizer_use_stochastic_rounding(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9042,7 +9088,7 @@ static dt_status call_optimizer_use_stochastic_rounding(const dtt_cell *a, dtt_c
   return status;
 }
 
-static const dtt_function function_optimizer_use_stochastic_rounding = {"use_stochastic_rounding", call_optimizer_use_stochastic_rounding, items_554, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_optimizer_use_stochastic_rounding = {"use_stochastic_rounding", call_optimizer_use_stochastic_rounding, items_556, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_optimizer_zero_grad(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9051,11 +9097,11 @@ static dt_status call_optimizer_zero_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_555[] = {
+static const dtt_item items_557[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"set_to_none", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_optimizer_zero_grad = {"zero_grad", call_optimizer_zero_grad, items_555, NULL, cells_336, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_optimizer_zero_grad = {"zero_grad", call_optimizer_zero_grad, items_557, NULL, cells_336, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_optimizer_add_param_group(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9065,11 +9111,11 @@ static dt_status call_optimizer_add_param_group(const dtt_cell *a, dtt_cell *r) 
   return status;
 }
 
-static const dtt_item items_556[] = {
+static const dtt_item items_558[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"params", NULL, DTT_TENSOR, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_optimizer_add_param_group = {"add_param_group", call_optimizer_add_param_group, items_556, NULL, cells_59, 2, 0, 3, 0, 0, NULL};
+static const dtt_function function_optimizer_add_param_group = {"add_param_group", call_optimizer_add_param_group, items_558, NULL, cells_59, 2, 0, 3, 0, 0, NULL};
 
 static dt_status call_optimizer_group_count(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -9079,7 +9125,7 @@ static dt_status call_optimizer_group_count(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_optimizer_group_count = {"group_count", call_optimizer_group_count, items_554, items_219, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_optimizer_group_count = {"group_count", call_optimizer_group_count, items_556, items_219, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_optimizer_get(const dtt_cell *a, dtt_cell *r) {
   double r_out = 0;
@@ -9089,12 +9135,12 @@ static dt_status call_optimizer_get(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_557[] = {
+static const dtt_item items_559[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"name", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"group", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_optimizer_get = {"get", call_optimizer_get, items_557, items_326, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_optimizer_get = {"get", call_optimizer_get, items_559, items_326, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_optimizer_set(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9104,13 +9150,13 @@ static dt_status call_optimizer_set(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_558[] = {
+static const dtt_item items_560[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"name", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_F64, 2, 0, 0, 0, 1, 0},
   {"group", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_optimizer_set = {"set", call_optimizer_set, items_558, NULL, cells_125, 4, 0, 4, 0, 0, NULL};
+static const dtt_function function_optimizer_set = {"set", call_optimizer_set, items_560, NULL, cells_125, 4, 0, 4, 0, 0, NULL};
 
 static dt_status call_optimizer_state_dict(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -9122,7 +9168,7 @@ static dt_status call_optimizer_state_dict(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_optimizer_state_dict = {"state_dict", call_optimizer_state_dict, items_554, items_289, cells_45, 1, 2, 1, 0, 0, NULL};
+static const dtt_function function_optimizer_state_dict = {"state_dict", call_optimizer_state_dict, items_556, items_289, cells_45, 1, 2, 1, 0, 0, NULL};
 
 static dt_status call_optimizer_load_state_dict(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9133,12 +9179,12 @@ static dt_status call_optimizer_load_state_dict(const dtt_cell *a, dtt_cell *r) 
   return status;
 }
 
-static const dtt_item items_559[] = {
+static const dtt_item items_561[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"names", NULL, DTT_STR, 1, 1, 0, 0, 1, 0},
   {"tensors", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_optimizer_load_state_dict = {"load_state_dict", call_optimizer_load_state_dict, items_559, NULL, cells_274, 3, 0, 5, 0, 0, NULL};
+static const dtt_function function_optimizer_load_state_dict = {"load_state_dict", call_optimizer_load_state_dict, items_561, NULL, cells_274, 3, 0, 5, 0, 0, NULL};
 
 static dt_status call_lr_scheduler_step(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9147,10 +9193,10 @@ static dt_status call_lr_scheduler_step(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_560[] = {
+static const dtt_item items_562[] = {
   {"self", &dtt_handle_lr_scheduler, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_lr_scheduler_step = {"step", call_lr_scheduler_step, items_560, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_lr_scheduler_step = {"step", call_lr_scheduler_step, items_562, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_lr_scheduler_last_epoch(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -9160,7 +9206,7 @@ static dt_status call_lr_scheduler_last_epoch(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lr_scheduler_last_epoch = {"last_epoch", call_lr_scheduler_last_epoch, items_560, items_219, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_lr_scheduler_last_epoch = {"last_epoch", call_lr_scheduler_last_epoch, items_562, items_219, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_lr_scheduler_get_last_lr(const dtt_cell *a, dtt_cell *r) {
   dt_status status;
@@ -9169,7 +9215,7 @@ static dt_status call_lr_scheduler_get_last_lr(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lr_scheduler_get_last_lr = {"get_last_lr", call_lr_scheduler_get_last_lr, items_560, items_270, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_lr_scheduler_get_last_lr = {"get_last_lr", call_lr_scheduler_get_last_lr, items_562, items_270, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_clip_grad_norm_(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9181,16 +9227,16 @@ static dt_status call_clip_grad_norm_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_561[] = {
+static const dtt_item items_563[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"max_norm", NULL, DTT_F64, 2, 0, 0, 0, 1, 0},
   {"norm_type", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
   {"error_if_nonfinite", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_562[] = {
+static const dtt_cell cells_564[] = {
   {0}, {0}, {0}, {.f = 2.0}, {0},
 };
-static const dtt_function function_clip_grad_norm_ = {"clip_grad_norm_", call_clip_grad_norm_, items_561, items_199, cells_562, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_clip_grad_norm_ = {"clip_grad_norm_", call_clip_grad_norm_, items_563, items_199, cells_564, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_optimizer_check_not_capturing(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -9213,7 +9259,7 @@ static dt_status call_optimizer_update(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_563[] = {
+static const dtt_item items_565[] = {
   {"optimizer", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"params", NULL, DTT_TENSOR, 1, 1, 0, 0, 1, 0},
   {"grads", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
@@ -9222,10 +9268,10 @@ static const dtt_item items_563[] = {
   {"settings", NULL, DTT_F64, 11, 1, 0, 0, 1, 0},
   {"first", NULL, DTT_BOOL, 13, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_564[] = {
+static const dtt_cell cells_566[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_optimizer_update = {"optimizer_update", call_optimizer_update, items_563, NULL, cells_564, 7, 0, 14, 0, 0, NULL};
+static const dtt_function function_optimizer_update = {"optimizer_update", call_optimizer_update, items_565, NULL, cells_566, 7, 0, 14, 0, 0, NULL};
 
 static dt_status call_optimizer_update_unless(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9238,7 +9284,7 @@ static dt_status call_optimizer_update_unless(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_565[] = {
+static const dtt_item items_567[] = {
   {"optimizer", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"params", NULL, DTT_TENSOR, 1, 1, 0, 0, 1, 0},
   {"grads", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
@@ -9248,10 +9294,10 @@ static const dtt_item items_565[] = {
   {"first", NULL, DTT_BOOL, 13, 0, 0, 0, 1, 0},
   {"found_inf", NULL, DTT_TENSOR, 14, 0, 0, 0, 1, 0},
 };
-static const dtt_cell cells_566[] = {
+static const dtt_cell cells_568[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_optimizer_update_unless = {"optimizer_update_unless", call_optimizer_update_unless, items_565, NULL, cells_566, 8, 0, 15, 0, 0, NULL};
+static const dtt_function function_optimizer_update_unless = {"optimizer_update_unless", call_optimizer_update_unless, items_567, NULL, cells_568, 8, 0, 15, 0, 0, NULL};
 
 static dt_status call_neg(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9642,14 +9688,14 @@ static dt_status call_leaky_relu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_567[] = {
+static const dtt_item items_569[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"negative_slope", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_568[] = {
+static const dtt_cell cells_570[] = {
   {0}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 0.01},
 };
-static const dtt_function function_leaky_relu = {"leaky_relu", call_leaky_relu, items_567, items_199, cells_568, 2, 1, 4, 0, 0, NULL};
+static const dtt_function function_leaky_relu = {"leaky_relu", call_leaky_relu, items_569, items_199, cells_570, 2, 1, 4, 0, 0, NULL};
 
 static dt_status call_leaky_relu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9659,7 +9705,7 @@ static dt_status call_leaky_relu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_leaky_relu_ = {"leaky_relu_", call_leaky_relu_, items_567, NULL, cells_568, 2, 0, 4, 1, 0, NULL};
+static const dtt_function function_leaky_relu_ = {"leaky_relu_", call_leaky_relu_, items_569, NULL, cells_570, 2, 0, 4, 1, 0, NULL};
 
 static dt_status call_elu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9670,14 +9716,14 @@ static dt_status call_elu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_569[] = {
+static const dtt_item items_571[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"alpha", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_570[] = {
+static const dtt_cell cells_572[] = {
   {0}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 1.0},
 };
-static const dtt_function function_elu = {"elu", call_elu, items_569, items_199, cells_570, 2, 1, 4, 0, 0, NULL};
+static const dtt_function function_elu = {"elu", call_elu, items_571, items_199, cells_572, 2, 1, 4, 0, 0, NULL};
 
 static dt_status call_elu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9686,7 +9732,7 @@ static dt_status call_elu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_elu_ = {"elu_", call_elu_, items_569, NULL, cells_570, 2, 0, 4, 1, 0, NULL};
+static const dtt_function function_elu_ = {"elu_", call_elu_, items_571, NULL, cells_572, 2, 0, 4, 1, 0, NULL};
 
 static dt_status call_softplus(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9698,15 +9744,15 @@ static dt_status call_softplus(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_571[] = {
+static const dtt_item items_573[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"beta", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
   {"threshold", NULL, DTT_SCALAR, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_572[] = {
+static const dtt_cell cells_574[] = {
   {0}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 1.0}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 20.0},
 };
-static const dtt_function function_softplus = {"softplus", call_softplus, items_571, items_199, cells_572, 3, 1, 7, 0, 0, NULL};
+static const dtt_function function_softplus = {"softplus", call_softplus, items_573, items_199, cells_574, 3, 1, 7, 0, 0, NULL};
 
 static dt_status call_logsigmoid(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9745,14 +9791,14 @@ static dt_status call_gelu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_573[] = {
+static const dtt_item items_575[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"approximate", &enum_approximate, DTT_ENUM, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_574[] = {
+static const dtt_cell cells_576[] = {
   {0}, {DT_APPROXIMATE_NONE},
 };
-static const dtt_function function_gelu = {"gelu", call_gelu, items_573, items_199, cells_574, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_gelu = {"gelu", call_gelu, items_575, items_199, cells_576, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_clamp_min(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9764,11 +9810,11 @@ static dt_status call_clamp_min(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_575[] = {
+static const dtt_item items_577[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"min", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_clamp_min = {"clamp_min", call_clamp_min, items_575, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_clamp_min = {"clamp_min", call_clamp_min, items_577, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_clamp_min_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9779,7 +9825,7 @@ static dt_status call_clamp_min_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_clamp_min_ = {"clamp_min_", call_clamp_min_, items_575, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_clamp_min_ = {"clamp_min_", call_clamp_min_, items_577, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_clamp_max(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9791,11 +9837,11 @@ static dt_status call_clamp_max(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_576[] = {
+static const dtt_item items_578[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"max", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_clamp_max = {"clamp_max", call_clamp_max, items_576, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_clamp_max = {"clamp_max", call_clamp_max, items_578, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_clamp_max_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9806,7 +9852,7 @@ static dt_status call_clamp_max_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_clamp_max_ = {"clamp_max_", call_clamp_max_, items_576, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_clamp_max_ = {"clamp_max_", call_clamp_max_, items_578, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_clamp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9819,12 +9865,12 @@ static dt_status call_clamp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_577[] = {
+static const dtt_item items_579[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"min", NULL, DTT_OPERAND, 1, 0, 1, 0, 0, 0},
   {"max", NULL, DTT_OPERAND, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_clamp = {"clamp", call_clamp, items_577, items_199, cells_101, 3, 1, 9, 0, 0, NULL};
+static const dtt_function function_clamp = {"clamp", call_clamp, items_579, items_199, cells_101, 3, 1, 9, 0, 0, NULL};
 
 static dt_status call_clamp_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9835,7 +9881,7 @@ static dt_status call_clamp_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_clamp_ = {"clamp_", call_clamp_, items_577, NULL, cells_101, 3, 0, 9, 1, 0, NULL};
+static const dtt_function function_clamp_ = {"clamp_", call_clamp_, items_579, NULL, cells_101, 3, 0, 9, 1, 0, NULL};
 
 static dt_status call_add(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9847,15 +9893,15 @@ static dt_status call_add(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_578[] = {
+static const dtt_item items_580[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"alpha", NULL, DTT_SCALAR, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_579[] = {
+static const dtt_cell cells_581[] = {
   {0}, {0}, {0}, {0}, {0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0},
 };
-static const dtt_function function_add = {"add", call_add, items_578, items_199, cells_579, 3, 1, 8, 0, 0, NULL};
+static const dtt_function function_add = {"add", call_add, items_580, items_199, cells_581, 3, 1, 8, 0, 0, NULL};
 
 static dt_status call_add_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9866,7 +9912,7 @@ static dt_status call_add_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_add_ = {"add_", call_add_, items_578, NULL, cells_579, 3, 0, 8, 1, 0, NULL};
+static const dtt_function function_add_ = {"add_", call_add_, items_580, NULL, cells_581, 3, 0, 8, 1, 0, NULL};
 
 static dt_status call_sub(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9878,7 +9924,7 @@ static dt_status call_sub(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sub = {"sub", call_sub, items_578, items_199, cells_579, 3, 1, 8, 0, 0, NULL};
+static const dtt_function function_sub = {"sub", call_sub, items_580, items_199, cells_581, 3, 1, 8, 0, 0, NULL};
 
 static dt_status call_sub_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9889,7 +9935,7 @@ static dt_status call_sub_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sub_ = {"sub_", call_sub_, items_578, NULL, cells_579, 3, 0, 8, 1, 0, NULL};
+static const dtt_function function_sub_ = {"sub_", call_sub_, items_580, NULL, cells_581, 3, 0, 8, 1, 0, NULL};
 
 static dt_status call_rsub(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9901,7 +9947,7 @@ static dt_status call_rsub(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rsub = {"rsub", call_rsub, items_578, items_199, cells_579, 3, 1, 8, 0, 0, NULL};
+static const dtt_function function_rsub = {"rsub", call_rsub, items_580, items_199, cells_581, 3, 1, 8, 0, 0, NULL};
 
 static dt_status call_mul(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9913,11 +9959,11 @@ static dt_status call_mul(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_580[] = {
+static const dtt_item items_582[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_mul = {"mul", call_mul, items_580, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_mul = {"mul", call_mul, items_582, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_mul_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9928,7 +9974,7 @@ static dt_status call_mul_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_mul_ = {"mul_", call_mul_, items_580, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_mul_ = {"mul_", call_mul_, items_582, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_true_divide(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9940,7 +9986,7 @@ static dt_status call_true_divide(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_true_divide = {"true_divide", call_true_divide, items_580, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_true_divide = {"true_divide", call_true_divide, items_582, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_true_divide_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9951,7 +9997,7 @@ static dt_status call_true_divide_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_true_divide_ = {"true_divide_", call_true_divide_, items_580, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_true_divide_ = {"true_divide_", call_true_divide_, items_582, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_div(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9963,12 +10009,12 @@ static dt_status call_div(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_581[] = {
+static const dtt_item items_583[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"rounding_mode", &enum_rounding_mode, DTT_ENUM, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_div = {"div", call_div, items_581, items_199, cells_105, 3, 1, 6, 0, 0, NULL};
+static const dtt_function function_div = {"div", call_div, items_583, items_199, cells_105, 3, 1, 6, 0, 0, NULL};
 
 static dt_status call_div_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9979,7 +10025,7 @@ static dt_status call_div_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_div_ = {"div_", call_div_, items_581, NULL, cells_105, 3, 0, 6, 1, 0, NULL};
+static const dtt_function function_div_ = {"div_", call_div_, items_583, NULL, cells_105, 3, 0, 6, 1, 0, NULL};
 
 static dt_status call_floor_divide(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9991,7 +10037,7 @@ static dt_status call_floor_divide(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_floor_divide = {"floor_divide", call_floor_divide, items_580, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_floor_divide = {"floor_divide", call_floor_divide, items_582, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_floor_divide_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10002,7 +10048,7 @@ static dt_status call_floor_divide_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_floor_divide_ = {"floor_divide_", call_floor_divide_, items_580, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_floor_divide_ = {"floor_divide_", call_floor_divide_, items_582, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_remainder(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10014,7 +10060,7 @@ static dt_status call_remainder(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_remainder = {"remainder", call_remainder, items_580, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_remainder = {"remainder", call_remainder, items_582, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_remainder_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10025,7 +10071,7 @@ static dt_status call_remainder_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_remainder_ = {"remainder_", call_remainder_, items_580, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_remainder_ = {"remainder_", call_remainder_, items_582, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_pow(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10037,11 +10083,11 @@ static dt_status call_pow(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_582[] = {
+static const dtt_item items_584[] = {
   {"input", NULL, DTT_OPERAND, 0, 0, 0, 0, 1, 0},
   {"exponent", NULL, DTT_OPERAND, 4, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_pow = {"pow", call_pow, items_582, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_pow = {"pow", call_pow, items_584, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_pow_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10052,11 +10098,11 @@ static dt_status call_pow_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_583[] = {
+static const dtt_item items_585[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"exponent", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_pow_ = {"pow_", call_pow_, items_583, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_pow_ = {"pow_", call_pow_, items_585, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_maximum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10066,7 +10112,7 @@ static dt_status call_maximum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_maximum = {"maximum", call_maximum, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_maximum = {"maximum", call_maximum, items_432, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_minimum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10076,7 +10122,7 @@ static dt_status call_minimum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_minimum = {"minimum", call_minimum, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_minimum = {"minimum", call_minimum, items_432, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_hardtanh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10086,15 +10132,15 @@ static dt_status call_hardtanh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_584[] = {
+static const dtt_item items_586[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"min_val", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"max_val", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_585[] = {
+static const dtt_cell cells_587[] = {
   {0}, {.f = -1.0}, {.f = 1.0},
 };
-static const dtt_function function_hardtanh = {"hardtanh", call_hardtanh, items_584, items_199, cells_585, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_hardtanh = {"hardtanh", call_hardtanh, items_586, items_199, cells_587, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_hardtanh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10103,7 +10149,7 @@ static dt_status call_hardtanh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hardtanh_ = {"hardtanh_", call_hardtanh_, items_584, NULL, cells_585, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_hardtanh_ = {"hardtanh_", call_hardtanh_, items_586, NULL, cells_587, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_relu6(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10171,14 +10217,14 @@ static dt_status call_hardshrink(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_586[] = {
+static const dtt_item items_588[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"lambd", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_587[] = {
+static const dtt_cell cells_589[] = {
   {0}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 0.5},
 };
-static const dtt_function function_hardshrink = {"hardshrink", call_hardshrink, items_586, items_199, cells_587, 2, 1, 4, 0, 0, NULL};
+static const dtt_function function_hardshrink = {"hardshrink", call_hardshrink, items_588, items_199, cells_589, 2, 1, 4, 0, 0, NULL};
 
 static dt_status call_softshrink(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10188,14 +10234,14 @@ static dt_status call_softshrink(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_588[] = {
+static const dtt_item items_590[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"lambd", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_589[] = {
+static const dtt_cell cells_591[] = {
   {0}, {.f = 0.5},
 };
-static const dtt_function function_softshrink = {"softshrink", call_softshrink, items_588, items_199, cells_589, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_softshrink = {"softshrink", call_softshrink, items_590, items_199, cells_591, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tanhshrink(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10217,12 +10263,12 @@ static dt_status call_threshold(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_590[] = {
+static const dtt_item items_592[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"threshold", NULL, DTT_SCALAR, 1, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_SCALAR, 4, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_threshold = {"threshold", call_threshold, items_590, items_199, cells_213, 3, 1, 7, 0, 0, NULL};
+static const dtt_function function_threshold = {"threshold", call_threshold, items_592, items_199, cells_213, 3, 1, 7, 0, 0, NULL};
 
 static dt_status call_threshold_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10233,7 +10279,7 @@ static dt_status call_threshold_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_threshold_ = {"threshold_", call_threshold_, items_590, NULL, cells_213, 3, 0, 7, 1, 0, NULL};
+static const dtt_function function_threshold_ = {"threshold_", call_threshold_, items_592, NULL, cells_213, 3, 0, 7, 1, 0, NULL};
 
 static dt_status call_softsign(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10272,14 +10318,14 @@ static dt_status call_celu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_591[] = {
+static const dtt_item items_593[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"alpha", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_592[] = {
+static const dtt_cell cells_594[] = {
   {0}, {.f = 1.0},
 };
-static const dtt_function function_celu = {"celu", call_celu, items_591, items_199, cells_592, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_celu = {"celu", call_celu, items_593, items_199, cells_594, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_celu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10288,7 +10334,7 @@ static dt_status call_celu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_celu_ = {"celu_", call_celu_, items_591, NULL, cells_592, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_celu_ = {"celu_", call_celu_, items_593, NULL, cells_594, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_mish(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10317,11 +10363,11 @@ static dt_status call_glu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_593[] = {
+static const dtt_item items_595[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_glu = {"glu", call_glu, items_593, items_199, cells_425, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_glu = {"glu", call_glu, items_595, items_199, cells_427, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_prelu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10331,11 +10377,11 @@ static dt_status call_prelu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_594[] = {
+static const dtt_item items_596[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_prelu = {"prelu", call_prelu, items_594, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_prelu = {"prelu", call_prelu, items_596, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_softmin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10345,7 +10391,7 @@ static dt_status call_softmin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_softmin = {"softmin", call_softmin, items_540, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_softmin = {"softmin", call_softmin, items_542, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_eq(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10357,7 +10403,7 @@ static dt_status call_eq(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_eq = {"eq", call_eq, items_580, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_eq = {"eq", call_eq, items_582, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_eq_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10368,7 +10414,7 @@ static dt_status call_eq_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_eq_ = {"eq_", call_eq_, items_580, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_eq_ = {"eq_", call_eq_, items_582, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_ne(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10380,7 +10426,7 @@ static dt_status call_ne(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ne = {"ne", call_ne, items_580, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_ne = {"ne", call_ne, items_582, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_ne_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10391,7 +10437,7 @@ static dt_status call_ne_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ne_ = {"ne_", call_ne_, items_580, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_ne_ = {"ne_", call_ne_, items_582, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_lt(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10403,7 +10449,7 @@ static dt_status call_lt(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lt = {"lt", call_lt, items_580, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_lt = {"lt", call_lt, items_582, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_lt_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10414,7 +10460,7 @@ static dt_status call_lt_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lt_ = {"lt_", call_lt_, items_580, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_lt_ = {"lt_", call_lt_, items_582, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_le(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10426,7 +10472,7 @@ static dt_status call_le(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_le = {"le", call_le, items_580, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_le = {"le", call_le, items_582, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_le_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10437,7 +10483,7 @@ static dt_status call_le_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_le_ = {"le_", call_le_, items_580, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_le_ = {"le_", call_le_, items_582, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_gt(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10449,7 +10495,7 @@ static dt_status call_gt(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_gt = {"gt", call_gt, items_580, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_gt = {"gt", call_gt, items_582, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_gt_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10460,7 +10506,7 @@ static dt_status call_gt_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_gt_ = {"gt_", call_gt_, items_580, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_gt_ = {"gt_", call_gt_, items_582, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_ge(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10472,7 +10518,7 @@ static dt_status call_ge(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ge = {"ge", call_ge, items_580, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_ge = {"ge", call_ge, items_582, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_ge_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10483,7 +10529,7 @@ static dt_status call_ge_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ge_ = {"ge_", call_ge_, items_580, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_ge_ = {"ge_", call_ge_, items_582, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_isnan(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10542,7 +10588,7 @@ static dt_status call_logical_and(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_and = {"logical_and", call_logical_and, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_logical_and = {"logical_and", call_logical_and, items_432, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_logical_and_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10551,7 +10597,7 @@ static dt_status call_logical_and_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_and_ = {"logical_and_", call_logical_and_, items_430, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_logical_and_ = {"logical_and_", call_logical_and_, items_432, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_logical_or(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10561,7 +10607,7 @@ static dt_status call_logical_or(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_or = {"logical_or", call_logical_or, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_logical_or = {"logical_or", call_logical_or, items_432, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_logical_or_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10570,7 +10616,7 @@ static dt_status call_logical_or_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_or_ = {"logical_or_", call_logical_or_, items_430, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_logical_or_ = {"logical_or_", call_logical_or_, items_432, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_logical_xor(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10580,7 +10626,7 @@ static dt_status call_logical_xor(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_xor = {"logical_xor", call_logical_xor, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_logical_xor = {"logical_xor", call_logical_xor, items_432, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_logical_xor_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10589,7 +10635,7 @@ static dt_status call_logical_xor_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_xor_ = {"logical_xor_", call_logical_xor_, items_430, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_logical_xor_ = {"logical_xor_", call_logical_xor_, items_432, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_bitwise_and(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10601,7 +10647,7 @@ static dt_status call_bitwise_and(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_and = {"bitwise_and", call_bitwise_and, items_580, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_bitwise_and = {"bitwise_and", call_bitwise_and, items_582, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_bitwise_and_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10612,7 +10658,7 @@ static dt_status call_bitwise_and_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_and_ = {"bitwise_and_", call_bitwise_and_, items_580, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_bitwise_and_ = {"bitwise_and_", call_bitwise_and_, items_582, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_bitwise_or(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10624,7 +10670,7 @@ static dt_status call_bitwise_or(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_or = {"bitwise_or", call_bitwise_or, items_580, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_bitwise_or = {"bitwise_or", call_bitwise_or, items_582, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_bitwise_or_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10635,7 +10681,7 @@ static dt_status call_bitwise_or_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_or_ = {"bitwise_or_", call_bitwise_or_, items_580, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_bitwise_or_ = {"bitwise_or_", call_bitwise_or_, items_582, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_bitwise_xor(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10647,7 +10693,7 @@ static dt_status call_bitwise_xor(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_xor = {"bitwise_xor", call_bitwise_xor, items_580, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_bitwise_xor = {"bitwise_xor", call_bitwise_xor, items_582, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_bitwise_xor_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10658,7 +10704,7 @@ static dt_status call_bitwise_xor_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_xor_ = {"bitwise_xor_", call_bitwise_xor_, items_580, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_bitwise_xor_ = {"bitwise_xor_", call_bitwise_xor_, items_582, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_bitwise_left_shift(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10670,7 +10716,7 @@ static dt_status call_bitwise_left_shift(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_left_shift = {"bitwise_left_shift", call_bitwise_left_shift, items_580, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_bitwise_left_shift = {"bitwise_left_shift", call_bitwise_left_shift, items_582, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_bitwise_left_shift_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10681,7 +10727,7 @@ static dt_status call_bitwise_left_shift_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_left_shift_ = {"bitwise_left_shift_", call_bitwise_left_shift_, items_580, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_bitwise_left_shift_ = {"bitwise_left_shift_", call_bitwise_left_shift_, items_582, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_bitwise_right_shift(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10693,7 +10739,7 @@ static dt_status call_bitwise_right_shift(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_right_shift = {"bitwise_right_shift", call_bitwise_right_shift, items_580, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_bitwise_right_shift = {"bitwise_right_shift", call_bitwise_right_shift, items_582, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_bitwise_right_shift_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10704,7 +10750,7 @@ static dt_status call_bitwise_right_shift_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_right_shift_ = {"bitwise_right_shift_", call_bitwise_right_shift_, items_580, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_bitwise_right_shift_ = {"bitwise_right_shift_", call_bitwise_right_shift_, items_582, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_bitwise_not(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10727,12 +10773,12 @@ static dt_status call_where(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_595[] = {
+static const dtt_item items_597[] = {
   {"condition", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"input", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_OPERAND, 5, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_where = {"where", call_where, items_595, items_199, cells_101, 3, 1, 9, 0, 0, NULL};
+static const dtt_function function_where = {"where", call_where, items_597, items_199, cells_101, 3, 1, 9, 0, 0, NULL};
 
 static dt_status call_masked_fill(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10744,12 +10790,12 @@ static dt_status call_masked_fill(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_596[] = {
+static const dtt_item items_598[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mask", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_OPERAND, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_masked_fill = {"masked_fill", call_masked_fill, items_596, items_199, cells_105, 3, 1, 6, 0, 0, NULL};
+static const dtt_function function_masked_fill = {"masked_fill", call_masked_fill, items_598, items_199, cells_105, 3, 1, 6, 0, 0, NULL};
 
 static dt_status call_masked_fill_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10760,7 +10806,7 @@ static dt_status call_masked_fill_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_masked_fill_ = {"masked_fill_", call_masked_fill_, items_596, NULL, cells_105, 3, 0, 6, 1, 0, NULL};
+static const dtt_function function_masked_fill_ = {"masked_fill_", call_masked_fill_, items_598, NULL, cells_105, 3, 0, 6, 1, 0, NULL};
 
 static dt_status call_tan(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10941,7 +10987,7 @@ static dt_status call_atan2(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_atan2 = {"atan2", call_atan2, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_atan2 = {"atan2", call_atan2, items_432, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_atan2_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10950,7 +10996,7 @@ static dt_status call_atan2_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_atan2_ = {"atan2_", call_atan2_, items_430, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_atan2_ = {"atan2_", call_atan2_, items_432, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_hypot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10960,7 +11006,7 @@ static dt_status call_hypot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hypot = {"hypot", call_hypot, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_hypot = {"hypot", call_hypot, items_432, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_hypot_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10969,7 +11015,7 @@ static dt_status call_hypot_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hypot_ = {"hypot_", call_hypot_, items_430, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_hypot_ = {"hypot_", call_hypot_, items_432, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_sinc(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11113,11 +11159,11 @@ static dt_status call_logit(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_597[] = {
+static const dtt_item items_599[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"eps", NULL, DTT_F64, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_logit = {"logit", call_logit, items_597, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_logit = {"logit", call_logit, items_599, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_logit_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11127,7 +11173,7 @@ static dt_status call_logit_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logit_ = {"logit_", call_logit_, items_597, NULL, cells_59, 2, 0, 3, 1, 0, NULL};
+static const dtt_function function_logit_ = {"logit_", call_logit_, items_599, NULL, cells_59, 2, 0, 3, 1, 0, NULL};
 
 static dt_status call_xlogy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11139,11 +11185,11 @@ static dt_status call_xlogy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_598[] = {
+static const dtt_item items_600[] = {
   {"input", NULL, DTT_OPERAND, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_OPERAND, 4, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_xlogy = {"xlogy", call_xlogy, items_598, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_xlogy = {"xlogy", call_xlogy, items_600, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_xlogy_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11154,7 +11200,7 @@ static dt_status call_xlogy_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_xlogy_ = {"xlogy_", call_xlogy_, items_580, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_xlogy_ = {"xlogy_", call_xlogy_, items_582, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_logaddexp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11164,7 +11210,7 @@ static dt_status call_logaddexp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logaddexp = {"logaddexp", call_logaddexp, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_logaddexp = {"logaddexp", call_logaddexp, items_432, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_logaddexp2(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11174,7 +11220,7 @@ static dt_status call_logaddexp2(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logaddexp2 = {"logaddexp2", call_logaddexp2, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_logaddexp2 = {"logaddexp2", call_logaddexp2, items_432, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_float_power(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11186,7 +11232,7 @@ static dt_status call_float_power(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_float_power = {"float_power", call_float_power, items_582, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_float_power = {"float_power", call_float_power, items_584, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_float_power_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11197,7 +11243,7 @@ static dt_status call_float_power_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_float_power_ = {"float_power_", call_float_power_, items_583, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_float_power_ = {"float_power_", call_float_power_, items_585, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_ldexp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11207,7 +11253,7 @@ static dt_status call_ldexp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ldexp = {"ldexp", call_ldexp, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_ldexp = {"ldexp", call_ldexp, items_432, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_ldexp_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11216,7 +11262,7 @@ static dt_status call_ldexp_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ldexp_ = {"ldexp_", call_ldexp_, items_430, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_ldexp_ = {"ldexp_", call_ldexp_, items_432, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_frac(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11267,7 +11313,7 @@ static dt_status call_copysign(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_copysign = {"copysign", call_copysign, items_580, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_copysign = {"copysign", call_copysign, items_582, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_copysign_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11278,7 +11324,7 @@ static dt_status call_copysign_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_copysign_ = {"copysign_", call_copysign_, items_580, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_copysign_ = {"copysign_", call_copysign_, items_582, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_fmod(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11290,7 +11336,7 @@ static dt_status call_fmod(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_fmod = {"fmod", call_fmod, items_580, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_fmod = {"fmod", call_fmod, items_582, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_fmod_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11301,7 +11347,7 @@ static dt_status call_fmod_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_fmod_ = {"fmod_", call_fmod_, items_580, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_fmod_ = {"fmod_", call_fmod_, items_582, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_gcd(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11311,7 +11357,7 @@ static dt_status call_gcd(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_gcd = {"gcd", call_gcd, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_gcd = {"gcd", call_gcd, items_432, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_gcd_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11320,7 +11366,7 @@ static dt_status call_gcd_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_gcd_ = {"gcd_", call_gcd_, items_430, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_gcd_ = {"gcd_", call_gcd_, items_432, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_lcm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11330,7 +11376,7 @@ static dt_status call_lcm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lcm = {"lcm", call_lcm, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_lcm = {"lcm", call_lcm, items_432, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_lcm_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11339,7 +11385,7 @@ static dt_status call_lcm_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lcm_ = {"lcm_", call_lcm_, items_430, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_lcm_ = {"lcm_", call_lcm_, items_432, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_heaviside(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11349,11 +11395,11 @@ static dt_status call_heaviside(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_599[] = {
+static const dtt_item items_601[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"values", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_heaviside = {"heaviside", call_heaviside, items_599, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_heaviside = {"heaviside", call_heaviside, items_601, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_heaviside_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11362,7 +11408,7 @@ static dt_status call_heaviside_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_heaviside_ = {"heaviside_", call_heaviside_, items_599, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_heaviside_ = {"heaviside_", call_heaviside_, items_601, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_fmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11372,7 +11418,7 @@ static dt_status call_fmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_fmax = {"fmax", call_fmax, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_fmax = {"fmax", call_fmax, items_432, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_fmin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11382,7 +11428,7 @@ static dt_status call_fmin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_fmin = {"fmin", call_fmin, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_fmin = {"fmin", call_fmin, items_432, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nan_to_num(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11397,13 +11443,13 @@ static dt_status call_nan_to_num(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_600[] = {
+static const dtt_item items_602[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"nan", NULL, DTT_F64, 1, 0, 1, 0, 0, 0},
   {"posinf", NULL, DTT_F64, 3, 0, 1, 0, 0, 0},
   {"neginf", NULL, DTT_F64, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_nan_to_num = {"nan_to_num", call_nan_to_num, items_600, items_199, cells_213, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_nan_to_num = {"nan_to_num", call_nan_to_num, items_602, items_199, cells_213, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_nan_to_num_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11417,7 +11463,7 @@ static dt_status call_nan_to_num_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nan_to_num_ = {"nan_to_num_", call_nan_to_num_, items_600, NULL, cells_213, 4, 0, 7, 1, 0, NULL};
+static const dtt_function function_nan_to_num_ = {"nan_to_num_", call_nan_to_num_, items_602, NULL, cells_213, 4, 0, 7, 1, 0, NULL};
 
 static dt_status call_isposinf(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11459,12 +11505,12 @@ static dt_status call_lerp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_601[] = {
+static const dtt_item items_603[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"end", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_OPERAND, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_lerp = {"lerp", call_lerp, items_601, items_199, cells_105, 3, 1, 6, 0, 0, NULL};
+static const dtt_function function_lerp = {"lerp", call_lerp, items_603, items_199, cells_105, 3, 1, 6, 0, 0, NULL};
 
 static dt_status call_lerp_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11475,7 +11521,7 @@ static dt_status call_lerp_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lerp_ = {"lerp_", call_lerp_, items_601, NULL, cells_105, 3, 0, 6, 1, 0, NULL};
+static const dtt_function function_lerp_ = {"lerp_", call_lerp_, items_603, NULL, cells_105, 3, 0, 6, 1, 0, NULL};
 
 static dt_status call_addcmul(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11487,16 +11533,16 @@ static dt_status call_addcmul(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_602[] = {
+static const dtt_item items_604[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"tensor1", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"tensor2", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_SCALAR, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_603[] = {
+static const dtt_cell cells_605[] = {
   {0}, {0}, {0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0},
 };
-static const dtt_function function_addcmul = {"addcmul", call_addcmul, items_602, items_199, cells_603, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_addcmul = {"addcmul", call_addcmul, items_604, items_199, cells_605, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_addcmul_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11507,7 +11553,7 @@ static dt_status call_addcmul_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addcmul_ = {"addcmul_", call_addcmul_, items_602, NULL, cells_603, 4, 0, 6, 1, 0, NULL};
+static const dtt_function function_addcmul_ = {"addcmul_", call_addcmul_, items_604, NULL, cells_605, 4, 0, 6, 1, 0, NULL};
 
 static dt_status call_addcdiv(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11519,7 +11565,7 @@ static dt_status call_addcdiv(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addcdiv = {"addcdiv", call_addcdiv, items_602, items_199, cells_603, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_addcdiv = {"addcdiv", call_addcdiv, items_604, items_199, cells_605, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_addcdiv_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11530,7 +11576,7 @@ static dt_status call_addcdiv_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addcdiv_ = {"addcdiv_", call_addcdiv_, items_602, NULL, cells_603, 4, 0, 6, 1, 0, NULL};
+static const dtt_function function_addcdiv_ = {"addcdiv_", call_addcdiv_, items_604, NULL, cells_605, 4, 0, 6, 1, 0, NULL};
 
 static dt_status call_max_pool1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11543,7 +11589,7 @@ static dt_status call_max_pool1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_604[] = {
+static const dtt_item items_606[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 1},
@@ -11551,10 +11597,10 @@ static const dtt_item items_604[] = {
   {"dilation", NULL, DTT_I64, 7, 1, 0, 0, 0, 1},
   {"ceil_mode", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_605[] = {
+static const dtt_cell cells_607[] = {
   {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_226}, {1}, {.p = (void *)numbers_225}, {1}, {0},
 };
-static const dtt_function function_max_pool1d = {"max_pool1d", call_max_pool1d, items_604, items_199, cells_605, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_max_pool1d = {"max_pool1d", call_max_pool1d, items_606, items_199, cells_607, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_max_pool1d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -11569,11 +11615,11 @@ static dt_status call_max_pool1d_with_indices(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_606[] = {
+static const dtt_item items_608[] = {
   {"values", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"indices", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_max_pool1d_with_indices = {"max_pool1d_with_indices", call_max_pool1d_with_indices, items_604, items_606, cells_605, 6, 2, 10, 0, 0, NULL};
+static const dtt_function function_max_pool1d_with_indices = {"max_pool1d_with_indices", call_max_pool1d_with_indices, items_606, items_608, cells_607, 6, 2, 10, 0, 0, NULL};
 
 static dt_status call_avg_pool1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11586,7 +11632,7 @@ static dt_status call_avg_pool1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_607[] = {
+static const dtt_item items_609[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 1},
@@ -11594,10 +11640,10 @@ static const dtt_item items_607[] = {
   {"ceil_mode", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"count_include_pad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_608[] = {
+static const dtt_cell cells_610[] = {
   {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_226}, {1}, {0}, {1},
 };
-static const dtt_function function_avg_pool1d = {"avg_pool1d", call_avg_pool1d, items_607, items_199, cells_608, 6, 1, 9, 0, 0, NULL};
+static const dtt_function function_avg_pool1d = {"avg_pool1d", call_avg_pool1d, items_609, items_199, cells_610, 6, 1, 9, 0, 0, NULL};
 
 static dt_status call_max_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11610,7 +11656,7 @@ static dt_status call_max_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_609[] = {
+static const dtt_item items_611[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
   {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 2},
@@ -11618,10 +11664,10 @@ static const dtt_item items_609[] = {
   {"dilation", NULL, DTT_I64, 7, 1, 0, 0, 0, 2},
   {"ceil_mode", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_610[] = {
+static const dtt_cell cells_612[] = {
   {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_234}, {2}, {.p = (void *)numbers_233}, {2}, {0},
 };
-static const dtt_function function_max_pool2d = {"max_pool2d", call_max_pool2d, items_609, items_199, cells_610, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_max_pool2d = {"max_pool2d", call_max_pool2d, items_611, items_199, cells_612, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_max_pool2d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -11636,7 +11682,7 @@ static dt_status call_max_pool2d_with_indices(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_max_pool2d_with_indices = {"max_pool2d_with_indices", call_max_pool2d_with_indices, items_609, items_606, cells_610, 6, 2, 10, 0, 0, NULL};
+static const dtt_function function_max_pool2d_with_indices = {"max_pool2d_with_indices", call_max_pool2d_with_indices, items_611, items_608, cells_612, 6, 2, 10, 0, 0, NULL};
 
 static dt_status call_avg_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11650,7 +11696,7 @@ static dt_status call_avg_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_611[] = {
+static const dtt_item items_613[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
   {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 2},
@@ -11659,10 +11705,10 @@ static const dtt_item items_611[] = {
   {"count_include_pad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
   {"divisor_override", NULL, DTT_I64, 9, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_612[] = {
+static const dtt_cell cells_614[] = {
   {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_234}, {2}, {0}, {1}, {0}, {0},
 };
-static const dtt_function function_avg_pool2d = {"avg_pool2d", call_avg_pool2d, items_611, items_199, cells_612, 7, 1, 11, 0, 0, NULL};
+static const dtt_function function_avg_pool2d = {"avg_pool2d", call_avg_pool2d, items_613, items_199, cells_614, 7, 1, 11, 0, 0, NULL};
 
 static dt_status call_max_pool3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11675,7 +11721,7 @@ static dt_status call_max_pool3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_613[] = {
+static const dtt_item items_615[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 3},
   {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 3},
@@ -11683,10 +11729,10 @@ static const dtt_item items_613[] = {
   {"dilation", NULL, DTT_I64, 7, 1, 0, 0, 0, 3},
   {"ceil_mode", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_614[] = {
+static const dtt_cell cells_616[] = {
   {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_242}, {3}, {.p = (void *)numbers_241}, {3}, {0},
 };
-static const dtt_function function_max_pool3d = {"max_pool3d", call_max_pool3d, items_613, items_199, cells_614, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_max_pool3d = {"max_pool3d", call_max_pool3d, items_615, items_199, cells_616, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_max_pool3d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -11701,7 +11747,7 @@ static dt_status call_max_pool3d_with_indices(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_max_pool3d_with_indices = {"max_pool3d_with_indices", call_max_pool3d_with_indices, items_613, items_606, cells_614, 6, 2, 10, 0, 0, NULL};
+static const dtt_function function_max_pool3d_with_indices = {"max_pool3d_with_indices", call_max_pool3d_with_indices, items_615, items_608, cells_616, 6, 2, 10, 0, 0, NULL};
 
 static dt_status call_avg_pool3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11715,7 +11761,7 @@ static dt_status call_avg_pool3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_615[] = {
+static const dtt_item items_617[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 3},
   {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 3},
@@ -11724,10 +11770,10 @@ static const dtt_item items_615[] = {
   {"count_include_pad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
   {"divisor_override", NULL, DTT_I64, 9, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_616[] = {
+static const dtt_cell cells_618[] = {
   {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_242}, {3}, {0}, {1}, {0}, {0},
 };
-static const dtt_function function_avg_pool3d = {"avg_pool3d", call_avg_pool3d, items_615, items_199, cells_616, 7, 1, 11, 0, 0, NULL};
+static const dtt_function function_avg_pool3d = {"avg_pool3d", call_avg_pool3d, items_617, items_199, cells_618, 7, 1, 11, 0, 0, NULL};
 
 static dt_status call_adaptive_avg_pool1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11738,11 +11784,11 @@ static dt_status call_adaptive_avg_pool1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_617[] = {
+static const dtt_item items_619[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"output_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
 };
-static const dtt_function function_adaptive_avg_pool1d = {"adaptive_avg_pool1d", call_adaptive_avg_pool1d, items_617, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_avg_pool1d = {"adaptive_avg_pool1d", call_adaptive_avg_pool1d, items_619, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_adaptive_max_pool1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11753,7 +11799,7 @@ static dt_status call_adaptive_max_pool1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_adaptive_max_pool1d = {"adaptive_max_pool1d", call_adaptive_max_pool1d, items_617, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_max_pool1d = {"adaptive_max_pool1d", call_adaptive_max_pool1d, items_619, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_adaptive_max_pool1d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -11766,7 +11812,7 @@ static dt_status call_adaptive_max_pool1d_with_indices(const dtt_cell *a, dtt_ce
   return status;
 }
 
-static const dtt_function function_adaptive_max_pool1d_with_indices = {"adaptive_max_pool1d_with_indices", call_adaptive_max_pool1d_with_indices, items_617, items_606, cells_59, 2, 2, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_max_pool1d_with_indices = {"adaptive_max_pool1d_with_indices", call_adaptive_max_pool1d_with_indices, items_619, items_608, cells_59, 2, 2, 3, 0, 0, NULL};
 
 static dt_status call_lp_pool1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11778,14 +11824,14 @@ static dt_status call_lp_pool1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_618[] = {
+static const dtt_item items_620[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"norm_type", NULL, DTT_F64, 1, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 1},
   {"stride", NULL, DTT_I64, 4, 1, 1, 0, 0, 1},
   {"ceil_mode", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_lp_pool1d = {"lp_pool1d", call_lp_pool1d, items_618, items_199, cells_213, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_lp_pool1d = {"lp_pool1d", call_lp_pool1d, items_620, items_199, cells_213, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_max_unpool1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11798,7 +11844,7 @@ static dt_status call_max_unpool1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_619[] = {
+static const dtt_item items_621[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 1},
@@ -11806,10 +11852,10 @@ static const dtt_item items_619[] = {
   {"padding", NULL, DTT_I64, 6, 1, 0, 0, 0, 1},
   {"output_size", NULL, DTT_I64, 8, 1, 1, 0, 0, 0},
 };
-static const dtt_cell cells_620[] = {
+static const dtt_cell cells_622[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_226}, {1}, {0}, {0},
 };
-static const dtt_function function_max_unpool1d = {"max_unpool1d", call_max_unpool1d, items_619, items_199, cells_620, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_max_unpool1d = {"max_unpool1d", call_max_unpool1d, items_621, items_199, cells_622, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_adaptive_avg_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11820,11 +11866,11 @@ static dt_status call_adaptive_avg_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_621[] = {
+static const dtt_item items_623[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"output_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
 };
-static const dtt_function function_adaptive_avg_pool2d = {"adaptive_avg_pool2d", call_adaptive_avg_pool2d, items_621, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_avg_pool2d = {"adaptive_avg_pool2d", call_adaptive_avg_pool2d, items_623, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_adaptive_max_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11835,7 +11881,7 @@ static dt_status call_adaptive_max_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_adaptive_max_pool2d = {"adaptive_max_pool2d", call_adaptive_max_pool2d, items_621, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_max_pool2d = {"adaptive_max_pool2d", call_adaptive_max_pool2d, items_623, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_adaptive_max_pool2d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -11848,7 +11894,7 @@ static dt_status call_adaptive_max_pool2d_with_indices(const dtt_cell *a, dtt_ce
   return status;
 }
 
-static const dtt_function function_adaptive_max_pool2d_with_indices = {"adaptive_max_pool2d_with_indices", call_adaptive_max_pool2d_with_indices, items_621, items_606, cells_59, 2, 2, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_max_pool2d_with_indices = {"adaptive_max_pool2d_with_indices", call_adaptive_max_pool2d_with_indices, items_623, items_608, cells_59, 2, 2, 3, 0, 0, NULL};
 
 static dt_status call_lp_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11860,14 +11906,14 @@ static dt_status call_lp_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_622[] = {
+static const dtt_item items_624[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"norm_type", NULL, DTT_F64, 1, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 2},
   {"stride", NULL, DTT_I64, 4, 1, 1, 0, 0, 2},
   {"ceil_mode", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_lp_pool2d = {"lp_pool2d", call_lp_pool2d, items_622, items_199, cells_213, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_lp_pool2d = {"lp_pool2d", call_lp_pool2d, items_624, items_199, cells_213, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_max_unpool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11880,7 +11926,7 @@ static dt_status call_max_unpool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_623[] = {
+static const dtt_item items_625[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 2},
@@ -11888,10 +11934,10 @@ static const dtt_item items_623[] = {
   {"padding", NULL, DTT_I64, 6, 1, 0, 0, 0, 2},
   {"output_size", NULL, DTT_I64, 8, 1, 1, 0, 0, 0},
 };
-static const dtt_cell cells_624[] = {
+static const dtt_cell cells_626[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_234}, {2}, {0}, {0},
 };
-static const dtt_function function_max_unpool2d = {"max_unpool2d", call_max_unpool2d, items_623, items_199, cells_624, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_max_unpool2d = {"max_unpool2d", call_max_unpool2d, items_625, items_199, cells_626, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_adaptive_avg_pool3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11902,11 +11948,11 @@ static dt_status call_adaptive_avg_pool3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_625[] = {
+static const dtt_item items_627[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"output_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 3},
 };
-static const dtt_function function_adaptive_avg_pool3d = {"adaptive_avg_pool3d", call_adaptive_avg_pool3d, items_625, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_avg_pool3d = {"adaptive_avg_pool3d", call_adaptive_avg_pool3d, items_627, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_adaptive_max_pool3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11917,7 +11963,7 @@ static dt_status call_adaptive_max_pool3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_adaptive_max_pool3d = {"adaptive_max_pool3d", call_adaptive_max_pool3d, items_625, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_max_pool3d = {"adaptive_max_pool3d", call_adaptive_max_pool3d, items_627, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_adaptive_max_pool3d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -11930,7 +11976,7 @@ static dt_status call_adaptive_max_pool3d_with_indices(const dtt_cell *a, dtt_ce
   return status;
 }
 
-static const dtt_function function_adaptive_max_pool3d_with_indices = {"adaptive_max_pool3d_with_indices", call_adaptive_max_pool3d_with_indices, items_625, items_606, cells_59, 2, 2, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_max_pool3d_with_indices = {"adaptive_max_pool3d_with_indices", call_adaptive_max_pool3d_with_indices, items_627, items_608, cells_59, 2, 2, 3, 0, 0, NULL};
 
 static dt_status call_lp_pool3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11942,14 +11988,14 @@ static dt_status call_lp_pool3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_626[] = {
+static const dtt_item items_628[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"norm_type", NULL, DTT_F64, 1, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 3},
   {"stride", NULL, DTT_I64, 4, 1, 1, 0, 0, 3},
   {"ceil_mode", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_lp_pool3d = {"lp_pool3d", call_lp_pool3d, items_626, items_199, cells_213, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_lp_pool3d = {"lp_pool3d", call_lp_pool3d, items_628, items_199, cells_213, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_max_unpool3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11962,7 +12008,7 @@ static dt_status call_max_unpool3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_627[] = {
+static const dtt_item items_629[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 3},
@@ -11970,10 +12016,10 @@ static const dtt_item items_627[] = {
   {"padding", NULL, DTT_I64, 6, 1, 0, 0, 0, 3},
   {"output_size", NULL, DTT_I64, 8, 1, 1, 0, 0, 0},
 };
-static const dtt_cell cells_628[] = {
+static const dtt_cell cells_630[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_242}, {3}, {0}, {0},
 };
-static const dtt_function function_max_unpool3d = {"max_unpool3d", call_max_unpool3d, items_627, items_199, cells_628, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_max_unpool3d = {"max_unpool3d", call_max_unpool3d, items_629, items_199, cells_630, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_fractional_max_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11985,14 +12031,14 @@ static dt_status call_fractional_max_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_629[] = {
+static const dtt_item items_631[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
   {"output_size", NULL, DTT_I64, 3, 1, 1, 0, 0, 2},
   {"output_ratio", NULL, DTT_F64, 5, 1, 1, 0, 0, 1},
   {"random_samples", NULL, DTT_TENSOR, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_fractional_max_pool2d = {"fractional_max_pool2d", call_fractional_max_pool2d, items_629, items_199, cells_139, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_fractional_max_pool2d = {"fractional_max_pool2d", call_fractional_max_pool2d, items_631, items_199, cells_139, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_fractional_max_pool2d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -12007,7 +12053,7 @@ static dt_status call_fractional_max_pool2d_with_indices(const dtt_cell *a, dtt_
   return status;
 }
 
-static const dtt_function function_fractional_max_pool2d_with_indices = {"fractional_max_pool2d_with_indices", call_fractional_max_pool2d_with_indices, items_629, items_606, cells_139, 5, 2, 8, 0, 0, NULL};
+static const dtt_function function_fractional_max_pool2d_with_indices = {"fractional_max_pool2d_with_indices", call_fractional_max_pool2d_with_indices, items_631, items_608, cells_139, 5, 2, 8, 0, 0, NULL};
 
 static dt_status call_fractional_max_pool3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12019,14 +12065,14 @@ static dt_status call_fractional_max_pool3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_630[] = {
+static const dtt_item items_632[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 3},
   {"output_size", NULL, DTT_I64, 3, 1, 1, 0, 0, 3},
   {"output_ratio", NULL, DTT_F64, 5, 1, 1, 0, 0, 1},
   {"random_samples", NULL, DTT_TENSOR, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_fractional_max_pool3d = {"fractional_max_pool3d", call_fractional_max_pool3d, items_630, items_199, cells_139, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_fractional_max_pool3d = {"fractional_max_pool3d", call_fractional_max_pool3d, items_632, items_199, cells_139, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_fractional_max_pool3d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -12041,7 +12087,7 @@ static dt_status call_fractional_max_pool3d_with_indices(const dtt_cell *a, dtt_
   return status;
 }
 
-static const dtt_function function_fractional_max_pool3d_with_indices = {"fractional_max_pool3d_with_indices", call_fractional_max_pool3d_with_indices, items_630, items_606, cells_139, 5, 2, 8, 0, 0, NULL};
+static const dtt_function function_fractional_max_pool3d_with_indices = {"fractional_max_pool3d_with_indices", call_fractional_max_pool3d_with_indices, items_632, items_608, cells_139, 5, 2, 8, 0, 0, NULL};
 
 static dt_status call_profiler_start(const dtt_cell *a, dtt_cell *r) {
   dt_profiler *r_out = NULL;
@@ -12052,19 +12098,19 @@ static dt_status call_profiler_start(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_631[] = {
+static const dtt_item items_633[] = {
   {"record_shapes", NULL, DTT_BOOL, 0, 0, 0, 0, 0, 0},
   {"profile_memory", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
   {"device_times", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"max_activities", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_632[] = {
+static const dtt_item items_634[] = {
   {"out", &dtt_handle_profiler, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_633[] = {
+static const dtt_cell cells_635[] = {
   {0}, {0}, {0}, {4194304},
 };
-static const dtt_function function_profiler_start = {"profiler_start", call_profiler_start, items_631, items_632, cells_633, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_profiler_start = {"profiler_start", call_profiler_start, items_633, items_634, cells_635, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_profiler_stop(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12073,10 +12119,10 @@ static dt_status call_profiler_stop(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_634[] = {
+static const dtt_item items_636[] = {
   {"self", &dtt_handle_profiler, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_profiler_stop = {"stop", call_profiler_stop, items_634, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_profiler_stop = {"stop", call_profiler_stop, items_636, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_profiler_range_begin(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -12086,10 +12132,10 @@ static dt_status call_profiler_range_begin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_635[] = {
+static const dtt_item items_637[] = {
   {"name", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_profiler_range_begin = {"profiler_range_begin", call_profiler_range_begin, items_635, items_219, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_profiler_range_begin = {"profiler_range_begin", call_profiler_range_begin, items_637, items_219, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_profiler_range_end(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12098,10 +12144,10 @@ static dt_status call_profiler_range_end(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_636[] = {
+static const dtt_item items_638[] = {
   {"range", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_profiler_range_end = {"profiler_range_end", call_profiler_range_end, items_636, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_profiler_range_end = {"profiler_range_end", call_profiler_range_end, items_638, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_profiler_table(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -12112,16 +12158,16 @@ static dt_status call_profiler_table(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_637[] = {
+static const dtt_item items_639[] = {
   {"self", &dtt_handle_profiler, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"sort_by", NULL, DTT_STR, 1, 0, 0, 0, 0, 0},
   {"row_limit", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"group_by_input_shape", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_638[] = {
+static const dtt_cell cells_640[] = {
   {0}, {.p = (void *)""}, {100}, {0},
 };
-static const dtt_function function_profiler_table = {"table", call_profiler_table, items_637, items_303, cells_638, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_profiler_table = {"table", call_profiler_table, items_639, items_303, cells_640, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_profiler_memory_summary(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -12131,14 +12177,14 @@ static dt_status call_profiler_memory_summary(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_639[] = {
+static const dtt_item items_641[] = {
   {"self", &dtt_handle_profiler, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"row_limit", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_640[] = {
+static const dtt_cell cells_642[] = {
   {0}, {10},
 };
-static const dtt_function function_profiler_memory_summary = {"memory_summary", call_profiler_memory_summary, items_639, items_303, cells_640, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_profiler_memory_summary = {"memory_summary", call_profiler_memory_summary, items_641, items_303, cells_642, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_profiler_activities(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -12152,12 +12198,12 @@ static dt_status call_profiler_activities(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_641[] = {
+static const dtt_item items_643[] = {
   {"names", &dtt_handle_string_list, DTT_STR, 0, 1, 0, 0, 0, 0},
   {"shapes", &dtt_handle_string_list, DTT_STR, 2, 1, 0, 0, 0, 0},
   {"numbers", &dtt_handle_tensor, DTT_TENSOR, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_profiler_activities = {"activities", call_profiler_activities, items_634, items_641, cells_45, 1, 3, 1, 0, 0, NULL};
+static const dtt_function function_profiler_activities = {"activities", call_profiler_activities, items_636, items_643, cells_45, 1, 3, 1, 0, 0, NULL};
 
 static dt_status call_profiler_export_chrome_trace(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12166,11 +12212,11 @@ static dt_status call_profiler_export_chrome_trace(const dtt_cell *a, dtt_cell *
   return status;
 }
 
-static const dtt_item items_642[] = {
+static const dtt_item items_644[] = {
   {"self", &dtt_handle_profiler, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"path", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_profiler_export_chrome_trace = {"export_chrome_trace", call_profiler_export_chrome_trace, items_642, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_profiler_export_chrome_trace = {"export_chrome_trace", call_profiler_export_chrome_trace, items_644, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_profiler_emit_nvtx(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12179,13 +12225,13 @@ static dt_status call_profiler_emit_nvtx(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_643[] = {
+static const dtt_item items_645[] = {
   {"enabled", NULL, DTT_BOOL, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_644[] = {
+static const dtt_cell cells_646[] = {
   {1},
 };
-static const dtt_function function_profiler_emit_nvtx = {"profiler_emit_nvtx", call_profiler_emit_nvtx, items_643, NULL, cells_644, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_profiler_emit_nvtx = {"profiler_emit_nvtx", call_profiler_emit_nvtx, items_645, NULL, cells_646, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_profiler_nvtx_push(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -12195,7 +12241,7 @@ static dt_status call_profiler_nvtx_push(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_profiler_nvtx_push = {"profiler_nvtx_push", call_profiler_nvtx_push, items_635, items_219, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_profiler_nvtx_push = {"profiler_nvtx_push", call_profiler_nvtx_push, items_637, items_219, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_profiler_nvtx_pop(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -12216,7 +12262,7 @@ static dt_status call_profiler_nvtx_start(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_profiler_nvtx_start = {"profiler_nvtx_start", call_profiler_nvtx_start, items_635, items_219, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_profiler_nvtx_start = {"profiler_nvtx_start", call_profiler_nvtx_start, items_637, items_219, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_profiler_nvtx_end(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12225,7 +12271,7 @@ static dt_status call_profiler_nvtx_end(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_profiler_nvtx_end = {"profiler_nvtx_end", call_profiler_nvtx_end, items_636, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_profiler_nvtx_end = {"profiler_nvtx_end", call_profiler_nvtx_end, items_638, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_profiler_nvtx_mark(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12234,7 +12280,7 @@ static dt_status call_profiler_nvtx_mark(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_profiler_nvtx_mark = {"profiler_nvtx_mark", call_profiler_nvtx_mark, items_635, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_profiler_nvtx_mark = {"profiler_nvtx_mark", call_profiler_nvtx_mark, items_637, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_rand(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12246,14 +12292,14 @@ static dt_status call_rand(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_645[] = {
+static const dtt_item items_647[] = {
   {"size", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_rand = {"rand", call_rand, items_645, items_199, cells_213, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_rand = {"rand", call_rand, items_647, items_199, cells_213, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_randn(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12265,7 +12311,7 @@ static dt_status call_randn(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_randn = {"randn", call_randn, items_645, items_199, cells_213, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_randn = {"randn", call_randn, items_647, items_199, cells_213, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_randint(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12278,7 +12324,7 @@ static dt_status call_randint(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_646[] = {
+static const dtt_item items_648[] = {
   {"low", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"high", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 1, 0, 0, 1, 0},
@@ -12287,7 +12333,7 @@ static const dtt_item items_646[] = {
   {"device", NULL, DTT_DEVICE, 6, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_randint = {"randint", call_randint, items_646, items_199, cells_101, 7, 1, 9, 0, 0, NULL};
+static const dtt_function function_randint = {"randint", call_randint, items_648, items_199, cells_101, 7, 1, 9, 0, 0, NULL};
 
 static dt_status call_randperm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12299,14 +12345,14 @@ static dt_status call_randperm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_647[] = {
+static const dtt_item items_649[] = {
   {"n", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 1, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 3, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_randperm = {"randperm", call_randperm, items_647, items_199, cells_105, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_randperm = {"randperm", call_randperm, items_649, items_199, cells_105, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_rand_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12318,7 +12364,7 @@ static dt_status call_rand_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_648[] = {
+static const dtt_item items_650[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 1, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
@@ -12326,7 +12372,7 @@ static const dtt_item items_648[] = {
   {"requires_grad", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 6, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_rand_like = {"rand_like", call_rand_like, items_648, items_199, cells_213, 6, 1, 7, 0, 0, NULL};
+static const dtt_function function_rand_like = {"rand_like", call_rand_like, items_650, items_199, cells_213, 6, 1, 7, 0, 0, NULL};
 
 static dt_status call_randn_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12338,7 +12384,7 @@ static dt_status call_randn_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_randn_like = {"randn_like", call_randn_like, items_648, items_199, cells_213, 6, 1, 7, 0, 0, NULL};
+static const dtt_function function_randn_like = {"randn_like", call_randn_like, items_650, items_199, cells_213, 6, 1, 7, 0, 0, NULL};
 
 static dt_status call_randint_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12350,7 +12396,7 @@ static dt_status call_randint_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_649[] = {
+static const dtt_item items_651[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"low", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"high", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
@@ -12360,7 +12406,7 @@ static const dtt_item items_649[] = {
   {"requires_grad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 8, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_randint_like = {"randint_like", call_randint_like, items_649, items_199, cells_101, 8, 1, 9, 0, 0, NULL};
+static const dtt_function function_randint_like = {"randint_like", call_randint_like, items_651, items_199, cells_101, 8, 1, 9, 0, 0, NULL};
 
 static dt_status call_bernoulli(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12370,11 +12416,11 @@ static dt_status call_bernoulli(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_650[] = {
+static const dtt_item items_652[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_bernoulli = {"bernoulli", call_bernoulli, items_650, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_bernoulli = {"bernoulli", call_bernoulli, items_652, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_multinomial(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12385,13 +12431,13 @@ static dt_status call_multinomial(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_651[] = {
+static const dtt_item items_653[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"num_samples", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"replacement", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_multinomial = {"multinomial", call_multinomial, items_651, items_199, cells_125, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_multinomial = {"multinomial", call_multinomial, items_653, items_199, cells_125, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_poisson(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12401,7 +12447,7 @@ static dt_status call_poisson(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_poisson = {"poisson", call_poisson, items_650, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_poisson = {"poisson", call_poisson, items_652, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_binomial(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12411,12 +12457,12 @@ static dt_status call_binomial(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_652[] = {
+static const dtt_item items_654[] = {
   {"count", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"prob", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_binomial = {"binomial", call_binomial, items_652, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_binomial = {"binomial", call_binomial, items_654, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_exponential_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12425,15 +12471,15 @@ static dt_status call_exponential_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_653[] = {
+static const dtt_item items_655[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"lambd", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_654[] = {
+static const dtt_cell cells_656[] = {
   {0}, {.f = 1.0}, {0},
 };
-static const dtt_function function_exponential_ = {"exponential_", call_exponential_, items_653, NULL, cells_654, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_exponential_ = {"exponential_", call_exponential_, items_655, NULL, cells_656, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_geometric_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12442,12 +12488,12 @@ static dt_status call_geometric_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_655[] = {
+static const dtt_item items_657[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_F64, 1, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_geometric_ = {"geometric_", call_geometric_, items_655, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_geometric_ = {"geometric_", call_geometric_, items_657, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_cauchy_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12456,16 +12502,16 @@ static dt_status call_cauchy_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_656[] = {
+static const dtt_item items_658[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"median", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"sigma", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_657[] = {
+static const dtt_cell cells_659[] = {
   {0}, {.f = 0.0}, {.f = 1.0}, {0},
 };
-static const dtt_function function_cauchy_ = {"cauchy_", call_cauchy_, items_656, NULL, cells_657, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_cauchy_ = {"cauchy_", call_cauchy_, items_658, NULL, cells_659, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_log_normal_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12475,16 +12521,16 @@ static dt_status call_log_normal_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_658[] = {
+static const dtt_item items_660[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mean", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"std", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_659[] = {
+static const dtt_cell cells_661[] = {
   {0}, {.f = 1.0}, {.f = 2.0}, {0},
 };
-static const dtt_function function_log_normal_ = {"log_normal_", call_log_normal_, items_658, NULL, cells_659, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_log_normal_ = {"log_normal_", call_log_normal_, items_660, NULL, cells_661, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_uniform_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12493,13 +12539,13 @@ static dt_status call_uniform_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_660[] = {
+static const dtt_item items_662[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"low", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"high", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_uniform_ = {"uniform_", call_uniform_, items_660, NULL, cells_657, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_uniform_ = {"uniform_", call_uniform_, items_662, NULL, cells_659, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_normal_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12508,7 +12554,7 @@ static dt_status call_normal_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_normal_ = {"normal_", call_normal_, items_658, NULL, cells_657, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_normal_ = {"normal_", call_normal_, items_660, NULL, cells_659, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_bernoulli_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12517,12 +12563,12 @@ static dt_status call_bernoulli_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_661[] = {
+static const dtt_item items_663[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_bernoulli_ = {"bernoulli_", call_bernoulli_, items_661, NULL, cells_543, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_bernoulli_ = {"bernoulli_", call_bernoulli_, items_663, NULL, cells_545, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_stochastic_round(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12533,12 +12579,12 @@ static dt_status call_stochastic_round(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_662[] = {
+static const dtt_item items_664[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 1, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_stochastic_round = {"stochastic_round", call_stochastic_round, items_662, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_stochastic_round = {"stochastic_round", call_stochastic_round, items_664, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_random_from_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12547,12 +12593,12 @@ static dt_status call_random_from_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_663[] = {
+static const dtt_item items_665[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"low", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_random_from_ = {"random_", call_random_from_, items_663, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_random_from_ = {"random_", call_random_from_, items_665, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_manual_seed(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12561,10 +12607,10 @@ static dt_status call_manual_seed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_664[] = {
+static const dtt_item items_666[] = {
   {"seed", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_manual_seed = {"manual_seed", call_manual_seed, items_664, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_manual_seed = {"manual_seed", call_manual_seed, items_666, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_default_generator(const dtt_cell *a, dtt_cell *r) {
   dt_generator *r_out = NULL;
@@ -12574,10 +12620,10 @@ static dt_status call_default_generator(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_665[] = {
+static const dtt_item items_667[] = {
   {"out", &dtt_handle_generator, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_default_generator = {"default_generator", call_default_generator, items_311, items_665, cells_116, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_default_generator = {"default_generator", call_default_generator, items_311, items_667, cells_116, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_set_own_generators(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12586,10 +12632,10 @@ static dt_status call_set_own_generators(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_666[] = {
+static const dtt_item items_668[] = {
   {"mode", NULL, DTT_BOOL, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_own_generators = {"set_own_generators", call_set_own_generators, items_666, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_own_generators = {"set_own_generators", call_set_own_generators, items_668, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_has_own_generators(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -12610,7 +12656,7 @@ static dt_status call_generator_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_generator_new = {"generator_new", call_generator_new, items_311, items_665, cells_116, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_generator_new = {"generator_new", call_generator_new, items_311, items_667, cells_116, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_generator_device(const dtt_cell *a, dtt_cell *r) {
   dt_device_type r_out_type = 0;
@@ -12622,10 +12668,10 @@ static dt_status call_generator_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_667[] = {
+static const dtt_item items_669[] = {
   {"self", &dtt_handle_generator, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_generator_device = {"device", call_generator_device, items_667, items_306, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_generator_device = {"device", call_generator_device, items_669, items_306, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_generator_manual_seed(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12634,11 +12680,11 @@ static dt_status call_generator_manual_seed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_668[] = {
+static const dtt_item items_670[] = {
   {"self", &dtt_handle_generator, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"seed", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_generator_manual_seed = {"manual_seed", call_generator_manual_seed, items_668, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_generator_manual_seed = {"manual_seed", call_generator_manual_seed, items_670, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_generator_initial_seed(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -12648,7 +12694,7 @@ static dt_status call_generator_initial_seed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_generator_initial_seed = {"initial_seed", call_generator_initial_seed, items_667, items_219, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_generator_initial_seed = {"initial_seed", call_generator_initial_seed, items_669, items_219, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_generator_get_state(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12658,7 +12704,7 @@ static dt_status call_generator_get_state(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_generator_get_state = {"get_state", call_generator_get_state, items_667, items_199, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_generator_get_state = {"get_state", call_generator_get_state, items_669, items_199, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_generator_set_state(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12667,11 +12713,11 @@ static dt_status call_generator_set_state(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_669[] = {
+static const dtt_item items_671[] = {
   {"self", &dtt_handle_generator, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"state", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_generator_set_state = {"set_state", call_generator_set_state, items_669, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_generator_set_state = {"set_state", call_generator_set_state, items_671, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_lstm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -12688,7 +12734,7 @@ static dt_status call_lstm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_670[] = {
+static const dtt_item items_672[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"hx", NULL, DTT_TENSOR, 1, 1, 1, 0, 1, 0},
   {"params", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
@@ -12699,12 +12745,12 @@ static const dtt_item items_670[] = {
   {"bidirectional", NULL, DTT_BOOL, 9, 0, 0, 0, 1, 0},
   {"batch_first", NULL, DTT_BOOL, 10, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_671[] = {
+static const dtt_item items_673[] = {
   {"output", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"h_n", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
   {"c_n", &dtt_handle_tensor, DTT_TENSOR, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_lstm = {"lstm", call_lstm, items_670, items_671, cells_256, 9, 3, 11, 0, 0, NULL};
+static const dtt_function function_lstm = {"lstm", call_lstm, items_672, items_673, cells_256, 9, 3, 11, 0, 0, NULL};
 
 static dt_status call_lstm_packed(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -12721,7 +12767,7 @@ static dt_status call_lstm_packed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_672[] = {
+static const dtt_item items_674[] = {
   {"data", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"batch_sizes", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"hx", NULL, DTT_TENSOR, 2, 1, 1, 0, 1, 0},
@@ -12732,7 +12778,7 @@ static const dtt_item items_672[] = {
   {"train", NULL, DTT_BOOL, 9, 0, 0, 0, 1, 0},
   {"bidirectional", NULL, DTT_BOOL, 10, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_lstm_packed = {"lstm_packed", call_lstm_packed, items_672, items_671, cells_256, 9, 3, 11, 0, 0, NULL};
+static const dtt_function function_lstm_packed = {"lstm_packed", call_lstm_packed, items_674, items_673, cells_256, 9, 3, 11, 0, 0, NULL};
 
 static dt_status call_gru(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -12747,7 +12793,7 @@ static dt_status call_gru(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_673[] = {
+static const dtt_item items_675[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"hx", NULL, DTT_TENSOR, 1, 0, 1, 0, 1, 0},
   {"params", NULL, DTT_TENSOR, 2, 1, 0, 0, 1, 0},
@@ -12758,11 +12804,11 @@ static const dtt_item items_673[] = {
   {"bidirectional", NULL, DTT_BOOL, 8, 0, 0, 0, 1, 0},
   {"batch_first", NULL, DTT_BOOL, 9, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_674[] = {
+static const dtt_item items_676[] = {
   {"output", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"h_n", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_gru = {"gru", call_gru, items_673, items_674, cells_137, 9, 2, 10, 0, 0, NULL};
+static const dtt_function function_gru = {"gru", call_gru, items_675, items_676, cells_137, 9, 2, 10, 0, 0, NULL};
 
 static dt_status call_gru_packed(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -12777,7 +12823,7 @@ static dt_status call_gru_packed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_675[] = {
+static const dtt_item items_677[] = {
   {"data", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"batch_sizes", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"hx", NULL, DTT_TENSOR, 2, 0, 1, 0, 1, 0},
@@ -12788,7 +12834,7 @@ static const dtt_item items_675[] = {
   {"train", NULL, DTT_BOOL, 8, 0, 0, 0, 1, 0},
   {"bidirectional", NULL, DTT_BOOL, 9, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_gru_packed = {"gru_packed", call_gru_packed, items_675, items_674, cells_137, 9, 2, 10, 0, 0, NULL};
+static const dtt_function function_gru_packed = {"gru_packed", call_gru_packed, items_677, items_676, cells_137, 9, 2, 10, 0, 0, NULL};
 
 static dt_status call_rnn_tanh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -12803,7 +12849,7 @@ static dt_status call_rnn_tanh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rnn_tanh = {"rnn_tanh", call_rnn_tanh, items_673, items_674, cells_137, 9, 2, 10, 0, 0, NULL};
+static const dtt_function function_rnn_tanh = {"rnn_tanh", call_rnn_tanh, items_675, items_676, cells_137, 9, 2, 10, 0, 0, NULL};
 
 static dt_status call_rnn_tanh_packed(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -12818,7 +12864,7 @@ static dt_status call_rnn_tanh_packed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rnn_tanh_packed = {"rnn_tanh_packed", call_rnn_tanh_packed, items_675, items_674, cells_137, 9, 2, 10, 0, 0, NULL};
+static const dtt_function function_rnn_tanh_packed = {"rnn_tanh_packed", call_rnn_tanh_packed, items_677, items_676, cells_137, 9, 2, 10, 0, 0, NULL};
 
 static dt_status call_rnn_relu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -12833,7 +12879,7 @@ static dt_status call_rnn_relu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rnn_relu = {"rnn_relu", call_rnn_relu, items_673, items_674, cells_137, 9, 2, 10, 0, 0, NULL};
+static const dtt_function function_rnn_relu = {"rnn_relu", call_rnn_relu, items_675, items_676, cells_137, 9, 2, 10, 0, 0, NULL};
 
 static dt_status call_rnn_relu_packed(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -12848,7 +12894,7 @@ static dt_status call_rnn_relu_packed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rnn_relu_packed = {"rnn_relu_packed", call_rnn_relu_packed, items_675, items_674, cells_137, 9, 2, 10, 0, 0, NULL};
+static const dtt_function function_rnn_relu_packed = {"rnn_relu_packed", call_rnn_relu_packed, items_677, items_676, cells_137, 9, 2, 10, 0, 0, NULL};
 
 static dt_status call_lstm_cell(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_h = NULL;
@@ -12862,7 +12908,7 @@ static dt_status call_lstm_cell(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_676[] = {
+static const dtt_item items_678[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"hx", NULL, DTT_TENSOR, 1, 1, 1, 0, 1, 0},
   {"w_ih", NULL, DTT_TENSOR, 3, 0, 0, 0, 1, 0},
@@ -12870,11 +12916,11 @@ static const dtt_item items_676[] = {
   {"b_ih", NULL, DTT_TENSOR, 5, 0, 1, 0, 0, 0},
   {"b_hh", NULL, DTT_TENSOR, 6, 0, 1, 0, 0, 0},
 };
-static const dtt_item items_677[] = {
+static const dtt_item items_679[] = {
   {"h", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"c", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_lstm_cell = {"lstm_cell", call_lstm_cell, items_676, items_677, cells_213, 6, 2, 7, 0, 0, NULL};
+static const dtt_function function_lstm_cell = {"lstm_cell", call_lstm_cell, items_678, items_679, cells_213, 6, 2, 7, 0, 0, NULL};
 
 static dt_status call_gru_cell(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12886,7 +12932,7 @@ static dt_status call_gru_cell(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_678[] = {
+static const dtt_item items_680[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"hx", NULL, DTT_TENSOR, 1, 0, 1, 0, 1, 0},
   {"w_ih", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
@@ -12894,7 +12940,7 @@ static const dtt_item items_678[] = {
   {"b_ih", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
   {"b_hh", NULL, DTT_TENSOR, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_gru_cell = {"gru_cell", call_gru_cell, items_678, items_199, cells_105, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_gru_cell = {"gru_cell", call_gru_cell, items_680, items_199, cells_105, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_rnn_tanh_cell(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12906,7 +12952,7 @@ static dt_status call_rnn_tanh_cell(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rnn_tanh_cell = {"rnn_tanh_cell", call_rnn_tanh_cell, items_678, items_199, cells_105, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_rnn_tanh_cell = {"rnn_tanh_cell", call_rnn_tanh_cell, items_680, items_199, cells_105, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_rnn_relu_cell(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12918,7 +12964,7 @@ static dt_status call_rnn_relu_cell(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rnn_relu_cell = {"rnn_relu_cell", call_rnn_relu_cell, items_678, items_199, cells_105, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_rnn_relu_cell = {"rnn_relu_cell", call_rnn_relu_cell, items_680, items_199, cells_105, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_sum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12930,13 +12976,13 @@ static dt_status call_sum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_679[] = {
+static const dtt_item items_681[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_sum = {"sum", call_sum, items_679, items_199, cells_274, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_sum = {"sum", call_sum, items_681, items_199, cells_274, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_mean(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12948,7 +12994,7 @@ static dt_status call_mean(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_mean = {"mean", call_mean, items_679, items_199, cells_274, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_mean = {"mean", call_mean, items_681, items_199, cells_274, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_nansum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12960,7 +13006,7 @@ static dt_status call_nansum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nansum = {"nansum", call_nansum, items_679, items_199, cells_274, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_nansum = {"nansum", call_nansum, items_681, items_199, cells_274, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_nanmean(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12972,7 +13018,7 @@ static dt_status call_nanmean(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nanmean = {"nanmean", call_nanmean, items_679, items_199, cells_274, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_nanmean = {"nanmean", call_nanmean, items_681, items_199, cells_274, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_count_nonzero(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12982,11 +13028,11 @@ static dt_status call_count_nonzero(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_680[] = {
+static const dtt_item items_682[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
 };
-static const dtt_function function_count_nonzero = {"count_nonzero", call_count_nonzero, items_680, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_count_nonzero = {"count_nonzero", call_count_nonzero, items_682, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_prod(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12998,13 +13044,13 @@ static dt_status call_prod(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_681[] = {
+static const dtt_item items_683[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 1, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_prod = {"prod", call_prod, items_681, items_199, cells_274, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_prod = {"prod", call_prod, items_683, items_199, cells_274, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_max(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13035,12 +13081,12 @@ static dt_status call_amax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_682[] = {
+static const dtt_item items_684[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_amax = {"amax", call_amax, items_682, items_199, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_amax = {"amax", call_amax, items_684, items_199, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_amin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13051,7 +13097,7 @@ static dt_status call_amin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_amin = {"amin", call_amin, items_682, items_199, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_amin = {"amin", call_amin, items_684, items_199, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_aminmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_min = NULL;
@@ -13064,16 +13110,16 @@ static dt_status call_aminmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_683[] = {
+static const dtt_item items_685[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 1, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_684[] = {
+static const dtt_item items_686[] = {
   {"min", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"max", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_aminmax = {"aminmax", call_aminmax, items_683, items_684, cells_125, 3, 2, 4, 0, 0, NULL};
+static const dtt_function function_aminmax = {"aminmax", call_aminmax, items_685, items_686, cells_125, 3, 2, 4, 0, 0, NULL};
 
 static dt_status call_argmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13084,7 +13130,7 @@ static dt_status call_argmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_argmax = {"argmax", call_argmax, items_683, items_199, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_argmax = {"argmax", call_argmax, items_685, items_199, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_argmin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13095,7 +13141,7 @@ static dt_status call_argmin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_argmin = {"argmin", call_argmin, items_683, items_199, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_argmin = {"argmin", call_argmin, items_685, items_199, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_var(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13107,13 +13153,13 @@ static dt_status call_var(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_685[] = {
+static const dtt_item items_687[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"correction", NULL, DTT_SCALAR, 3, 0, 1, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_var = {"var", call_var, items_685, items_199, cells_213, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_var = {"var", call_var, items_687, items_199, cells_213, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_std(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13125,7 +13171,7 @@ static dt_status call_std(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_std = {"std", call_std, items_685, items_199, cells_213, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_std = {"std", call_std, items_687, items_199, cells_213, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_var_mean(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_var = NULL;
@@ -13139,11 +13185,11 @@ static dt_status call_var_mean(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_686[] = {
+static const dtt_item items_688[] = {
   {"var", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"mean", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_var_mean = {"var_mean", call_var_mean, items_685, items_686, cells_213, 4, 2, 7, 0, 0, NULL};
+static const dtt_function function_var_mean = {"var_mean", call_var_mean, items_687, items_688, cells_213, 4, 2, 7, 0, 0, NULL};
 
 static dt_status call_std_mean(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_std = NULL;
@@ -13157,11 +13203,11 @@ static dt_status call_std_mean(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_687[] = {
+static const dtt_item items_689[] = {
   {"std", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"mean", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_std_mean = {"std_mean", call_std_mean, items_685, items_687, cells_213, 4, 2, 7, 0, 0, NULL};
+static const dtt_function function_std_mean = {"std_mean", call_std_mean, items_687, items_689, cells_213, 4, 2, 7, 0, 0, NULL};
 
 static dt_status call_cov(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13172,16 +13218,16 @@ static dt_status call_cov(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_688[] = {
+static const dtt_item items_690[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"correction", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"fweights", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
   {"aweights", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_689[] = {
+static const dtt_cell cells_691[] = {
   {0}, {1}, {0}, {0},
 };
-static const dtt_function function_cov = {"cov", call_cov, items_688, items_199, cells_689, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_cov = {"cov", call_cov, items_690, items_199, cells_691, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_corrcoef(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13203,14 +13249,14 @@ static dt_status call_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_690[] = {
+static const dtt_item items_692[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_norm = {"norm", call_norm, items_690, items_199, cells_452, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_norm = {"norm", call_norm, items_692, items_199, cells_454, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_any(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13221,7 +13267,7 @@ static dt_status call_any(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_any = {"any", call_any, items_682, items_199, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_any = {"any", call_any, items_684, items_199, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_all(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13232,7 +13278,7 @@ static dt_status call_all(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_all = {"all", call_all, items_682, items_199, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_all = {"all", call_all, items_684, items_199, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_logsumexp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13243,12 +13289,12 @@ static dt_status call_logsumexp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_691[] = {
+static const dtt_item items_693[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_logsumexp = {"logsumexp", call_logsumexp, items_691, items_199, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_logsumexp = {"logsumexp", call_logsumexp, items_693, items_199, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_cumsum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13258,7 +13304,7 @@ static dt_status call_cumsum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cumsum = {"cumsum", call_cumsum, items_540, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_cumsum = {"cumsum", call_cumsum, items_542, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_cumsum_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -13267,7 +13313,7 @@ static dt_status call_cumsum_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cumsum_ = {"cumsum_", call_cumsum_, items_540, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_cumsum_ = {"cumsum_", call_cumsum_, items_542, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_cumprod(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13277,7 +13323,7 @@ static dt_status call_cumprod(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cumprod = {"cumprod", call_cumprod, items_540, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_cumprod = {"cumprod", call_cumprod, items_542, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_cumprod_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -13286,7 +13332,7 @@ static dt_status call_cumprod_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cumprod_ = {"cumprod_", call_cumprod_, items_540, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_cumprod_ = {"cumprod_", call_cumprod_, items_542, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_logcumsumexp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13296,11 +13342,11 @@ static dt_status call_logcumsumexp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_692[] = {
+static const dtt_item items_694[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_logcumsumexp = {"logcumsumexp", call_logcumsumexp, items_692, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_logcumsumexp = {"logcumsumexp", call_logcumsumexp, items_694, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_diff(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13312,17 +13358,17 @@ static dt_status call_diff(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_693[] = {
+static const dtt_item items_695[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"n", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"prepend", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
   {"append", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_694[] = {
+static const dtt_cell cells_696[] = {
   {0}, {1}, {-1}, {0}, {0},
 };
-static const dtt_function function_diff = {"diff", call_diff, items_693, items_199, cells_694, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_diff = {"diff", call_diff, items_695, items_199, cells_696, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_gradient(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -13334,13 +13380,13 @@ static dt_status call_gradient(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_695[] = {
+static const dtt_item items_697[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"spacing", NULL, DTT_F64, 1, 1, 1, 0, 0, 0},
   {"dim", NULL, DTT_I64, 3, 1, 1, 0, 0, 1},
   {"edge_order", NULL, DTT_I64, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_gradient = {"gradient", call_gradient, items_695, items_216, cells_413, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_gradient = {"gradient", call_gradient, items_697, items_216, cells_415, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_trapezoid(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13352,16 +13398,16 @@ static dt_status call_trapezoid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_696[] = {
+static const dtt_item items_698[] = {
   {"y", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"x", NULL, DTT_TENSOR, 1, 0, 1, 0, 0, 0},
   {"dx", NULL, DTT_SCALAR, 2, 0, 1, 0, 0, 0},
   {"dim", NULL, DTT_I64, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_697[] = {
+static const dtt_cell cells_699[] = {
   {0}, {0}, {0}, {0}, {0}, {-1},
 };
-static const dtt_function function_trapezoid = {"trapezoid", call_trapezoid, items_696, items_199, cells_697, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_trapezoid = {"trapezoid", call_trapezoid, items_698, items_199, cells_699, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_cumulative_trapezoid(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13373,7 +13419,7 @@ static dt_status call_cumulative_trapezoid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cumulative_trapezoid = {"cumulative_trapezoid", call_cumulative_trapezoid, items_696, items_199, cells_697, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_cumulative_trapezoid = {"cumulative_trapezoid", call_cumulative_trapezoid, items_698, items_199, cells_699, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_equal(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -13383,7 +13429,7 @@ static dt_status call_equal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_equal = {"equal", call_equal, items_430, items_207, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_equal = {"equal", call_equal, items_432, items_207, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_isclose(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13395,17 +13441,17 @@ static dt_status call_isclose(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_698[] = {
+static const dtt_item items_700[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"rtol", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"atol", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
   {"equal_nan", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_699[] = {
+static const dtt_cell cells_701[] = {
   {0}, {0}, {.f = 1e-05}, {.f = 1e-08}, {0},
 };
-static const dtt_function function_isclose = {"isclose", call_isclose, items_698, items_199, cells_699, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_isclose = {"isclose", call_isclose, items_700, items_199, cells_701, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_allclose(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -13417,7 +13463,7 @@ static dt_status call_allclose(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_allclose = {"allclose", call_allclose, items_698, items_207, cells_699, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_allclose = {"allclose", call_allclose, items_700, items_207, cells_701, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_pad(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13429,16 +13475,16 @@ static dt_status call_pad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_700[] = {
+static const dtt_item items_702[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"pad", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"mode", &enum_padding_mode, DTT_ENUM, 3, 0, 0, 0, 0, 0},
   {"value", NULL, DTT_SCALAR, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_701[] = {
+static const dtt_cell cells_703[] = {
   {0}, {0}, {0}, {DT_PADDING_MODE_CONSTANT}, {0}, {0}, {0},
 };
-static const dtt_function function_pad = {"pad", call_pad, items_700, items_199, cells_701, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_pad = {"pad", call_pad, items_702, items_199, cells_703, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_roll(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13450,12 +13496,12 @@ static dt_status call_roll(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_702[] = {
+static const dtt_item items_704[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"shifts", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"dims", NULL, DTT_I64, 3, 1, 0, 0, 0, 1},
 };
-static const dtt_function function_roll = {"roll", call_roll, items_702, items_199, cells_274, 3, 1, 5, 0, 0, NULL};
+static const dtt_function function_roll = {"roll", call_roll, items_704, items_199, cells_274, 3, 1, 5, 0, 0, NULL};
 
 static dt_status call_rot90(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13466,18 +13512,18 @@ static dt_status call_rot90(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_703[] = {
+static const dtt_item items_705[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"k", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"dims", NULL, DTT_I64, 2, 1, 0, 0, 0, 0},
 };
-static const int64_t numbers_704[] = {
+static const int64_t numbers_706[] = {
   0, 1
 };
-static const dtt_cell cells_705[] = {
-  {0}, {1}, {.p = (void *)numbers_704}, {2},
+static const dtt_cell cells_707[] = {
+  {0}, {1}, {.p = (void *)numbers_706}, {2},
 };
-static const dtt_function function_rot90 = {"rot90", call_rot90, items_703, items_199, cells_705, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_rot90 = {"rot90", call_rot90, items_705, items_199, cells_707, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_fliplr(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13507,11 +13553,11 @@ static dt_status call_tile(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_706[] = {
+static const dtt_item items_708[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dims", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_tile = {"tile", call_tile, items_706, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_tile = {"tile", call_tile, items_708, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_repeat_interleave(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13525,13 +13571,13 @@ static dt_status call_repeat_interleave(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_707[] = {
+static const dtt_item items_709[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"repeats", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 5, 0, 1, 0, 0, 0},
   {"output_size", NULL, DTT_I64, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_repeat_interleave = {"repeat_interleave", call_repeat_interleave, items_707, items_199, cells_101, 4, 1, 9, 0, 0, NULL};
+static const dtt_function function_repeat_interleave = {"repeat_interleave", call_repeat_interleave, items_709, items_199, cells_101, 4, 1, 9, 0, 0, NULL};
 
 static dt_status call_diag(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13541,7 +13587,7 @@ static dt_status call_diag(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_diag = {"diag", call_diag, items_426, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_diag = {"diag", call_diag, items_428, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_diag_embed(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13552,7 +13598,7 @@ static dt_status call_diag_embed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_diag_embed = {"diag_embed", call_diag_embed, items_447, items_199, cells_448, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_diag_embed = {"diag_embed", call_diag_embed, items_449, items_199, cells_450, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_diagflat(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13562,11 +13608,11 @@ static dt_status call_diagflat(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_708[] = {
+static const dtt_item items_710[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"offset", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_diagflat = {"diagflat", call_diagflat, items_708, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_diagflat = {"diagflat", call_diagflat, items_710, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_block_diag(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13626,11 +13672,11 @@ static dt_status call_unravel_index(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_709[] = {
+static const dtt_item items_711[] = {
   {"indices", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"shape", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
 };
-static const dtt_function function_unravel_index = {"unravel_index", call_unravel_index, items_709, items_216, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_unravel_index = {"unravel_index", call_unravel_index, items_711, items_216, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_cartesian_prod(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13650,15 +13696,15 @@ static dt_status call_combinations(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_710[] = {
+static const dtt_item items_712[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"r", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"with_replacement", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_711[] = {
+static const dtt_cell cells_713[] = {
   {0}, {2}, {0},
 };
-static const dtt_function function_combinations = {"combinations", call_combinations, items_710, items_199, cells_711, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_combinations = {"combinations", call_combinations, items_712, items_199, cells_713, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_tril_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13670,14 +13716,14 @@ static dt_status call_tril_indices(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_712[] = {
+static const dtt_item items_714[] = {
   {"row", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"col", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"offset", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_tril_indices = {"tril_indices", call_tril_indices, items_712, items_199, cells_105, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_tril_indices = {"tril_indices", call_tril_indices, items_714, items_199, cells_105, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_triu_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13689,7 +13735,7 @@ static dt_status call_triu_indices(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_triu_indices = {"triu_indices", call_triu_indices, items_712, items_199, cells_105, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_triu_indices = {"triu_indices", call_triu_indices, items_714, items_199, cells_105, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_select_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13700,13 +13746,13 @@ static dt_status call_select_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_713[] = {
+static const dtt_item items_715[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_select_scatter = {"select_scatter", call_select_scatter, items_713, items_199, cells_125, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_select_scatter = {"select_scatter", call_select_scatter, items_715, items_199, cells_125, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_slice_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13720,7 +13766,7 @@ static dt_status call_slice_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_714[] = {
+static const dtt_item items_716[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
@@ -13728,7 +13774,7 @@ static const dtt_item items_714[] = {
   {"end", NULL, DTT_I64, 5, 0, 1, 0, 0, 0},
   {"step", NULL, DTT_I64, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_slice_scatter = {"slice_scatter", call_slice_scatter, items_714, items_199, cells_111, 6, 1, 8, 0, 0, NULL};
+static const dtt_function function_slice_scatter = {"slice_scatter", call_slice_scatter, items_716, items_199, cells_111, 6, 1, 8, 0, 0, NULL};
 
 static dt_status call_diagonal_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13740,17 +13786,17 @@ static dt_status call_diagonal_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_715[] = {
+static const dtt_item items_717[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"offset", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"dim1", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
   {"dim2", NULL, DTT_I64, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_716[] = {
+static const dtt_cell cells_718[] = {
   {0}, {0}, {0}, {0}, {1},
 };
-static const dtt_function function_diagonal_scatter = {"diagonal_scatter", call_diagonal_scatter, items_715, items_199, cells_716, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_diagonal_scatter = {"diagonal_scatter", call_diagonal_scatter, items_717, items_199, cells_718, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_as_strided_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13763,14 +13809,14 @@ static dt_status call_as_strided_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_717[] = {
+static const dtt_item items_719[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 1, 0, 0, 1, 0},
   {"stride", NULL, DTT_I64, 4, 1, 0, 0, 1, 0},
   {"storage_offset", NULL, DTT_I64, 6, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_as_strided_scatter = {"as_strided_scatter", call_as_strided_scatter, items_717, items_199, cells_139, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_as_strided_scatter = {"as_strided_scatter", call_as_strided_scatter, items_719, items_199, cells_139, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_im2col(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13783,17 +13829,17 @@ static dt_status call_im2col(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_718[] = {
+static const dtt_item items_720[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
   {"dilation", NULL, DTT_I64, 3, 1, 0, 0, 0, 2},
   {"padding", NULL, DTT_I64, 5, 1, 0, 0, 0, 2},
   {"stride", NULL, DTT_I64, 7, 1, 0, 0, 0, 2},
 };
-static const dtt_cell cells_719[] = {
+static const dtt_cell cells_721[] = {
   {0}, {0}, {0}, {.p = (void *)numbers_233}, {2}, {.p = (void *)numbers_234}, {2}, {.p = (void *)numbers_233}, {2},
 };
-static const dtt_function function_im2col = {"unfold", call_im2col, items_718, items_199, cells_719, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_im2col = {"unfold", call_im2col, items_720, items_199, cells_721, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_fold(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13806,7 +13852,7 @@ static dt_status call_fold(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_720[] = {
+static const dtt_item items_722[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"output_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
   {"kernel_size", NULL, DTT_I64, 3, 1, 0, 0, 1, 2},
@@ -13814,10 +13860,10 @@ static const dtt_item items_720[] = {
   {"padding", NULL, DTT_I64, 7, 1, 0, 0, 0, 2},
   {"stride", NULL, DTT_I64, 9, 1, 0, 0, 0, 2},
 };
-static const dtt_cell cells_721[] = {
+static const dtt_cell cells_723[] = {
   {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_233}, {2}, {.p = (void *)numbers_234}, {2}, {.p = (void *)numbers_233}, {2},
 };
-static const dtt_function function_fold = {"fold", call_fold, items_720, items_199, cells_721, 6, 1, 11, 0, 0, NULL};
+static const dtt_function function_fold = {"fold", call_fold, items_722, items_199, cells_723, 6, 1, 11, 0, 0, NULL};
 
 static dt_status call_pixel_shuffle(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13827,11 +13873,11 @@ static dt_status call_pixel_shuffle(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_722[] = {
+static const dtt_item items_724[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"upscale_factor", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_pixel_shuffle = {"pixel_shuffle", call_pixel_shuffle, items_722, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_pixel_shuffle = {"pixel_shuffle", call_pixel_shuffle, items_724, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_pixel_unshuffle(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13841,11 +13887,11 @@ static dt_status call_pixel_unshuffle(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_723[] = {
+static const dtt_item items_725[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"downscale_factor", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_pixel_unshuffle = {"pixel_unshuffle", call_pixel_unshuffle, items_723, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_pixel_unshuffle = {"pixel_unshuffle", call_pixel_unshuffle, items_725, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_channel_shuffle(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13855,11 +13901,11 @@ static dt_status call_channel_shuffle(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_724[] = {
+static const dtt_item items_726[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"groups", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_channel_shuffle = {"channel_shuffle", call_channel_shuffle, items_724, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_channel_shuffle = {"channel_shuffle", call_channel_shuffle, items_726, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_sort(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -13872,16 +13918,16 @@ static dt_status call_sort(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_725[] = {
+static const dtt_item items_727[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"descending", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"stable", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_726[] = {
+static const dtt_cell cells_728[] = {
   {0}, {-1}, {0}, {0},
 };
-static const dtt_function function_sort = {"sort", call_sort, items_725, items_606, cells_726, 4, 2, 4, 0, 0, NULL};
+static const dtt_function function_sort = {"sort", call_sort, items_727, items_608, cells_728, 4, 2, 4, 0, 0, NULL};
 
 static dt_status call_argsort(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13892,7 +13938,7 @@ static dt_status call_argsort(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_argsort = {"argsort", call_argsort, items_725, items_199, cells_726, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_argsort = {"argsort", call_argsort, items_727, items_199, cells_728, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_msort(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13916,17 +13962,17 @@ static dt_status call_topk(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_727[] = {
+static const dtt_item items_729[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"k", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"largest", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"sorted", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_728[] = {
+static const dtt_cell cells_730[] = {
   {0}, {0}, {-1}, {1}, {1},
 };
-static const dtt_function function_topk = {"topk", call_topk, items_727, items_606, cells_728, 5, 2, 5, 0, 0, NULL};
+static const dtt_function function_topk = {"topk", call_topk, items_729, items_608, cells_730, 5, 2, 5, 0, 0, NULL};
 
 static dt_status call_kthvalue(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -13939,16 +13985,16 @@ static dt_status call_kthvalue(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_729[] = {
+static const dtt_item items_731[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"k", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_730[] = {
+static const dtt_cell cells_732[] = {
   {0}, {0}, {-1}, {0},
 };
-static const dtt_function function_kthvalue = {"kthvalue", call_kthvalue, items_729, items_606, cells_730, 4, 2, 4, 0, 0, NULL};
+static const dtt_function function_kthvalue = {"kthvalue", call_kthvalue, items_731, items_608, cells_732, 4, 2, 4, 0, 0, NULL};
 
 static dt_status call_median(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -13980,15 +14026,15 @@ static dt_status call_mode(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_731[] = {
+static const dtt_item items_733[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_732[] = {
+static const dtt_cell cells_734[] = {
   {0}, {-1}, {0},
 };
-static const dtt_function function_mode = {"mode", call_mode, items_731, items_606, cells_732, 3, 2, 3, 0, 0, NULL};
+static const dtt_function function_mode = {"mode", call_mode, items_733, items_608, cells_734, 3, 2, 3, 0, 0, NULL};
 
 static dt_status call_quantile(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14001,17 +14047,17 @@ static dt_status call_quantile(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_733[] = {
+static const dtt_item items_735[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"q", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 5, 0, 1, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"interpolation", NULL, DTT_STR, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_734[] = {
+static const dtt_cell cells_736[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {.p = (void *)"linear"},
 };
-static const dtt_function function_quantile = {"quantile", call_quantile, items_733, items_199, cells_734, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_quantile = {"quantile", call_quantile, items_735, items_199, cells_736, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_nanquantile(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14024,7 +14070,7 @@ static dt_status call_nanquantile(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nanquantile = {"nanquantile", call_nanquantile, items_733, items_199, cells_734, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_nanquantile = {"nanquantile", call_nanquantile, items_735, items_199, cells_736, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_cummax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -14036,7 +14082,7 @@ static dt_status call_cummax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cummax = {"cummax", call_cummax, items_692, items_606, cells_116, 2, 2, 2, 0, 0, NULL};
+static const dtt_function function_cummax = {"cummax", call_cummax, items_694, items_608, cells_116, 2, 2, 2, 0, 0, NULL};
 
 static dt_status call_cummin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -14048,7 +14094,7 @@ static dt_status call_cummin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cummin = {"cummin", call_cummin, items_692, items_606, cells_116, 2, 2, 2, 0, 0, NULL};
+static const dtt_function function_cummin = {"cummin", call_cummin, items_694, items_608, cells_116, 2, 2, 2, 0, 0, NULL};
 
 static dt_status call_unique(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -14065,22 +14111,22 @@ static dt_status call_unique(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_735[] = {
+static const dtt_item items_737[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"sorted", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
   {"return_inverse", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"return_counts", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_item items_736[] = {
+static const dtt_item items_738[] = {
   {"output", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"inverse_indices", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
   {"counts", &dtt_handle_tensor, DTT_TENSOR, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_737[] = {
+static const dtt_cell cells_739[] = {
   {0}, {1}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_unique = {"unique", call_unique, items_735, items_736, cells_737, 5, 3, 6, 0, 0, NULL};
+static const dtt_function function_unique = {"unique", call_unique, items_737, items_738, cells_739, 5, 3, 6, 0, 0, NULL};
 
 static dt_status call_unique_consecutive(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -14097,13 +14143,13 @@ static dt_status call_unique_consecutive(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_738[] = {
+static const dtt_item items_740[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"return_inverse", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
   {"return_counts", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_unique_consecutive = {"unique_consecutive", call_unique_consecutive, items_738, items_736, cells_274, 4, 3, 5, 0, 0, NULL};
+static const dtt_function function_unique_consecutive = {"unique_consecutive", call_unique_consecutive, items_740, items_738, cells_274, 4, 3, 5, 0, 0, NULL};
 
 static dt_status call_searchsorted(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14116,7 +14162,7 @@ static dt_status call_searchsorted(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_739[] = {
+static const dtt_item items_741[] = {
   {"sorted_sequence", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"input", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"out_int32", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
@@ -14124,7 +14170,7 @@ static const dtt_item items_739[] = {
   {"side", NULL, DTT_STR, 7, 0, 1, 0, 0, 0},
   {"sorter", NULL, DTT_TENSOR, 8, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_searchsorted = {"searchsorted", call_searchsorted, items_739, items_199, cells_101, 6, 1, 9, 0, 0, NULL};
+static const dtt_function function_searchsorted = {"searchsorted", call_searchsorted, items_741, items_199, cells_101, 6, 1, 9, 0, 0, NULL};
 
 static dt_status call_bucketize(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14136,13 +14182,13 @@ static dt_status call_bucketize(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_740[] = {
+static const dtt_item items_742[] = {
   {"input", NULL, DTT_OPERAND, 0, 0, 0, 0, 1, 0},
   {"boundaries", NULL, DTT_TENSOR, 4, 0, 0, 0, 1, 0},
   {"out_int32", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
   {"right", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_bucketize = {"bucketize", call_bucketize, items_740, items_199, cells_213, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_bucketize = {"bucketize", call_bucketize, items_742, items_199, cells_213, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_isin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14155,13 +14201,13 @@ static dt_status call_isin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_741[] = {
+static const dtt_item items_743[] = {
   {"elements", NULL, DTT_OPERAND, 0, 0, 0, 0, 1, 0},
   {"test_elements", NULL, DTT_OPERAND, 4, 0, 0, 0, 1, 0},
   {"assume_unique", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
   {"invert", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_isin = {"isin", call_isin, items_741, items_199, cells_137, 4, 1, 10, 0, 0, NULL};
+static const dtt_function function_isin = {"isin", call_isin, items_743, items_199, cells_137, 4, 1, 10, 0, 0, NULL};
 
 static dt_status call_bincount(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14171,12 +14217,12 @@ static dt_status call_bincount(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_742[] = {
+static const dtt_item items_744[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weights", NULL, DTT_TENSOR, 1, 0, 1, 0, 0, 0},
   {"minlength", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_bincount = {"bincount", call_bincount, items_742, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_bincount = {"bincount", call_bincount, items_744, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_histc(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14188,16 +14234,16 @@ static dt_status call_histc(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_743[] = {
+static const dtt_item items_745[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"bins", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"min", NULL, DTT_SCALAR, 2, 0, 0, 0, 0, 0},
   {"max", NULL, DTT_SCALAR, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_744[] = {
+static const dtt_cell cells_746[] = {
   {0}, {100}, {DT_SCALAR_KIND_INT}, {0}, {.f = 0}, {DT_SCALAR_KIND_INT}, {0}, {.f = 0},
 };
-static const dtt_function function_histc = {"histc", call_histc, items_743, items_199, cells_744, 4, 1, 8, 0, 0, NULL};
+static const dtt_function function_histc = {"histc", call_histc, items_745, items_199, cells_746, 4, 1, 8, 0, 0, NULL};
 
 static dt_status call_histogram(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_hist = NULL;
@@ -14212,21 +14258,21 @@ static dt_status call_histogram(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_745[] = {
+static const dtt_item items_747[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"bins", NULL, DTT_OPERAND, 1, 0, 0, 0, 0, 0},
   {"range", NULL, DTT_F64, 5, 1, 1, 0, 0, 0},
   {"weight", NULL, DTT_TENSOR, 7, 0, 1, 0, 0, 0},
   {"density", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_746[] = {
+static const dtt_item items_748[] = {
   {"hist", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"bin_edges", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_747[] = {
+static const dtt_cell cells_749[] = {
   {0}, {0}, {DT_SCALAR_KIND_INT}, {100}, {.f = 0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_histogram = {"histogram", call_histogram, items_745, items_746, cells_747, 5, 2, 9, 0, 0, NULL};
+static const dtt_function function_histogram = {"histogram", call_histogram, items_747, items_748, cells_749, 5, 2, 9, 0, 0, NULL};
 
 static dt_status call_erfc(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14354,7 +14400,7 @@ static dt_status call_zeta(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_zeta = {"zeta", call_zeta, items_598, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_zeta = {"zeta", call_zeta, items_600, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_polygamma(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14364,11 +14410,11 @@ static dt_status call_polygamma(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_748[] = {
+static const dtt_item items_750[] = {
   {"n", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"input", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_polygamma = {"polygamma", call_polygamma, items_748, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_polygamma = {"polygamma", call_polygamma, items_750, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_polygamma_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -14377,7 +14423,7 @@ static dt_status call_polygamma_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_polygamma_ = {"polygamma_", call_polygamma_, items_445, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_polygamma_ = {"polygamma_", call_polygamma_, items_447, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_mvlgamma(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14387,11 +14433,11 @@ static dt_status call_mvlgamma(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_749[] = {
+static const dtt_item items_751[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_mvlgamma = {"mvlgamma", call_mvlgamma, items_749, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_mvlgamma = {"mvlgamma", call_mvlgamma, items_751, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_mvlgamma_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -14400,7 +14446,7 @@ static dt_status call_mvlgamma_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_mvlgamma_ = {"mvlgamma_", call_mvlgamma_, items_749, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_mvlgamma_ = {"mvlgamma_", call_mvlgamma_, items_751, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_i0(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14519,10 +14565,10 @@ static dt_status call_scaled_modified_bessel_k0(const dtt_cell *a, dtt_cell *r) 
   return status;
 }
 
-static const dtt_item items_750[] = {
+static const dtt_item items_752[] = {
   {"x", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_scaled_modified_bessel_k0 = {"scaled_modified_bessel_k0", call_scaled_modified_bessel_k0, items_750, items_199, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_scaled_modified_bessel_k0 = {"scaled_modified_bessel_k0", call_scaled_modified_bessel_k0, items_752, items_199, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_scaled_modified_bessel_k1(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14532,7 +14578,7 @@ static dt_status call_scaled_modified_bessel_k1(const dtt_cell *a, dtt_cell *r) 
   return status;
 }
 
-static const dtt_function function_scaled_modified_bessel_k1 = {"scaled_modified_bessel_k1", call_scaled_modified_bessel_k1, items_750, items_199, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_scaled_modified_bessel_k1 = {"scaled_modified_bessel_k1", call_scaled_modified_bessel_k1, items_752, items_199, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_spherical_bessel_j0(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14542,7 +14588,7 @@ static dt_status call_spherical_bessel_j0(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_spherical_bessel_j0 = {"spherical_bessel_j0", call_spherical_bessel_j0, items_750, items_199, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_spherical_bessel_j0 = {"spherical_bessel_j0", call_spherical_bessel_j0, items_752, items_199, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_airy_ai(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14552,7 +14598,7 @@ static dt_status call_airy_ai(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_airy_ai = {"airy_ai", call_airy_ai, items_750, items_199, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_airy_ai = {"airy_ai", call_airy_ai, items_752, items_199, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_igamma(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14562,7 +14608,7 @@ static dt_status call_igamma(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_igamma = {"igamma", call_igamma, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_igamma = {"igamma", call_igamma, items_432, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_igamma_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -14571,7 +14617,7 @@ static dt_status call_igamma_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_igamma_ = {"igamma_", call_igamma_, items_430, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_igamma_ = {"igamma_", call_igamma_, items_432, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_gammainc(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14581,7 +14627,7 @@ static dt_status call_gammainc(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_gammainc = {"gammainc", call_gammainc, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_gammainc = {"gammainc", call_gammainc, items_432, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_igammac(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14591,7 +14637,7 @@ static dt_status call_igammac(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_igammac = {"igammac", call_igammac, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_igammac = {"igammac", call_igammac, items_432, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_igammac_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -14600,7 +14646,7 @@ static dt_status call_igammac_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_igammac_ = {"igammac_", call_igammac_, items_430, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_igammac_ = {"igammac_", call_igammac_, items_432, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_gammaincc(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14610,7 +14656,7 @@ static dt_status call_gammaincc(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_gammaincc = {"gammaincc", call_gammaincc, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_gammaincc = {"gammaincc", call_gammaincc, items_432, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_chebyshev_polynomial_t(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14622,11 +14668,11 @@ static dt_status call_chebyshev_polynomial_t(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_751[] = {
+static const dtt_item items_753[] = {
   {"x", NULL, DTT_OPERAND, 0, 0, 0, 0, 1, 0},
   {"n", NULL, DTT_OPERAND, 4, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_chebyshev_polynomial_t = {"chebyshev_polynomial_t", call_chebyshev_polynomial_t, items_751, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_chebyshev_polynomial_t = {"chebyshev_polynomial_t", call_chebyshev_polynomial_t, items_753, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_chebyshev_polynomial_u(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14638,7 +14684,7 @@ static dt_status call_chebyshev_polynomial_u(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_chebyshev_polynomial_u = {"chebyshev_polynomial_u", call_chebyshev_polynomial_u, items_751, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_chebyshev_polynomial_u = {"chebyshev_polynomial_u", call_chebyshev_polynomial_u, items_753, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_chebyshev_polynomial_v(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14650,7 +14696,7 @@ static dt_status call_chebyshev_polynomial_v(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_chebyshev_polynomial_v = {"chebyshev_polynomial_v", call_chebyshev_polynomial_v, items_751, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_chebyshev_polynomial_v = {"chebyshev_polynomial_v", call_chebyshev_polynomial_v, items_753, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_chebyshev_polynomial_w(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14662,7 +14708,7 @@ static dt_status call_chebyshev_polynomial_w(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_chebyshev_polynomial_w = {"chebyshev_polynomial_w", call_chebyshev_polynomial_w, items_751, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_chebyshev_polynomial_w = {"chebyshev_polynomial_w", call_chebyshev_polynomial_w, items_753, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_shifted_chebyshev_polynomial_t(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14674,7 +14720,7 @@ static dt_status call_shifted_chebyshev_polynomial_t(const dtt_cell *a, dtt_cell
   return status;
 }
 
-static const dtt_function function_shifted_chebyshev_polynomial_t = {"shifted_chebyshev_polynomial_t", call_shifted_chebyshev_polynomial_t, items_751, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_shifted_chebyshev_polynomial_t = {"shifted_chebyshev_polynomial_t", call_shifted_chebyshev_polynomial_t, items_753, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_shifted_chebyshev_polynomial_u(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14686,7 +14732,7 @@ static dt_status call_shifted_chebyshev_polynomial_u(const dtt_cell *a, dtt_cell
   return status;
 }
 
-static const dtt_function function_shifted_chebyshev_polynomial_u = {"shifted_chebyshev_polynomial_u", call_shifted_chebyshev_polynomial_u, items_751, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_shifted_chebyshev_polynomial_u = {"shifted_chebyshev_polynomial_u", call_shifted_chebyshev_polynomial_u, items_753, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_shifted_chebyshev_polynomial_v(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14698,7 +14744,7 @@ static dt_status call_shifted_chebyshev_polynomial_v(const dtt_cell *a, dtt_cell
   return status;
 }
 
-static const dtt_function function_shifted_chebyshev_polynomial_v = {"shifted_chebyshev_polynomial_v", call_shifted_chebyshev_polynomial_v, items_751, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_shifted_chebyshev_polynomial_v = {"shifted_chebyshev_polynomial_v", call_shifted_chebyshev_polynomial_v, items_753, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_shifted_chebyshev_polynomial_w(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14710,7 +14756,7 @@ static dt_status call_shifted_chebyshev_polynomial_w(const dtt_cell *a, dtt_cell
   return status;
 }
 
-static const dtt_function function_shifted_chebyshev_polynomial_w = {"shifted_chebyshev_polynomial_w", call_shifted_chebyshev_polynomial_w, items_751, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_shifted_chebyshev_polynomial_w = {"shifted_chebyshev_polynomial_w", call_shifted_chebyshev_polynomial_w, items_753, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_hermite_polynomial_h(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14722,7 +14768,7 @@ static dt_status call_hermite_polynomial_h(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hermite_polynomial_h = {"hermite_polynomial_h", call_hermite_polynomial_h, items_751, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_hermite_polynomial_h = {"hermite_polynomial_h", call_hermite_polynomial_h, items_753, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_hermite_polynomial_he(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14734,7 +14780,7 @@ static dt_status call_hermite_polynomial_he(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hermite_polynomial_he = {"hermite_polynomial_he", call_hermite_polynomial_he, items_751, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_hermite_polynomial_he = {"hermite_polynomial_he", call_hermite_polynomial_he, items_753, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_laguerre_polynomial_l(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14746,7 +14792,7 @@ static dt_status call_laguerre_polynomial_l(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_laguerre_polynomial_l = {"laguerre_polynomial_l", call_laguerre_polynomial_l, items_751, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_laguerre_polynomial_l = {"laguerre_polynomial_l", call_laguerre_polynomial_l, items_753, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_legendre_polynomial_p(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14758,7 +14804,7 @@ static dt_status call_legendre_polynomial_p(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_legendre_polynomial_p = {"legendre_polynomial_p", call_legendre_polynomial_p, items_751, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_legendre_polynomial_p = {"legendre_polynomial_p", call_legendre_polynomial_p, items_753, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_entr(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14780,7 +14826,7 @@ static dt_status call_xlog1py(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_xlog1py = {"xlog1py", call_xlog1py, items_598, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_xlog1py = {"xlog1py", call_xlog1py, items_600, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_frexp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_mantissa = NULL;
@@ -14792,11 +14838,11 @@ static dt_status call_frexp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_752[] = {
+static const dtt_item items_754[] = {
   {"mantissa", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"exponent", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_frexp = {"frexp", call_frexp, items_268, items_752, cells_45, 1, 2, 1, 0, 0, NULL};
+static const dtt_function function_frexp = {"frexp", call_frexp, items_268, items_754, cells_45, 1, 2, 1, 0, 0, NULL};
 
 static dt_status call_nextafter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14806,7 +14852,7 @@ static dt_status call_nextafter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nextafter = {"nextafter", call_nextafter, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_nextafter = {"nextafter", call_nextafter, items_432, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nextafter_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -14815,7 +14861,7 @@ static dt_status call_nextafter_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nextafter_ = {"nextafter_", call_nextafter_, items_430, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_nextafter_ = {"nextafter_", call_nextafter_, items_432, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_tensor_alias(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14845,7 +14891,7 @@ static dt_status call_tensor_size(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_size = {"size", call_tensor_size, items_692, items_219, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_size = {"size", call_tensor_size, items_694, items_219, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_shape(const dtt_cell *a, dtt_cell *r) {
   dt_status status;
@@ -14943,10 +14989,10 @@ static dt_status call_tensor_data_ptr(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_753[] = {
+static const dtt_item items_755[] = {
   {"out", NULL, DTT_POINTER, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_data_ptr = {"data_ptr", call_tensor_data_ptr, items_268, items_753, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_data_ptr = {"data_ptr", call_tensor_data_ptr, items_268, items_755, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_is_set_to(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -14956,7 +15002,7 @@ static dt_status call_tensor_is_set_to(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_is_set_to = {"is_set_to", call_tensor_is_set_to, items_430, items_207, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_is_set_to = {"is_set_to", call_tensor_is_set_to, items_432, items_207, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_is_same(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -14966,7 +15012,7 @@ static dt_status call_tensor_is_same(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_is_same = {"is_same", call_tensor_is_same, items_430, items_207, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_is_same = {"is_same", call_tensor_is_same, items_432, items_207, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_base(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -14976,10 +15022,7 @@ static dt_status call_tensor_base(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_754[] = {
-  {"out", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 1, 0, 0, 0},
-};
-static const dtt_function function_tensor_base = {"base", call_tensor_base, items_268, items_754, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_base = {"base", call_tensor_base, items_268, items_395, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_version(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -15003,10 +15046,10 @@ static dt_status call_tensor_item(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_755[] = {
+static const dtt_item items_756[] = {
   {"out", NULL, DTT_SCALAR, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_item = {"item", call_tensor_item, items_268, items_755, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_item = {"item", call_tensor_item, items_268, items_756, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_to_string(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -15028,17 +15071,17 @@ static dt_status call_set_print_options(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_756[] = {
+static const dtt_item items_757[] = {
   {"precision", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
   {"threshold", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"edge_items", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"line_width", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
   {"sci_mode", NULL, DTT_BOOL, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_757[] = {
+static const dtt_cell cells_758[] = {
   {4}, {1000}, {3}, {80}, {0}, {0},
 };
-static const dtt_function function_set_print_options = {"set_print_options", call_set_print_options, items_756, NULL, cells_757, 5, 0, 6, 0, 0, NULL};
+static const dtt_function function_set_print_options = {"set_print_options", call_set_print_options, items_757, NULL, cells_758, 5, 0, 6, 0, 0, NULL};
 
 static dt_status call_tensor_requires_grad(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -15057,11 +15100,11 @@ static dt_status call_tensor_requires_grad_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_758[] = {
+static const dtt_item items_759[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"requires_grad", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_requires_grad_ = {"requires_grad_", call_tensor_requires_grad_, items_758, NULL, cells_336, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_tensor_requires_grad_ = {"requires_grad_", call_tensor_requires_grad_, items_759, NULL, cells_336, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_tensor_is_leaf(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -15081,7 +15124,7 @@ static dt_status call_tensor_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_grad = {"grad", call_tensor_grad, items_268, items_754, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_grad = {"grad", call_tensor_grad, items_268, items_395, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_set_grad(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15090,11 +15133,11 @@ static dt_status call_tensor_set_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_759[] = {
+static const dtt_item items_760[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"grad", NULL, DTT_TENSOR, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_tensor_set_grad = {"set_grad", call_tensor_set_grad, items_759, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_tensor_set_grad = {"set_grad", call_tensor_set_grad, items_760, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_tensor_retain_grad(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15123,10 +15166,10 @@ static dt_status call_tensor_node(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_760[] = {
+static const dtt_item items_761[] = {
   {"out", &dtt_handle_node, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_node = {"node", call_tensor_node, items_268, items_760, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_node = {"node", call_tensor_node, items_268, items_761, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_output_nr(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -15146,10 +15189,10 @@ static dt_status call_node_name(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_761[] = {
+static const dtt_item items_762[] = {
   {"self", &dtt_handle_node, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_node_name = {"name", call_node_name, items_761, items_303, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_node_name = {"name", call_node_name, items_762, items_303, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_node_address(const dtt_cell *a, dtt_cell *r) {
   void *r_out = NULL;
@@ -15159,7 +15202,7 @@ static dt_status call_node_address(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_node_address = {"address", call_node_address, items_761, items_753, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_node_address = {"address", call_node_address, items_762, items_755, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_node_next_count(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -15169,7 +15212,7 @@ static dt_status call_node_next_count(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_node_next_count = {"next_count", call_node_next_count, items_761, items_219, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_node_next_count = {"next_count", call_node_next_count, items_762, items_219, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_node_next_output(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -15179,11 +15222,11 @@ static dt_status call_node_next_output(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_762[] = {
+static const dtt_item items_763[] = {
   {"self", &dtt_handle_node, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_node_next_output = {"next_output", call_node_next_output, items_762, items_219, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_node_next_output = {"next_output", call_node_next_output, items_763, items_219, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_node_next(const dtt_cell *a, dtt_cell *r) {
   dt_node *r_out = NULL;
@@ -15193,7 +15236,7 @@ static dt_status call_node_next(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_node_next = {"next", call_node_next, items_762, items_760, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_node_next = {"next", call_node_next, items_763, items_761, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_grad_fn_name(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -15222,11 +15265,11 @@ static dt_status call_tensor_set_data(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_763[] = {
+static const dtt_item items_764[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"data", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_tensor_set_data = {"set_data", call_tensor_set_data, items_763, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_tensor_set_data = {"set_data", call_tensor_set_data, items_764, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_build_info(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -15247,10 +15290,10 @@ static dt_status call_string_list_len(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_764[] = {
+static const dtt_item items_765[] = {
   {"self", &dtt_handle_string_list, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_string_list_len = {"len", call_string_list_len, items_764, items_219, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_string_list_len = {"len", call_string_list_len, items_765, items_219, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_list_new(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -15260,13 +15303,13 @@ static dt_status call_tensor_list_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_765[] = {
+static const dtt_item items_766[] = {
   {"tensors", NULL, DTT_TENSOR, 0, 1, 0, 1, 1, 0},
 };
-static const dtt_item items_766[] = {
+static const dtt_item items_767[] = {
   {"out", &dtt_handle_tensor_list, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_list_new = {"tensor_list_new", call_tensor_list_new, items_765, items_766, cells_116, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_list_new = {"tensor_list_new", call_tensor_list_new, items_766, items_767, cells_116, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_list_len(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -15276,10 +15319,10 @@ static dt_status call_tensor_list_len(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_767[] = {
+static const dtt_item items_768[] = {
   {"self", &dtt_handle_tensor_list, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_tensor_list_len = {"len", call_tensor_list_len, items_767, items_219, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_list_len = {"len", call_tensor_list_len, items_768, items_219, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_list_get(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15289,11 +15332,11 @@ static dt_status call_tensor_list_get(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_768[] = {
+static const dtt_item items_769[] = {
   {"self", &dtt_handle_tensor_list, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_tensor_list_get = {"get", call_tensor_list_get, items_768, items_754, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_list_get = {"get", call_tensor_list_get, items_769, items_395, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_is_grad_enabled(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -15313,7 +15356,7 @@ static dt_status call_set_grad_enabled(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_set_grad_enabled = {"set_grad_enabled", call_set_grad_enabled, items_666, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_grad_enabled = {"set_grad_enabled", call_set_grad_enabled, items_668, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_is_anomaly_enabled(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -15333,7 +15376,7 @@ static dt_status call_set_detect_anomaly(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_set_detect_anomaly = {"set_detect_anomaly", call_set_detect_anomaly, items_666, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_detect_anomaly = {"set_detect_anomaly", call_set_detect_anomaly, items_668, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_get_default_dtype(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -15353,10 +15396,10 @@ static dt_status call_set_default_dtype(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_769[] = {
+static const dtt_item items_770[] = {
   {"d", &dtt_dtypes, DTT_ENUM, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_default_dtype = {"set_default_dtype", call_set_default_dtype, items_769, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_default_dtype = {"set_default_dtype", call_set_default_dtype, items_770, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_get_default_device(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -15408,10 +15451,10 @@ static dt_status call_set_num_threads(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_770[] = {
+static const dtt_item items_771[] = {
   {"n", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_num_threads = {"set_num_threads", call_set_num_threads, items_770, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_num_threads = {"set_num_threads", call_set_num_threads, items_771, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_memory_stats(const dtt_cell *a, dtt_cell *r) {
   int64_t r_allocated = 0;
@@ -15426,12 +15469,12 @@ static dt_status call_memory_stats(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_771[] = {
+static const dtt_item items_772[] = {
   {"allocated", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
   {"reserved", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"peak", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_memory_stats = {"memory_stats", call_memory_stats, items_311, items_771, cells_116, 1, 3, 2, 0, 0, NULL};
+static const dtt_function function_memory_stats = {"memory_stats", call_memory_stats, items_311, items_772, cells_116, 1, 3, 2, 0, 0, NULL};
 
 static dt_status call_set_log(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15440,10 +15483,10 @@ static dt_status call_set_log(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_772[] = {
+static const dtt_item items_773[] = {
   {"log", &callback_log_hook, DTT_CALLBACK, 0, 0, 1, 0, 1, 0},
 };
-static const dtt_function function_set_log = {"set_log", call_set_log, items_772, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_log = {"set_log", call_set_log, items_773, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_set_memory_hook(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15452,10 +15495,10 @@ static dt_status call_set_memory_hook(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_773[] = {
+static const dtt_item items_774[] = {
   {"hook", &callback_memory_hook, DTT_CALLBACK, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_memory_hook = {"set_memory_hook", call_set_memory_hook, items_773, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_memory_hook = {"set_memory_hook", call_set_memory_hook, items_774, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_remove_memory_hook(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -15493,11 +15536,11 @@ static dt_status call_view(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_774[] = {
+static const dtt_item items_775[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_view = {"view", call_view, items_774, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_view = {"view", call_view, items_775, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_detach(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15526,7 +15569,7 @@ static dt_status call_view_as(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_view_as = {"view_as", call_view_as, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_view_as = {"view_as", call_view_as, items_432, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_reshape(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15536,11 +15579,11 @@ static dt_status call_reshape(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_775[] = {
+static const dtt_item items_776[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"shape", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_reshape = {"reshape", call_reshape, items_775, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_reshape = {"reshape", call_reshape, items_776, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_reshape_as(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15550,7 +15593,7 @@ static dt_status call_reshape_as(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_reshape_as = {"reshape_as", call_reshape_as, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_reshape_as = {"reshape_as", call_reshape_as, items_432, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_flatten(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15560,12 +15603,12 @@ static dt_status call_flatten(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_776[] = {
+static const dtt_item items_777[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"start_dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"end_dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_flatten = {"flatten", call_flatten, items_776, items_199, cells_422, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_flatten = {"flatten", call_flatten, items_777, items_199, cells_424, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_unflatten(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15576,12 +15619,12 @@ static dt_status call_unflatten(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_777[] = {
+static const dtt_item items_778[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"sizes", NULL, DTT_I64, 2, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_unflatten = {"unflatten", call_unflatten, items_777, items_199, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_unflatten = {"unflatten", call_unflatten, items_778, items_199, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_transpose(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15591,12 +15634,12 @@ static dt_status call_transpose(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_778[] = {
+static const dtt_item items_779[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim0", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim1", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_transpose = {"transpose", call_transpose, items_778, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_transpose = {"transpose", call_transpose, items_779, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_transpose_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15605,7 +15648,7 @@ static dt_status call_transpose_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_transpose_ = {"transpose_", call_transpose_, items_778, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_transpose_ = {"transpose_", call_transpose_, items_779, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_swapaxes(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15615,12 +15658,12 @@ static dt_status call_swapaxes(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_779[] = {
+static const dtt_item items_780[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"axis0", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"axis1", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_swapaxes = {"swapaxes", call_swapaxes, items_779, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_swapaxes = {"swapaxes", call_swapaxes, items_780, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_swapaxes_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15629,7 +15672,7 @@ static dt_status call_swapaxes_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_swapaxes_ = {"swapaxes_", call_swapaxes_, items_779, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_swapaxes_ = {"swapaxes_", call_swapaxes_, items_780, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_permute(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15639,7 +15682,7 @@ static dt_status call_permute(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_permute = {"permute", call_permute, items_706, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_permute = {"permute", call_permute, items_708, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_movedim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15651,12 +15694,12 @@ static dt_status call_movedim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_780[] = {
+static const dtt_item items_781[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"source", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"destination", NULL, DTT_I64, 3, 1, 0, 0, 1, 1},
 };
-static const dtt_function function_movedim = {"movedim", call_movedim, items_780, items_199, cells_274, 3, 1, 5, 0, 0, NULL};
+static const dtt_function function_movedim = {"movedim", call_movedim, items_781, items_199, cells_274, 3, 1, 5, 0, 0, NULL};
 
 static dt_status call_t(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15685,7 +15728,7 @@ static dt_status call_squeeze(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_squeeze = {"squeeze", call_squeeze, items_680, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_squeeze = {"squeeze", call_squeeze, items_682, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_squeeze_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15694,7 +15737,7 @@ static dt_status call_squeeze_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_squeeze_ = {"squeeze_", call_squeeze_, items_680, NULL, cells_59, 2, 0, 3, 1, 0, NULL};
+static const dtt_function function_squeeze_ = {"squeeze_", call_squeeze_, items_682, NULL, cells_59, 2, 0, 3, 1, 0, NULL};
 
 static dt_status call_unsqueeze(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15704,7 +15747,7 @@ static dt_status call_unsqueeze(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_unsqueeze = {"unsqueeze", call_unsqueeze, items_692, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_unsqueeze = {"unsqueeze", call_unsqueeze, items_694, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_unsqueeze_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15713,7 +15756,7 @@ static dt_status call_unsqueeze_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_unsqueeze_ = {"unsqueeze_", call_unsqueeze_, items_692, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_unsqueeze_ = {"unsqueeze_", call_unsqueeze_, items_694, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_expand(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15723,7 +15766,7 @@ static dt_status call_expand(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_expand = {"expand", call_expand, items_774, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_expand = {"expand", call_expand, items_775, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_expand_as(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15733,7 +15776,7 @@ static dt_status call_expand_as(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_expand_as = {"expand_as", call_expand_as, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_expand_as = {"expand_as", call_expand_as, items_432, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_broadcast_to(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15743,7 +15786,7 @@ static dt_status call_broadcast_to(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_broadcast_to = {"broadcast_to", call_broadcast_to, items_774, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_broadcast_to = {"broadcast_to", call_broadcast_to, items_775, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_select(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15753,12 +15796,12 @@ static dt_status call_select(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_781[] = {
+static const dtt_item items_782[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_select = {"select", call_select, items_781, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_select = {"select", call_select, items_782, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_narrow(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15769,13 +15812,13 @@ static dt_status call_narrow(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_782[] = {
+static const dtt_item items_783[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"start", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
   {"length", NULL, DTT_I64, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_narrow = {"narrow", call_narrow, items_782, items_199, cells_125, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_narrow = {"narrow", call_narrow, items_783, items_199, cells_125, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_slice(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15789,17 +15832,17 @@ static dt_status call_slice(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_783[] = {
+static const dtt_item items_784[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"start", NULL, DTT_I64, 2, 0, 1, 0, 0, 0},
   {"end", NULL, DTT_I64, 4, 0, 1, 0, 0, 0},
   {"step", NULL, DTT_I64, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_784[] = {
+static const dtt_cell cells_785[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {1},
 };
-static const dtt_function function_slice = {"slice", call_slice, items_783, items_199, cells_784, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_slice = {"slice", call_slice, items_784, items_199, cells_785, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_as_strided(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15812,13 +15855,13 @@ static dt_status call_as_strided(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_785[] = {
+static const dtt_item items_786[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"stride", NULL, DTT_I64, 3, 1, 0, 0, 1, 0},
   {"storage_offset", NULL, DTT_I64, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_as_strided = {"as_strided", call_as_strided, items_785, items_199, cells_213, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_as_strided = {"as_strided", call_as_strided, items_786, items_199, cells_213, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_as_strided_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15830,7 +15873,7 @@ static dt_status call_as_strided_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_as_strided_ = {"as_strided_", call_as_strided_, items_785, NULL, cells_213, 4, 0, 7, 1, 0, NULL};
+static const dtt_function function_as_strided_ = {"as_strided_", call_as_strided_, items_786, NULL, cells_213, 4, 0, 7, 1, 0, NULL};
 
 static dt_status call_resize_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15839,7 +15882,7 @@ static dt_status call_resize_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_resize_ = {"resize_", call_resize_, items_774, NULL, cells_59, 2, 0, 3, 1, 0, NULL};
+static const dtt_function function_resize_ = {"resize_", call_resize_, items_775, NULL, cells_59, 2, 0, 3, 1, 0, NULL};
 
 static dt_status call_resize_as_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -15848,11 +15891,11 @@ static dt_status call_resize_as_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_786[] = {
+static const dtt_item items_787[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"the_template", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_resize_as_ = {"resize_as_", call_resize_as_, items_786, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_resize_as_ = {"resize_as_", call_resize_as_, items_787, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_view_dtype(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15862,11 +15905,11 @@ static dt_status call_view_dtype(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_787[] = {
+static const dtt_item items_788[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_view_dtype = {"view_dtype", call_view_dtype, items_787, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_view_dtype = {"view_dtype", call_view_dtype, items_788, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_unfold(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15877,13 +15920,13 @@ static dt_status call_unfold(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_788[] = {
+static const dtt_item items_789[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dimension", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
   {"step", NULL, DTT_I64, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_unfold = {"unfold", call_unfold, items_788, items_199, cells_125, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_unfold = {"unfold", call_unfold, items_789, items_199, cells_125, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_diagonal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -15894,10 +15937,10 @@ static dt_status call_diagonal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_cell cells_789[] = {
+static const dtt_cell cells_790[] = {
   {0}, {0}, {0}, {1},
 };
-static const dtt_function function_diagonal = {"diagonal", call_diagonal, items_447, items_199, cells_789, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_diagonal = {"diagonal", call_diagonal, items_449, items_199, cells_790, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_chunk(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -15907,12 +15950,12 @@ static dt_status call_chunk(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_790[] = {
+static const dtt_item items_791[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"chunks", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_chunk = {"chunk", call_chunk, items_790, items_216, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_chunk = {"chunk", call_chunk, items_791, items_216, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_split(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -15922,12 +15965,12 @@ static dt_status call_split(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_791[] = {
+static const dtt_item items_792[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"split_size", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_split = {"split", call_split, items_791, items_216, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_split = {"split", call_split, items_792, items_216, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_split_with_sizes(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -15938,12 +15981,12 @@ static dt_status call_split_with_sizes(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_792[] = {
+static const dtt_item items_793[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"split_sizes", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_split_with_sizes = {"split_with_sizes", call_split_with_sizes, items_792, items_216, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_split_with_sizes = {"split_with_sizes", call_split_with_sizes, items_793, items_216, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_split_sections(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -15953,12 +15996,12 @@ static dt_status call_split_sections(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_793[] = {
+static const dtt_item items_794[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"sections", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_split_sections = {"tensor_split", call_split_sections, items_793, items_216, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_split_sections = {"tensor_split", call_split_sections, items_794, items_216, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_split_at(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -15969,12 +16012,12 @@ static dt_status call_split_at(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_794[] = {
+static const dtt_item items_795[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_split_at = {"split_at", call_split_at, items_794, items_216, cells_125, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_split_at = {"split_at", call_split_at, items_795, items_216, cells_125, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_hsplit(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -15984,11 +16027,11 @@ static dt_status call_hsplit(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_795[] = {
+static const dtt_item items_796[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"sections", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_hsplit = {"hsplit", call_hsplit, items_795, items_216, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_hsplit = {"hsplit", call_hsplit, items_796, items_216, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_vsplit(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -15998,7 +16041,7 @@ static dt_status call_vsplit(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_vsplit = {"vsplit", call_vsplit, items_795, items_216, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_vsplit = {"vsplit", call_vsplit, items_796, items_216, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_dsplit(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -16008,7 +16051,7 @@ static dt_status call_dsplit(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_dsplit = {"dsplit", call_dsplit, items_795, items_216, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_dsplit = {"dsplit", call_dsplit, items_796, items_216, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_atleast_1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16068,14 +16111,14 @@ static dt_status call_meshgrid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_796[] = {
+static const dtt_item items_797[] = {
   {"tensors", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"indexing", NULL, DTT_STR, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_797[] = {
+static const dtt_cell cells_798[] = {
   {0}, {0}, {.p = (void *)"ij"},
 };
-static const dtt_function function_meshgrid = {"meshgrid", call_meshgrid, items_796, items_216, cells_797, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_meshgrid = {"meshgrid", call_meshgrid, items_797, items_216, cells_798, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_unbind(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -16085,7 +16128,7 @@ static dt_status call_unbind(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_unbind = {"unbind", call_unbind, items_593, items_216, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_unbind = {"unbind", call_unbind, items_595, items_216, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_cat(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16095,11 +16138,11 @@ static dt_status call_cat(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_798[] = {
+static const dtt_item items_799[] = {
   {"tensors", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_cat = {"cat", call_cat, items_798, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_cat = {"cat", call_cat, items_799, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_stack(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16109,7 +16152,7 @@ static dt_status call_stack(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_stack = {"stack", call_stack, items_798, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_stack = {"stack", call_stack, items_799, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_repeat(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16119,11 +16162,11 @@ static dt_status call_repeat(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_799[] = {
+static const dtt_item items_800[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"repeats", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_repeat = {"repeat", call_repeat, items_799, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_repeat = {"repeat", call_repeat, items_800, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_narrow_copy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16134,7 +16177,7 @@ static dt_status call_narrow_copy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_narrow_copy = {"narrow_copy", call_narrow_copy, items_782, items_199, cells_125, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_narrow_copy = {"narrow_copy", call_narrow_copy, items_783, items_199, cells_125, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_sum_to_size(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16144,7 +16187,7 @@ static dt_status call_sum_to_size(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sum_to_size = {"sum_to_size", call_sum_to_size, items_774, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_sum_to_size = {"sum_to_size", call_sum_to_size, items_775, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_flip(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16154,11 +16197,11 @@ static dt_status call_flip(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_800[] = {
+static const dtt_item items_801[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dims", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
 };
-static const dtt_function function_flip = {"flip", call_flip, items_800, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_flip = {"flip", call_flip, items_801, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_interpolate(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16170,16 +16213,16 @@ static dt_status call_interpolate(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_801[] = {
+static const dtt_item items_802[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"scale_factor", NULL, DTT_F64, 3, 1, 1, 0, 0, 1},
   {"mode", &enum_interpolation, DTT_ENUM, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_802[] = {
+static const dtt_cell cells_803[] = {
   {0}, {0}, {0}, {0}, {0}, {DT_INTERPOLATION_NEAREST},
 };
-static const dtt_function function_interpolate = {"interpolate", call_interpolate, items_801, items_199, cells_802, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_interpolate = {"interpolate", call_interpolate, items_802, items_199, cells_803, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_interpolate_aligned(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16194,7 +16237,7 @@ static dt_status call_interpolate_aligned(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_803[] = {
+static const dtt_item items_804[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"scale_factor", NULL, DTT_F64, 3, 1, 1, 0, 0, 1},
@@ -16203,10 +16246,10 @@ static const dtt_item items_803[] = {
   {"recompute_scale_factor", NULL, DTT_BOOL, 8, 0, 1, 0, 0, 0},
   {"antialias", NULL, DTT_BOOL, 10, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_804[] = {
+static const dtt_cell cells_805[] = {
   {0}, {0}, {0}, {0}, {0}, {DT_INTERPOLATION_BILINEAR}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_interpolate_aligned = {"interpolate_aligned", call_interpolate_aligned, items_803, items_199, cells_804, 7, 1, 11, 0, 0, NULL};
+static const dtt_function function_interpolate_aligned = {"interpolate_aligned", call_interpolate_aligned, items_804, items_199, cells_805, 7, 1, 11, 0, 0, NULL};
 
 static dt_status call_grid_sample(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16219,17 +16262,17 @@ static dt_status call_grid_sample(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_805[] = {
+static const dtt_item items_806[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"grid", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"mode", NULL, DTT_STR, 2, 0, 0, 0, 0, 0},
   {"padding_mode", NULL, DTT_STR, 3, 0, 0, 0, 0, 0},
   {"align_corners", NULL, DTT_BOOL, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_806[] = {
+static const dtt_cell cells_807[] = {
   {0}, {0}, {.p = (void *)"bilinear"}, {.p = (void *)"zeros"}, {0}, {0},
 };
-static const dtt_function function_grid_sample = {"grid_sample", call_grid_sample, items_805, items_199, cells_806, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_grid_sample = {"grid_sample", call_grid_sample, items_806, items_199, cells_807, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_affine_grid(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16242,12 +16285,12 @@ static dt_status call_affine_grid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_807[] = {
+static const dtt_item items_808[] = {
   {"theta", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"align_corners", NULL, DTT_BOOL, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_affine_grid = {"affine_grid", call_affine_grid, items_807, items_199, cells_274, 3, 1, 5, 0, 0, NULL};
+static const dtt_function function_affine_grid = {"affine_grid", call_affine_grid, items_808, items_199, cells_274, 3, 1, 5, 0, 0, NULL};
 
 static dt_status call_ger(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16257,7 +16300,7 @@ static dt_status call_ger(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ger = {"ger", call_ger, items_438, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_ger = {"ger", call_ger, items_440, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_absolute(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16400,7 +16443,7 @@ static dt_status call_arctan2(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arctan2 = {"arctan2", call_arctan2, items_430, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_arctan2 = {"arctan2", call_arctan2, items_432, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_arctan2_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -16409,7 +16452,7 @@ static dt_status call_arctan2_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arctan2_ = {"arctan2_", call_arctan2_, items_430, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_arctan2_ = {"arctan2_", call_arctan2_, items_432, NULL, cells_116, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_arcsinh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16478,7 +16521,7 @@ static dt_status call_subtract(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_subtract = {"subtract", call_subtract, items_578, items_199, cells_579, 3, 1, 8, 0, 0, NULL};
+static const dtt_function function_subtract = {"subtract", call_subtract, items_580, items_199, cells_581, 3, 1, 8, 0, 0, NULL};
 
 static dt_status call_subtract_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -16489,7 +16532,7 @@ static dt_status call_subtract_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_subtract_ = {"subtract_", call_subtract_, items_578, NULL, cells_579, 3, 0, 8, 1, 0, NULL};
+static const dtt_function function_subtract_ = {"subtract_", call_subtract_, items_580, NULL, cells_581, 3, 0, 8, 1, 0, NULL};
 
 static dt_status call_multiply(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16501,7 +16544,7 @@ static dt_status call_multiply(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_multiply = {"multiply", call_multiply, items_580, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_multiply = {"multiply", call_multiply, items_582, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_multiply_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -16512,7 +16555,7 @@ static dt_status call_multiply_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_multiply_ = {"multiply_", call_multiply_, items_580, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_multiply_ = {"multiply_", call_multiply_, items_582, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_divide(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16524,7 +16567,7 @@ static dt_status call_divide(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_divide = {"divide", call_divide, items_581, items_199, cells_105, 3, 1, 6, 0, 0, NULL};
+static const dtt_function function_divide = {"divide", call_divide, items_583, items_199, cells_105, 3, 1, 6, 0, 0, NULL};
 
 static dt_status call_divide_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -16535,7 +16578,7 @@ static dt_status call_divide_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_divide_ = {"divide_", call_divide_, items_581, NULL, cells_105, 3, 0, 6, 1, 0, NULL};
+static const dtt_function function_divide_ = {"divide_", call_divide_, items_583, NULL, cells_105, 3, 0, 6, 1, 0, NULL};
 
 static dt_status call_clip(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16548,7 +16591,7 @@ static dt_status call_clip(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_clip = {"clip", call_clip, items_577, items_199, cells_101, 3, 1, 9, 0, 0, NULL};
+static const dtt_function function_clip = {"clip", call_clip, items_579, items_199, cells_101, 3, 1, 9, 0, 0, NULL};
 
 static dt_status call_clip_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -16559,7 +16602,7 @@ static dt_status call_clip_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_clip_ = {"clip_", call_clip_, items_577, NULL, cells_101, 3, 0, 9, 1, 0, NULL};
+static const dtt_function function_clip_ = {"clip_", call_clip_, items_579, NULL, cells_101, 3, 0, 9, 1, 0, NULL};
 
 static dt_status call_greater(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16571,7 +16614,7 @@ static dt_status call_greater(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_greater = {"greater", call_greater, items_580, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_greater = {"greater", call_greater, items_582, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_greater_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -16582,7 +16625,7 @@ static dt_status call_greater_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_greater_ = {"greater_", call_greater_, items_580, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_greater_ = {"greater_", call_greater_, items_582, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_greater_equal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16594,7 +16637,7 @@ static dt_status call_greater_equal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_greater_equal = {"greater_equal", call_greater_equal, items_580, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_greater_equal = {"greater_equal", call_greater_equal, items_582, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_greater_equal_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -16605,7 +16648,7 @@ static dt_status call_greater_equal_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_greater_equal_ = {"greater_equal_", call_greater_equal_, items_580, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_greater_equal_ = {"greater_equal_", call_greater_equal_, items_582, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_less(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16617,7 +16660,7 @@ static dt_status call_less(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_less = {"less", call_less, items_580, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_less = {"less", call_less, items_582, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_less_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -16628,7 +16671,7 @@ static dt_status call_less_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_less_ = {"less_", call_less_, items_580, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_less_ = {"less_", call_less_, items_582, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_less_equal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16640,7 +16683,7 @@ static dt_status call_less_equal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_less_equal = {"less_equal", call_less_equal, items_580, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_less_equal = {"less_equal", call_less_equal, items_582, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_less_equal_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -16651,7 +16694,7 @@ static dt_status call_less_equal_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_less_equal_ = {"less_equal_", call_less_equal_, items_580, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_less_equal_ = {"less_equal_", call_less_equal_, items_582, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_not_equal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16663,7 +16706,7 @@ static dt_status call_not_equal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_not_equal = {"not_equal", call_not_equal, items_580, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_not_equal = {"not_equal", call_not_equal, items_582, items_199, cells_274, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_not_equal_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -16674,7 +16717,7 @@ static dt_status call_not_equal_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_not_equal_ = {"not_equal_", call_not_equal_, items_580, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_not_equal_ = {"not_equal_", call_not_equal_, items_582, NULL, cells_274, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_trapz(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16686,7 +16729,7 @@ static dt_status call_trapz(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_trapz = {"trapz", call_trapz, items_696, items_199, cells_697, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_trapz = {"trapz", call_trapz, items_698, items_199, cells_699, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_concat(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16696,7 +16739,7 @@ static dt_status call_concat(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_concat = {"concat", call_concat, items_798, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_concat = {"concat", call_concat, items_799, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_concatenate(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16706,7 +16749,7 @@ static dt_status call_concatenate(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_concatenate = {"concatenate", call_concatenate, items_798, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_concatenate = {"concatenate", call_concatenate, items_799, items_199, cells_59, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_swapdims(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16716,7 +16759,7 @@ static dt_status call_swapdims(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_swapdims = {"swapdims", call_swapdims, items_778, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_swapdims = {"swapdims", call_swapdims, items_779, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_swapdims_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -16725,7 +16768,7 @@ static dt_status call_swapdims_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_swapdims_ = {"swapdims_", call_swapdims_, items_778, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_swapdims_ = {"swapdims_", call_swapdims_, items_779, NULL, cells_59, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_moveaxis(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16737,7 +16780,7 @@ static dt_status call_moveaxis(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_moveaxis = {"moveaxis", call_moveaxis, items_780, items_199, cells_274, 3, 1, 5, 0, 0, NULL};
+static const dtt_function function_moveaxis = {"moveaxis", call_moveaxis, items_781, items_199, cells_274, 3, 1, 5, 0, 0, NULL};
 
 static dt_status call_row_stack(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16769,13 +16812,13 @@ static dt_status call_tensordot_dims(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_808[] = {
+static const dtt_item items_809[] = {
   {"a", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"b", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dims_a", NULL, DTT_I64, 2, 1, 0, 0, 1, 0},
   {"dims_b", NULL, DTT_I64, 4, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_tensordot_dims = {"tensordot", call_tensordot_dims, items_808, items_199, cells_105, 4, 1, 6, 0, 3, &function_tensordot};
+static const dtt_function function_tensordot_dims = {"tensordot", call_tensordot_dims, items_809, items_199, cells_105, 4, 1, 6, 0, 3, &function_tensordot};
 
 static dt_status call_round_decimals(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16785,11 +16828,11 @@ static dt_status call_round_decimals(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_809[] = {
+static const dtt_item items_810[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"decimals", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_round_decimals = {"round", call_round_decimals, items_809, items_199, cells_116, 2, 1, 2, 0, 1, &function_round};
+static const dtt_function function_round_decimals = {"round", call_round_decimals, items_810, items_199, cells_116, 2, 1, 2, 0, 1, &function_round};
 
 static dt_status call_round_decimals_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -16798,7 +16841,7 @@ static dt_status call_round_decimals_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_round_decimals_ = {"round_", call_round_decimals_, items_809, NULL, cells_116, 2, 0, 2, 1, 1, &function_round_};
+static const dtt_function function_round_decimals_ = {"round_", call_round_decimals_, items_810, NULL, cells_116, 2, 0, 2, 1, 1, &function_round_};
 
 static dt_status call_bernoulli_p(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -16808,7 +16851,7 @@ static dt_status call_bernoulli_p(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bernoulli_p = {"bernoulli", call_bernoulli_p, items_655, items_199, cells_59, 3, 1, 3, 0, 1, &function_bernoulli};
+static const dtt_function function_bernoulli_p = {"bernoulli", call_bernoulli_p, items_657, items_199, cells_59, 3, 1, 3, 0, 1, &function_bernoulli};
 
 static dt_status call_bernoulli_tensor_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -16817,12 +16860,12 @@ static dt_status call_bernoulli_tensor_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_810[] = {
+static const dtt_item items_811[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"probabilities", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_bernoulli_tensor_ = {"bernoulli_", call_bernoulli_tensor_, items_810, NULL, cells_59, 3, 0, 3, 1, 1, &function_bernoulli_};
+static const dtt_function function_bernoulli_tensor_ = {"bernoulli_", call_bernoulli_tensor_, items_811, NULL, cells_59, 3, 0, 3, 1, 1, &function_bernoulli_};
 
 static dt_status call_random_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -16832,13 +16875,13 @@ static dt_status call_random_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_811[] = {
+static const dtt_item items_812[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"low", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"high", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_random_ = {"random_", call_random_, items_811, NULL, cells_125, 4, 0, 4, 1, 2, &function_random_from_};
+static const dtt_function function_random_ = {"random_", call_random_, items_812, NULL, cells_125, 4, 0, 4, 1, 2, &function_random_from_};
 
 static dt_status call_max_dim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -16850,12 +16893,12 @@ static dt_status call_max_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_812[] = {
+static const dtt_item items_813[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"keepdim", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_max_dim = {"max", call_max_dim, items_812, items_606, cells_59, 3, 2, 3, 0, 1, &function_max};
+static const dtt_function function_max_dim = {"max", call_max_dim, items_813, items_608, cells_59, 3, 2, 3, 0, 1, &function_max};
 
 static dt_status call_min_dim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -16867,7 +16910,7 @@ static dt_status call_min_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_min_dim = {"min", call_min_dim, items_812, items_606, cells_59, 3, 2, 3, 0, 1, &function_min};
+static const dtt_function function_min_dim = {"min", call_min_dim, items_813, items_608, cells_59, 3, 2, 3, 0, 1, &function_min};
 
 static dt_status call_gradient_at(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -16879,13 +16922,13 @@ static dt_status call_gradient_at(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_813[] = {
+static const dtt_item items_814[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"coordinates", NULL, DTT_TENSOR, 1, 1, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 3, 1, 1, 0, 0, 1},
   {"edge_order", NULL, DTT_I64, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_gradient_at = {"gradient", call_gradient_at, items_813, items_216, cells_413, 4, 1, 6, 0, 1, &function_gradient};
+static const dtt_function function_gradient_at = {"gradient", call_gradient_at, items_814, items_216, cells_415, 4, 1, 6, 0, 1, &function_gradient};
 
 static dt_status call_median_dim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -16898,7 +16941,7 @@ static dt_status call_median_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_median_dim = {"median", call_median_dim, items_812, items_606, cells_59, 3, 2, 3, 0, 1, &function_median};
+static const dtt_function function_median_dim = {"median", call_median_dim, items_813, items_608, cells_59, 3, 2, 3, 0, 1, &function_median};
 
 static dt_status call_nanmedian_dim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -16911,7 +16954,7 @@ static dt_status call_nanmedian_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nanmedian_dim = {"nanmedian", call_nanmedian_dim, items_812, items_606, cells_59, 3, 2, 3, 0, 1, &function_nanmedian};
+static const dtt_function function_nanmedian_dim = {"nanmedian", call_nanmedian_dim, items_813, items_608, cells_59, 3, 2, 3, 0, 1, &function_nanmedian};
 
 static const dtt_entry methods_dataset[] = {
   {"len", &function_dataset_len},
@@ -16964,9 +17007,13 @@ static const dtt_entry operators_graph[] = {
 static const dtt_entry methods_kv_cache[] = {
   {"update", &function_kv_cache_update},
   {"truncate", &function_kv_cache_truncate},
+  {"follow", &function_kv_cache_follow},
+  {"settle", &function_kv_cache_settle},
   {NULL, NULL}};
 static const dtt_entry properties_kv_cache[] = {
   {"length", &function_kv_cache_length},
+  {"place", &function_kv_cache_place},
+  {"seen", &function_kv_cache_seen},
   {NULL, NULL}};
 static const dtt_entry operators_kv_cache[] = {
   {NULL, NULL}};
@@ -18882,6 +18929,10 @@ const dtt_function* const dtt_functions[] = {
   &function_kv_cache_update,
   &function_kv_cache_length,
   &function_kv_cache_truncate,
+  &function_kv_cache_follow,
+  &function_kv_cache_settle,
+  &function_kv_cache_place,
+  &function_kv_cache_seen,
   &function_amp_unscale_,
   &function_amp_update_scale_,
   &function_grad_scaler_new,

@@ -25,6 +25,13 @@ void check_entry(const Tensor& x, const Tensor& held, const char* name) {
            held.device());
 }
 
+void check_followed(const Tensor& x, DType dtype, const Dims& sizes, const Tensor& held,
+                    const char* name) {
+  DT_CHECK(x.dtype() == dtype && x.sizes() == sizes && x.device() == held.device(), kRuntimeError,
+           "expected ", name, " of size ", sizes, ", dtype ", dtype, " and device ", held.device(),
+           ", but got ", x.sizes(), ", ", x.dtype(), " and ", x.device());
+}
+
 // Room for `capacity` tokens like those of x, with the first `length` of `held`.
 Tensor with_room(const Tensor& held, const Tensor& x, int64_t capacity, int64_t length) {
   Dims sizes = x.sizes();
@@ -76,6 +83,9 @@ void KvCache::truncate(int64_t length) {
 }
 
 void KvCache::follow(const Tensor& place, const Tensor& seen) {
+  DT_CHECK(keys_.defined(), kRuntimeError, "a cache that holds nothing cannot follow a place");
+  check_followed(place, kIndexDType, {1}, keys_, "place");
+  check_followed(seen, kDTypeOf<bool>, {1, capacity_}, keys_, "seen");
   if (!place_.defined()) {
     // What has not come yet counts for nothing, which is not true of what memory may hold.
     const GradMode no_grad(false);
@@ -87,6 +97,8 @@ void KvCache::follow(const Tensor& place, const Tensor& seen) {
 }
 
 void KvCache::settle(int64_t length) {
+  DT_CHECK(length >= 0 && length <= capacity_, kIndexError, "expected a length from 0 to ",
+           capacity_, ", got ", length);
   place_ = seen_ = Tensor();
   length_ = length;
 }

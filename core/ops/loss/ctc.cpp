@@ -16,11 +16,11 @@
 namespace dt {
 namespace {
 
-struct Targets {
+struct CtcTargets {
   Tensor classes, starts, input_lengths, lengths;  // int64, on the device of the probabilities
   int64_t longest;
 
-  Targets(const Tensor& x, const Tensor& targets, const Tensor& inputs, const Tensor& of_targets)
+  CtcTargets(const Tensor& x, const Tensor& targets, const Tensor& inputs, const Tensor& of_targets)
       : classes(contiguous(to_dtype(targets, kIndexDType))),
         input_lengths(on_device(inputs, x.device())),
         lengths(on_device(of_targets, x.device())) {
@@ -45,22 +45,22 @@ struct Targets {
 
 // What the user may overwrite meanwhile.
 struct KeptTargets {
-  Targets targets;
+  CtcTargets targets;
   Saved classes, input_lengths, lengths;
 
-  explicit KeptTargets(const Targets& t)
+  explicit KeptTargets(const CtcTargets& t)
       : targets(t),
         classes(Saved::input(t.classes)),
         input_lengths(Saved::input(t.input_lengths)),
         lengths(Saved::input(t.lengths)) {}
-  const Targets& get(Node* node) const {
+  const CtcTargets& get(Node* node) const {
     for (const Saved* s : {&classes, &input_lengths, &lengths})
       s->get(node);  // unchanged, or fails
     return targets;
   }
 };
 
-struct Settings {
+struct CtcSettings {
   int64_t blank;
   bool zero_infinity;
 };
@@ -73,7 +73,7 @@ Tensor recorded_gradient(const Tensor& gx, const Tensor& g, const Tensor& x) {
 }
 
 Tensor gradient(const Tensor& g, const Tensor& x, const Tensor& log_alpha, const Tensor& loss,
-                const Targets& targets, Settings settings) {
+                const CtcTargets& targets, CtcSettings settings) {
   const Tensor gx = make_empty(x.sizes(), x.dtype(), x.device());
   CtcLossBackwardCall call;
   call.gx = gx;
@@ -92,7 +92,7 @@ Tensor gradient(const Tensor& g, const Tensor& x, const Tensor& log_alpha, const
 }
 
 // A loss for each sequence.
-Tensor losses_of(const Tensor& x, const Targets& targets, Settings settings) {
+Tensor losses_of(const Tensor& x, const CtcTargets& targets, CtcSettings settings) {
   const int64_t time = x.size(0), n = x.size(1);
   const Tensor y = make_empty({n}, x.dtype(), x.device());
   const Tensor log_alpha = make_empty({n, time, 2 * targets.longest + 1}, x.dtype(), x.device());
@@ -123,7 +123,7 @@ Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& in
   const bool is_batched = log_probs.ndim() == 3;
   const Tensor x = is_batched ? log_probs : unsqueeze(log_probs, 1);
   check_ctc_loss(x, targets, input_lengths, target_lengths, blank);
-  const Targets all(x, targets, input_lengths, target_lengths);
+  const CtcTargets all(x, targets, input_lengths, target_lengths);
   const Tensor wide = to_dtype(x, info(x.dtype()).compute);
   Tensor losses = to_dtype(losses_of(wide, all, {blank, zero_infinity}), x.dtype());
   if (zero_infinity) {

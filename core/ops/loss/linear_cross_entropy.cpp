@@ -29,13 +29,13 @@ namespace {
 // The tensors in the order in which gradients are asked for.
 enum { kInput, kLinearWeight, kLinearBias, kTarget, kWeight };
 
-struct Settings {
+struct LossSettings {
   int64_t ignore_index;
   double label_smoothing;
 };
 
 // The losses of whole rows as other ops compute them.
-Tensor linear_losses(const std::vector<Tensor>& in, const Settings& s, Reduction reduction) {
+Tensor linear_losses(const std::vector<Tensor>& in, const LossSettings& s, Reduction reduction) {
   const Tensor& w = in[kLinearWeight];
   Dims sizes = in[kInput].sizes();
   sizes.erase(sizes.size() - 1);
@@ -82,7 +82,7 @@ void add_product(Tensor& sum, const Tensor& a, const Tensor& b) {
 
 // Fills `losses` with those of the rows, and adds to `sums` their gradients by `grads`, one for
 // each row, if it is defined.
-void run_chunks(const std::vector<Tensor>& in, const Settings& s, const Tensor& losses,
+void run_chunks(const std::vector<Tensor>& in, const LossSettings& s, const Tensor& losses,
                 const Tensor& grads, std::vector<Tensor>& sums) {
   const int64_t rows = in[kInput].size(0), step = rows_of_chunk(in[kInput], in[kLinearWeight]);
   const Tensor w = in[kLinearWeight].detach();
@@ -107,7 +107,7 @@ void run_chunks(const std::vector<Tensor>& in, const Settings& s, const Tensor& 
   }
 }
 
-Tensor record_losses(const Tensor& y, const std::vector<Tensor>& in, const Settings& s,
+Tensor record_losses(const Tensor& y, const std::vector<Tensor>& in, const LossSettings& s,
                      Reduction reduction, const Tensor& divisor, std::vector<Tensor> sums) {
   std::vector<Saved> saved;
   for (const Tensor& x : in) saved.push_back(Saved::input(x));
@@ -130,7 +130,7 @@ Tensor record_losses(const Tensor& y, const std::vector<Tensor>& in, const Setti
       });
 }
 
-Tensor chunked_losses(const std::vector<Tensor>& in, const Settings& s, Reduction reduction) {
+Tensor chunked_losses(const std::vector<Tensor>& in, const LossSettings& s, Reduction reduction) {
   const Tensor& x = in[kInput];
   const int64_t rows = x.size(0);
   const bool is_recorded = needs_graph(in), reduces = reduction != Reduction::kNone;
@@ -163,7 +163,7 @@ Tensor linear_cross_entropy(const Tensor& input, const Tensor& linear_weight, co
                             std::optional<int64_t> ignore_index, double label_smoothing) {
   check_linear_cross_entropy(input, linear_weight, target, linear_bias, ignore_index.has_value());
   const std::vector<Tensor> in = {input, linear_weight, linear_bias, target, weight};
-  const Settings s{ignore_index.value_or(-100), label_smoothing};
+  const LossSettings s{ignore_index.value_or(-100), label_smoothing};
   // Autocast has a dtype for the layer and another for the loss.
   const bool in_chunks = !is_autocast_enabled(input.device().type) && input.ndim() == 2 &&
                          linear_weight.ndim() == 2 && target.ndim() == 1 &&

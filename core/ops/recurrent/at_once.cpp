@@ -19,7 +19,7 @@ namespace dt {
 namespace {
 
 // The inputs of the op, in this order.
-enum Input {
+enum InputIndex {
   kRows,
   kInputWeight,
   kHiddenWeight,
@@ -208,7 +208,7 @@ struct SavedPass {
   }
 };
 
-bool is_read(Input i, const BackwardCall& b) {
+bool is_read(InputIndex i, const BackwardCall& b) {
   switch (i) {
     case kRows:
       return b.wants(kInputWeight);
@@ -219,7 +219,7 @@ bool is_read(Input i, const BackwardCall& b) {
     case kFirstH:
       return b.wants(kHiddenWeight);
     case kFirstC:  // a forget gate's gradient reads it
-      for (const Input other :
+      for (const InputIndex other :
            {kRows, kInputWeight, kHiddenWeight, kInputBias, kHiddenBias, kFirstH})
         if (b.wants(other)) return true;
       return false;
@@ -228,7 +228,7 @@ bool is_read(Input i, const BackwardCall& b) {
   }
 }
 
-Tensor alias_of(Input i, const BackwardCall& b, const SavedPass& saved) {
+Tensor alias_of(InputIndex i, const BackwardCall& b, const SavedPass& saved) {
   if (saved.copies[i].defined() && !is_read(i, b))
     return alias_with(saved.places[i].get(b.node), saved.copies[i]);
   const Tensor x = saved.inputs[i].get(b.node);
@@ -236,7 +236,7 @@ Tensor alias_of(Input i, const BackwardCall& b, const SavedPass& saved) {
 }
 
 void backward_at_once(BackwardCall& b, const Pass& p, const SavedPass& saved) {
-  const auto input = [&](Input i) {
+  const auto input = [&](InputIndex i) {
     return is_read(i, b) ? saved.inputs[i].get(b.node) : Tensor();
   };
   input(kFirstH);  // its copy serves, but PyTorch asks
@@ -267,7 +267,7 @@ Tensors outputs_of(const RecurrentRun& run) {
 // The composition: each step is many ops.
 void backward_by_steps(BackwardCall& b, const Pass& p, const SavedPass& saved) {
   Tensors x;
-  for (int i = 0; i < kInputs; ++i) x.push_back(alias_of(static_cast<Input>(i), b, saved));
+  for (int i = 0; i < kInputs; ++i) x.push_back(alias_of(static_cast<InputIndex>(i), b, saved));
   const RecurrentWeights w = {x[kInputWeight], x[kHiddenWeight], x[kInputBias], x[kHiddenBias],
                               Tensor()};
   const RecurrentRun run =
@@ -285,7 +285,7 @@ const char* node_name(Recurrence kind) {
 void record_pass(const Pass& p, const Tensors& in, const RecurrentRun& run, const Kept& kept) {
   SavedPass saved;
   for (const Tensor& x : in) saved.inputs.push_back(Saved::input(x));
-  for (const Input i : {kInputBias, kHiddenBias, kFirstH}) {
+  for (const InputIndex i : {kInputBias, kHiddenBias, kFirstH}) {
     if (!in[i].defined()) continue;
     saved.places[i] = Saved::place(in[i]);
     saved.copies[i] = copied(in[i].detach());

@@ -12,7 +12,7 @@
 namespace dt {
 namespace {
 
-struct Settings {
+struct RecurrentSettings {
   Recurrence kind;
   bool has_biases;
   int64_t num_layers;
@@ -24,7 +24,7 @@ struct Settings {
 };
 
 // The weights of each pass, layer by layer, each layer's directions together.
-std::vector<RecurrentWeights> sort_weights(const Settings& s, TensorList params) {
+std::vector<RecurrentWeights> sort_weights(const RecurrentSettings& s, TensorList params) {
   const int64_t plain = s.has_biases ? 4 : 2;
   const bool may_project = s.kind == Recurrence::kLstm;
   check_weight_count(params.size(), s.passes() * plain, s.passes() * (plain + may_project));
@@ -45,7 +45,7 @@ std::vector<RecurrentWeights> sort_weights(const Settings& s, TensorList params)
 }
 
 // What each pass begins with: [batch, features] of [passes, batch, features], or zeros.
-std::vector<Tensor> first_states(const Settings& s, TensorList states, int which,
+std::vector<Tensor> first_states(const RecurrentSettings& s, TensorList states, int which,
                                  const Tensor& rows, int64_t batch, int64_t features) {
   if (states.size() == 0)
     return std::vector<Tensor>(static_cast<size_t>(s.passes()), new_zeros(rows, {batch, features}));
@@ -57,8 +57,8 @@ struct Network {
   Tensor rows, h_n, c_n;
 };
 
-Network run_layers(const Settings& s, const Tensor& packed, IntList batch_sizes, TensorList states,
-                   TensorList params) {
+Network run_layers(const RecurrentSettings& s, const Tensor& packed, IntList batch_sizes,
+                   TensorList states, TensorList params) {
   const std::vector<RecurrentWeights> weights = sort_weights(s, params);
   check_features(packed, weights[0].input);
   const bool is_lstm = s.kind == Recurrence::kLstm;
@@ -84,7 +84,7 @@ Network run_layers(const Settings& s, const Tensor& packed, IntList batch_sizes,
   return {rows, stack(h_n), is_lstm ? stack(c_n) : Tensor()};
 }
 
-Network run_packed(const Settings& s, const Tensor& data, const Tensor& batch_sizes,
+Network run_packed(const RecurrentSettings& s, const Tensor& data, const Tensor& batch_sizes,
                    TensorList states, TensorList params) {
   check_packed(data, batch_sizes);
   std::vector<int64_t> sizes;
@@ -100,8 +100,8 @@ Tensor without_batch(const Tensor& x) {
 }
 
 // [time, batch, features], whatever the input is: its batch may come first, or not be there.
-Network run_sequences(const Settings& s, const Tensor& input, TensorList states, TensorList params,
-                      bool batch_first) {
+Network run_sequences(const RecurrentSettings& s, const Tensor& input, TensorList states,
+                      TensorList params, bool batch_first) {
   check_sequences(s.kind, input, states, batch_first);
   const bool batched = input.ndim() == 3, turned = batched && batch_first;
   const Tensor x = !batched ? unsqueeze(input, 1) : turned ? transpose(input, 0, 1) : input;
@@ -159,7 +159,8 @@ RecurrentState run_cell(Recurrence kind, const Tensor& input, TensorList hx,
 
 Pair lstm(const Tensor& input, std::optional<TensorList> hx, TensorList params, bool has_biases,
           int64_t num_layers, double dropout, bool train, bool bidirectional, bool batch_first) {
-  const Settings s{Recurrence::kLstm, has_biases, num_layers, dropout, train, bidirectional};
+  const RecurrentSettings s{Recurrence::kLstm, has_biases, num_layers,
+                            dropout,           train,      bidirectional};
   const Network y = run_sequences(s, input, pair_of(hx), params, batch_first);
   return {y.rows, y.h_n, y.c_n};
 }
@@ -167,7 +168,8 @@ Pair lstm(const Tensor& input, std::optional<TensorList> hx, TensorList params, 
 Pair lstm_packed(const Tensor& data, const Tensor& batch_sizes, std::optional<TensorList> hx,
                  TensorList params, bool has_biases, int64_t num_layers, double dropout, bool train,
                  bool bidirectional) {
-  const Settings s{Recurrence::kLstm, has_biases, num_layers, dropout, train, bidirectional};
+  const RecurrentSettings s{Recurrence::kLstm, has_biases, num_layers,
+                            dropout,           train,      bidirectional};
   const Network y = run_packed(s, data, batch_sizes, pair_of(hx), params);
   return {y.rows, y.h_n, y.c_n};
 }
@@ -182,14 +184,16 @@ std::tuple<Tensor, Tensor> lstm_cell(const Tensor& input, std::optional<TensorLi
 
 Single gru(const Tensor& input, const Tensor& hx, TensorList params, bool has_biases,
            int64_t num_layers, double dropout, bool train, bool bidirectional, bool batch_first) {
-  const Settings s{Recurrence::kGru, has_biases, num_layers, dropout, train, bidirectional};
+  const RecurrentSettings s{Recurrence::kGru, has_biases, num_layers,
+                            dropout,          train,      bidirectional};
   return output_and_state(run_sequences(s, input, list_of(hx), params, batch_first));
 }
 
 Single gru_packed(const Tensor& data, const Tensor& batch_sizes, const Tensor& hx,
                   TensorList params, bool has_biases, int64_t num_layers, double dropout,
                   bool train, bool bidirectional) {
-  const Settings s{Recurrence::kGru, has_biases, num_layers, dropout, train, bidirectional};
+  const RecurrentSettings s{Recurrence::kGru, has_biases, num_layers,
+                            dropout,          train,      bidirectional};
   return output_and_state(run_packed(s, data, batch_sizes, list_of(hx), params));
 }
 
@@ -201,14 +205,16 @@ Tensor gru_cell(const Tensor& input, const Tensor& hx, const Tensor& w_ih, const
 Single rnn_tanh(const Tensor& input, const Tensor& hx, TensorList params, bool has_biases,
                 int64_t num_layers, double dropout, bool train, bool bidirectional,
                 bool batch_first) {
-  const Settings s{Recurrence::kTanh, has_biases, num_layers, dropout, train, bidirectional};
+  const RecurrentSettings s{Recurrence::kTanh, has_biases, num_layers,
+                            dropout,           train,      bidirectional};
   return output_and_state(run_sequences(s, input, list_of(hx), params, batch_first));
 }
 
 Single rnn_tanh_packed(const Tensor& data, const Tensor& batch_sizes, const Tensor& hx,
                        TensorList params, bool has_biases, int64_t num_layers, double dropout,
                        bool train, bool bidirectional) {
-  const Settings s{Recurrence::kTanh, has_biases, num_layers, dropout, train, bidirectional};
+  const RecurrentSettings s{Recurrence::kTanh, has_biases, num_layers,
+                            dropout,           train,      bidirectional};
   return output_and_state(run_packed(s, data, batch_sizes, list_of(hx), params));
 }
 
@@ -220,14 +226,16 @@ Tensor rnn_tanh_cell(const Tensor& input, const Tensor& hx, const Tensor& w_ih, 
 Single rnn_relu(const Tensor& input, const Tensor& hx, TensorList params, bool has_biases,
                 int64_t num_layers, double dropout, bool train, bool bidirectional,
                 bool batch_first) {
-  const Settings s{Recurrence::kRelu, has_biases, num_layers, dropout, train, bidirectional};
+  const RecurrentSettings s{Recurrence::kRelu, has_biases, num_layers,
+                            dropout,           train,      bidirectional};
   return output_and_state(run_sequences(s, input, list_of(hx), params, batch_first));
 }
 
 Single rnn_relu_packed(const Tensor& data, const Tensor& batch_sizes, const Tensor& hx,
                        TensorList params, bool has_biases, int64_t num_layers, double dropout,
                        bool train, bool bidirectional) {
-  const Settings s{Recurrence::kRelu, has_biases, num_layers, dropout, train, bidirectional};
+  const RecurrentSettings s{Recurrence::kRelu, has_biases, num_layers,
+                            dropout,           train,      bidirectional};
   return output_and_state(run_packed(s, data, batch_sizes, list_of(hx), params));
 }
 

@@ -165,7 +165,8 @@ void check_histc(const Tensor& input) {
   check_floating(input, "histogram_cpu");
 }
 
-void check_histogram(const Tensor& input) {
+void check_histogram(const Tensor& input, bool looks_for_range) {
+  if (!looks_for_range) return check_floating(input, "histogram_cpu");
   DT_CHECK(is_floating(input.dtype()) && !is_narrow(input.dtype()), kNotImplemented,
            "\"histogramdd\" not implemented for '", type_word(input.dtype()), "'");
 }

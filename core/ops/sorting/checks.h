@@ -32,7 +32,8 @@ void check_unique(const Tensor& input, std::optional<int64_t> dim);
 void check_bincount(const Tensor& input, const Tensor& weights, int64_t minlength);
 void check_counted(int64_t lowest);
 void check_histc(const Tensor& input);
-void check_histogram(const Tensor& input);
+// PyTorch finds the range itself in float32 and float64 alone.
+void check_histogram(const Tensor& input, bool looks_for_range);
 void check_bins(int64_t bins);
 void check_edges(const Tensor& input, const Tensor& edges);
 void check_range(Span<const double> range);

@@ -117,11 +117,11 @@ std::tuple<Tensor, Tensor> histogram(const Tensor& input, const Operand& bins,
   const Tensor x = input.detach();
   Tensor edges;
   if (bins.is_number()) {
-    check_histogram(x);
+    check_histogram(x, !range);
     edges = make_edges(x, bins.number().to_int64(), range);
   } else {
     check_edges(x, bins.tensor());
-    check_histogram(x);
+    check_histogram(x, false);
     edges = clone(bins.tensor().detach());
   }
   check_weight(x, weight);
@@ -129,14 +129,17 @@ std::tuple<Tensor, Tensor> histogram(const Tensor& input, const Operand& bins,
   {
     const GradMode no_grad(false);
     const int64_t count = edges.numel() - 1;
-    const Tensor elements = reshape(x, {-1});
-    const Tensor bin = sub(searchsorted(edges, elements, false, true, {}, {}), 1);
-    hist = bin_sums(elements, bin, select(edges, 0, 0), select(edges, 0, count), count,
-                    weight.defined() ? reshape(weight, {-1}) : weight);
+    // Sums of narrow numbers would soon stand still.
+    const DType dtype = info(x.dtype()).compute;
+    const Tensor elements = to_dtype(reshape(x, {-1}), dtype), at = to_dtype(edges, dtype);
+    const Tensor each = weight.defined() ? to_dtype(reshape(weight, {-1}), dtype) : weight;
+    const Tensor bin = sub(searchsorted(at, elements, false, true, {}, {}), 1);
+    hist = bin_sums(elements, bin, select(at, 0, 0), select(at, 0, count), count, each);
     if (density) {
-      const Tensor widths = sub(narrow(edges, 0, 1, count), narrow(edges, 0, 0, count));
+      const Tensor widths = sub(narrow(at, 0, 1, count), narrow(at, 0, 0, count));
       hist = div(div(hist, sum(hist)), widths);
     }
+    hist = to_dtype(hist, x.dtype());
   }
   const Tensor inputs[] = {input, weight, bins.is_number() ? Tensor() : bins.tensor()};
   recorded("HistogramBackward0", "histogram", hist, {inputs, 3});

@@ -32,7 +32,7 @@ struct Tap {
   Tensor at, weight;
 };
 
-struct Axis {
+struct GridDim {
   int64_t size;
   Sampling how;
 
@@ -92,7 +92,7 @@ Tensor composition(const Tensor& x, const Tensor& grid, Sampling how) {
   for (int d = 0; d < dims; ++d) {
     const int64_t size = x.size(d + 2);
     std::vector<Tap> next;
-    for (const Tap& of : Axis{size, how}.taps(select(coordinates, 2, dims - 1 - d))) {
+    for (const Tap& of : GridDim{size, how}.taps(select(coordinates, 2, dims - 1 - d))) {
       const Tensor inside = logical_and(ge(of.at, 0), lt(of.at, size));
       const Tensor at = to_dtype(where(inside, of.at, 0), kIndexDType);
       const Tensor weight = of.weight * to_dtype(inside, x.dtype());

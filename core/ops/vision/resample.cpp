@@ -20,11 +20,11 @@ namespace {
 
 using Line = std::optional<Resampling>;
 
-struct Taps {
+struct TapTensors {
   Tensor source, weight;
 
-  Taps() = default;
-  Taps(int64_t taps, int64_t n, DType dtype, Device device)
+  TapTensors() = default;
+  TapTensors(int64_t taps, int64_t n, DType dtype, Device device)
       : source(make_empty({taps, n}, kDTypeOf<int32_t>, device)),
         weight(make_empty({taps, n}, dtype, device)) {}
 };
@@ -55,8 +55,8 @@ Tensor in_fixed_point(const Tensor& weight) {
   return round(weight * unit) / unit;
 }
 
-Taps make_taps(const Resampling& r, DType dtype, Device device) {
-  Taps taps(count_taps(r), r.to, dtype, device);
+TapTensors make_taps(const Resampling& r, DType dtype, Device device) {
+  TapTensors taps(count_taps(r), r.to, dtype, device);
   ResampleTapsCall call;
   call.source = taps.source;
   call.weight = taps.weight;
@@ -70,8 +70,8 @@ Taps make_taps(const Resampling& r, DType dtype, Device device) {
   return taps;
 }
 
-Taps transposed_taps(const Resampling& r, const Taps& of) {
-  Taps taps(count_uses(r), r.from, of.weight.dtype(), of.weight.device());
+TapTensors transposed_taps(const Resampling& r, const TapTensors& of) {
+  TapTensors taps(count_uses(r), r.from, of.weight.dtype(), of.weight.device());
   TransposeTapsCall call;
   call.source = taps.source;
   call.weight = taps.weight;
@@ -81,9 +81,9 @@ Taps transposed_taps(const Resampling& r, const Taps& of) {
   return taps;
 }
 
-Taps taps_of(const Line& line, bool transposed, const Tensor& like) {
+TapTensors taps_of(const Line& line, bool transposed, const Tensor& like) {
   if (!line) return {};
-  const Taps taps = make_taps(*line, info(like.dtype()).compute, like.device());
+  const TapTensors taps = make_taps(*line, info(like.dtype()).compute, like.device());
   return transposed ? transposed_taps(*line, taps) : taps;
 }
 
@@ -94,7 +94,8 @@ Tensor resample_planes(const Tensor& x, const Line& rows, const Line& columns, b
   check_resampled(x);
   const Tensor dense = contiguous(x);
   const Tensor y = make_empty({x.size(0), size(rows, 1), size(columns, 2)}, x.dtype(), x.device());
-  const Taps row_taps = taps_of(rows, transposed, x), column_taps = taps_of(columns, transposed, x);
+  const TapTensors row_taps = taps_of(rows, transposed, x),
+                   column_taps = taps_of(columns, transposed, x);
   ResampleCall call;
   call.y = y;
   call.x = dense;

@@ -44,7 +44,7 @@ inline GatherLines make_lines(const dt_view& plain, const dt_view& index, const 
 
 // Positions of two axes, from these offsets into the plain operand, the index and the indexed
 // operand on.
-struct Block {
+struct AxisBlock {
   Axis outer, inner;
   int64_t x, y, z;
 
@@ -52,7 +52,7 @@ struct Block {
   // what the last call returned. All in copies, which no byte that is written might be part of.
   template <class Move>
   bool for_each(Move move) const {
-    const Block at = *this;
+    const AxisBlock at = *this;
     const bool is_dense = at.inner.x == 1 && at.inner.y == 1 && at.inner.z == 0;
     for (int64_t r = 0; r < at.outer.size; ++r) {
       int64_t px = at.x + r * at.outer.x, py = at.y + r * at.outer.y, pz = at.z + r * at.outer.z;
@@ -86,18 +86,18 @@ void for_each_block(const dt_stream* stream, const GatherLines& lines, const Bod
     part.size = min(width, inner.size - begin);
     Walk at(lines.kept, lines.kept.n - 1, first);
     for (int64_t i = first; i < last; ++i, at.next()) {
-      body(Block{is_columns ? along : part, is_columns ? part : along, at.x + begin * inner.x,
-                 at.y + begin * inner.y, at.z + begin * inner.z});
+      body(AxisBlock{is_columns ? along : part, is_columns ? part : along, at.x + begin * inner.x,
+                     at.y + begin * inner.y, at.z + begin * inner.z});
     }
   });
 }
 
 // The indexed operand's dimension.
-struct Target {
+struct IndexedDim {
   int64_t size, stride;
 };
 
-inline Target target_of(const dt_view& indexed, int64_t dim) {
+inline IndexedDim target_of(const dt_view& indexed, int64_t dim) {
   if (indexed.ndim == 0) return {1, 0};
   return {indexed.sizes[dim], indexed.strides[dim]};
 }
@@ -107,7 +107,7 @@ inline Target target_of(const dt_view& indexed, int64_t dim) {
 template <class T>
 bool gather_elements(const dt_stream* stream, const calls::Gather& call) {
   const GatherLines lines = make_lines(call.y, call.index, call.x, call.dim);
-  const Target target = target_of(call.x, call.dim);
+  const IndexedDim target = target_of(call.x, call.dim);
   T* to = data<T>(call.y);
   const T* from = data<const T>(call.x);
   const int64_t* at = data<const int64_t>(call.index);
@@ -118,7 +118,7 @@ bool gather_elements(const dt_stream* stream, const calls::Gather& call) {
     to[plain] = from[base + value * target.stride];
     return true;
   };
-  for_each_block(stream, lines, [&](const Block& block) {
+  for_each_block(stream, lines, [&](const AxisBlock& block) {
     if (!block.for_each(move)) is_right.store(false, std::memory_order_relaxed);
   });
   return is_right;
@@ -189,7 +189,7 @@ void scatter_elements(const dt_stream* stream, const Scattered& s) {
     element = Op::apply(element, from[plain]);
     return true;
   };
-  for_each_block(stream, lines, [&](const Block& block) { block.for_each(move); });
+  for_each_block(stream, lines, [&](const AxisBlock& block) { block.for_each(move); });
 }
 
 // Whole numbers wrap around, which only unsigned ones do.
@@ -219,22 +219,23 @@ bool dt_gather_elements(const dt_stream* stream, const dt::calls::Gather& call) 
   return is_right;
 }
 
-void dt_scatter_elements(const dt_stream* stream, dt::cpu::Fold fold, const dt::cpu::Scattered& s) {
+void dt_scatter_elements(const dt_stream* stream, dt::cpu::ScatterStep fold,
+                         const dt::cpu::Scattered& s) {
   using namespace dt::cpu;
   const bool is_bool = dt::is_bool(s.y.dtype);
   switch (fold) {
-    case Fold::kAssign:
+    case ScatterStep::kAssign:
       dt::visit_width(s.y.dtype, [&](auto type) {
         scatter_elements<Assign, typename decltype(type)::type>(stream, s);
       });
       return;
-    case Fold::kAdd:
+    case ScatterStep::kAdd:
       return is_bool ? scatter_elements<Unite, uint8_t>(stream, s) : fold_wrapped<Add>(stream, s);
-    case Fold::kMultiply:
+    case ScatterStep::kMultiply:
       return fold_wrapped<Multiply>(stream, s);  // a bool's factors are 0 or 1
-    case Fold::kLarger:
+    case ScatterStep::kLarger:
       return fold_signed<Larger>(stream, s);
-    case Fold::kSmaller:
+    case ScatterStep::kSmaller:
       return fold_signed<Smaller>(stream, s);
   }
 }

@@ -198,5 +198,16 @@ for sizes in ((), (0,), (9,), (4, 5)):
     row("histc", lambda t, x: x.histc(4, -2, 2), W, dtypes=FLOATS, orders=0)
     row("histc", lambda t, x: x.histc(5, 0, 1), V, dtypes=FLOATS, orders=0)
     row("histogram", lambda t, x: t.histogram(x, 7), V, dtypes=("float64",), orders=0)
+for sizes in ((9,), (4, 5)):
+    for how in ({}, {"density": True}):
+        row(
+            "histogram",
+            lambda t, x, h=how: t.histogram(x, 5, range=(-1, 1), **h),
+            value(*sizes),
+            orders=0,
+            dtypes=FLOATS,
+        )
+        row("histogram", lambda t, x, e, w, h=how: t.histogram(x, e.sort()[0], weight=w, **h),
+            value(*sizes), value(4), value(*sizes, low=0), dtypes=FLOATS, orders=0, layouts=False)  # fmt: skip
 row("histc", lambda t, x: x.log().histc(5, -1, 1), W, dtypes=FLOATS, orders=0)
 row("bincount", lambda t, i: i.to(t.uint8).bincount(), index(9, below=5), orders=0)

@@ -9,10 +9,9 @@ listed in docs/python.md.
 
 from __future__ import annotations
 
-import importlib as _importlib
 import math as _math
 
-from . import _copies, _missing, _ops, _overloads, _typed_tensors, _types
+from . import _copies, _late, _ops, _overloads, _typed_tensors, _types
 from ._creation import as_tensor, asarray, from_dlpack, from_file, from_numpy, frombuffer, tensor
 from ._native import lib as _lib
 from ._of_complex import (
@@ -58,26 +57,7 @@ globals().update(_copies.FUNCTIONS)
 globals().update(_typed_tensors.TYPES["cpu"])
 globals().update((t.__name__, t) for t in _storage_types.values())
 
-from . import (  # noqa: E402
-    accelerator,
-    amp,
-    autograd,
-    backends,
-    compiler,
-    cpu,
-    cuda,
-    func,
-    linalg,
-    nn,
-    optim,
-    profiler,
-    random,
-    safetensors,
-    special,
-    storage,
-    utils,
-    version,
-)
+from . import amp, autograd, nn, random, storage, version  # noqa: E402
 from ._by_position import (  # noqa: E402
     adaptive_max_pool1d,
     alpha_dropout,
@@ -119,8 +99,6 @@ from ._functions import (  # noqa: E402
     unsafe_split,
 )
 from ._graph import capture  # noqa: E402
-from ._histogramdd import histogramdd  # noqa: E402
-from ._lowrank import lobpcg, pca_lowrank, svd_lowrank  # noqa: E402
 from ._settings import (  # noqa: E402
     are_deterministic_algorithms_enabled,
     get_deterministic_debug_mode,
@@ -150,13 +128,6 @@ from ._type_info import (  # noqa: E402
     result_type,
 )
 from ._typed_tensors import set_default_tensor_type  # noqa: E402
-from ._windows import (  # noqa: E402
-    bartlett_window,
-    blackman_window,
-    hamming_window,
-    hann_window,
-    kaiser_window,
-)
 from .amp import GradScaler, autocast  # noqa: E402
 from .amp.autocast_mode import (  # noqa: E402
     clear_autocast_cache,
@@ -171,9 +142,6 @@ from .amp.autocast_mode import (  # noqa: E402
     set_autocast_enabled,
 )
 from .autograd import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: E402
-from .compiler import compile  # noqa: E402
-from .cuda import Event, Stream  # noqa: E402
-from .func import vmap  # noqa: E402
 from .nn.functional import conv_tbc  # noqa: E402
 from .random import (  # noqa: E402
     Generator,
@@ -183,22 +151,23 @@ from .random import (  # noqa: E402
     seed,
     set_rng_state,
 )
-from .serialization import load, save  # noqa: E402
 from .storage import TypedStorage, UntypedStorage, is_storage  # noqa: E402
-from .utils.dlpack import to_dlpack  # noqa: E402
 
-_missing_name = _missing.getattr_of(__name__)
-
-
-def _late(name: str):
-    # What few programs use, and takes its time to import.
-    if name in ("distributions", "hub", "multiprocessing", "sparse", "testing", "types"):
-        return _importlib.import_module(f"{__name__}.{name}")
-    return _missing_name(name)
-
-
-__getattr__ = _late
-
+__getattr__, __dir__ = _late.names(
+    __name__,
+    """accelerator backends compiler cpu cuda distributions func hub linalg multiprocessing optim profiler safetensors
+    sparse special testing types utils""",
+    {
+        "_histogramdd": "histogramdd",
+        "_lowrank": "lobpcg pca_lowrank svd_lowrank",
+        "_windows": "bartlett_window blackman_window hamming_window hann_window kaiser_window",
+        "compiler": "compile",
+        "cuda": "Event Stream",
+        "func": "vmap",
+        "serialization": "load save",
+        "utils.dlpack": "to_dlpack",
+    },
+)
 
 __version__ = version.__version__
 
@@ -244,3 +213,6 @@ def live_handles(kind=None):
     from ._native import ffi
 
     return _lib.dt_live_handles(ffi.NULL if kind is None else kind.encode())
+
+
+__all__ = [name for name in __dir__() if not name.startswith("_")]

@@ -18302,6 +18302,69 @@ class KvCache(Handle):
         if status:
             raise fail()
 
+    def follow(self, place, seen):
+        """For work that is recorded once and run for many tokens: from here on tokens come one by
+        one, each takes the place that `place` holds while the work runs, and update gives the
+        whole memory, of which `seen` says what counts.
+
+        Args:
+            place: Where the next token goes: int64 [1], read while the work runs.
+            seen: Which places count: bool [1, capacity], true up to that one.
+        """
+        try:
+            status = lib.py_kv_cache_follow(self._h, place._h, seen._h)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "follow", "self:handle place:tensor seen:tensor", self, place, seen) from None
+        if status:
+            raise fail()
+
+    def settle(self, length):
+        """Follows no place any more.
+
+        Args:
+            length: How many tokens have come by now.
+        """
+        try:
+            status = lib.py_kv_cache_settle(self._h, length)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "settle", "self:handle length:i64", self, length) from None
+        if status:
+            raise fail()
+
+    @property
+    def place(self):
+        """The place that it follows.
+
+        Returns:
+            int64 [1], or absent.
+        """
+        try:
+            out = lib.py_kv_cache_place(self._h)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "place", "self:handle", self) from None
+        if out > 1:
+            return wrap(out)
+        if out:
+            raise fail()
+        return None
+
+    @property
+    def seen(self):
+        """Which places count where it follows one.
+
+        Returns:
+            bool [1, capacity], or absent.
+        """
+        try:
+            out = lib.py_kv_cache_seen(self._h)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "seen", "self:handle", self) from None
+        if out > 1:
+            return wrap(out)
+        if out:
+            raise fail()
+        return None
+
 
 class GradScaler(Handle):
     """torch.amp.GradScaler: scales a loss so that small gradients of float16 do not vanish, leaves out steps whose gradients are infinite, and looks for a scale that just fits. The scale lies on the device of the loss."""

@@ -28,6 +28,35 @@ def stft(
     """
     hop_length = n_fft // 4 if hop_length is None else hop_length
     win_length = n_fft if win_length is None else win_length
+    _check_result(return_complex)
+    if center and align_to_window is not None:
+        raise RuntimeError("stft align_to_window should only be set when center = false")
+    if center:
+        input = _with_margins(input, n_fft // 2, pad_mode)
+    _check(input, n_fft, hop_length, win_length, window)
+    before = (n_fft - win_length) // 2
+    if align_to_window:
+        input = _ops.pad(input, (before, n_fft - win_length - before))
+    windowed = slice(before, before + win_length)
+    waves = _waves(n_fft, onesided is None or onesided, input)[windowed]
+    if window is not None:
+        waves = waves * window.unsqueeze(-1)
+    if normalized:
+        waves = waves / math.sqrt(n_fft)
+    frames = input.unfold(-1, n_fft, hop_length)[..., windowed]
+    return (frames.to(waves.dtype) @ waves).unflatten(-1, (-1, 2)).transpose(-3, -2)
+
+
+def _with_margins(x, margin: int, pad_mode: str):
+    """A signal, or each of a batch, with `margin` elements more at both ends."""
+    rows = x.reshape(
+        (1,) * (3 - x.ndim) + tuple(x.shape)
+    )  # what pad takes: [batch, channels, length]
+    rows = _ops.pad(rows, (margin, margin), pad_mode)
+    return rows.reshape(tuple(x.shape[:-1]) + (rows.shape[-1],))
+
+
+def _check_result(return_complex) -> None:
     if return_complex is None:
         raise RuntimeError(
             "stft requires the return_complex parameter be given for real inputs, and will further require that "
@@ -37,26 +66,6 @@ def stft(
         raise RuntimeError(
             "stft: there are no complex numbers; return_complex=False gives real and imaginary parts"
         )
-    if center and align_to_window is not None:
-        raise RuntimeError("stft align_to_window should only be set when center = false")
-    if center:
-        margin = n_fft // 2
-        rows = input.reshape((1,) * (3 - input.ndim) + tuple(input.shape))
-        rows = _ops.pad(rows, (margin, margin), pad_mode)
-        input = rows.reshape(tuple(input.shape[:-1]) + (rows.shape[-1],))
-    _check(input, n_fft, hop_length, win_length, window)
-    before = (n_fft - win_length) // 2
-    if align_to_window:
-        input = _ops.pad(input, (before, n_fft - win_length - before))
-    waves = _waves(n_fft, onesided is None or onesided, input)
-    if window is not None:
-        waves = waves[before : before + win_length] * window.unsqueeze(-1)
-    elif win_length < n_fft:
-        waves = waves[before : before + win_length]
-    if normalized:
-        waves = waves / math.sqrt(n_fft)
-    frames = input.unfold(-1, n_fft, hop_length)[..., before : before + win_length]
-    return (frames.to(waves.dtype) @ waves).unflatten(-1, (-1, 2)).transpose(-3, -2)
 
 
 def _check(input, n_fft, hop_length, win_length, window) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from .. import _missing, _ops
+from .. import _late, _ops
 from .._tensor_type import TensorBase
-from . import forward_ad, functional, graph, profiler
 from .anomaly import detect_anomaly, set_detect_anomaly
 from .function import Function, NestedIOFunction
 from .grad_mode import (
@@ -19,7 +18,7 @@ from .grad_mode import (
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck
 from .variable import Variable
 
-__getattr__ = _missing.getattr_of(__name__)
+__getattr__, __dir__ = _late.names(__name__, "forward_ad functional graph profiler")
 
 __all__ = [
     "Function", "GradcheckError", "NestedIOFunction", "Variable", "backward", "detect_anomaly", "enable_grad",

@@ -5,51 +5,11 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping
 
-from .. import arange, bool, capture, cat, cuda, empty, full, int64, nn, no_grad, ones, zeros
+from .. import arange, bool, capture, cat, cuda, empty, full, int64, nn, no_grad, ones
 from ..nn.modules.container import norm_relu as norm_relu
 
 # Recording costs as much as some tokens, and pays from so many on.
 WORTH_RECORDING = 16
-
-
-class FollowingCache:
-    """What nn.KVCache is, in memory for `capacity` tokens. For work that is recorded once and run for many tokens it
-    may follow a place on the device: then tokens come one by one, each takes the place that `place` [1] holds while
-    the work runs, and update gives the whole memory, of which `seen` [1, capacity] is true up to that place.
-    """
-
-    def __init__(self, capacity: int):
-        self.capacity, self.length = capacity, 0
-        self.memory = self.place = self.seen = None
-
-    def __len__(self) -> int:
-        return self.length
-
-    def update(self, key, value):
-        if self.memory is None:
-            self.memory = [
-                zeros(*x.shape[:-2], self.capacity, x.shape[-1], dtype=x.dtype, device=x.device)
-                for x in (key, value)
-            ]
-        if self.place is not None:
-            for memory, x in zip(self.memory, (key, value), strict=True):
-                memory.index_copy_(-2, self.place, x)
-            return self.memory
-        before, self.length = self.length, self.length + key.shape[-2]
-        for memory, x in zip(self.memory, (key, value), strict=True):
-            memory[..., before : self.length, :] = x
-        return [memory[..., : self.length, :] for memory in self.memory]
-
-    def truncate(self, length: int) -> None:
-        self.length = length
-
-    def follow(self, place, seen) -> None:
-        self.place, self.seen = place, seen
-
-    def settle(self, length: int) -> None:
-        """Follows nothing any more: it holds `length` tokens."""
-        self.place = self.seen = None
-        self.length = length
 
 
 def past(caches) -> int:
@@ -125,7 +85,7 @@ class Generates:
             raise ValueError(f"count must not be negative, but got {count}")
         context, blocks = self._writes_with()
         recordable = tokens.is_cuda and generator is None and not cuda.is_current_stream_capturing()
-        caches = [FollowingCache(context) if recordable else nn.KVCache(context) for _ in blocks]
+        caches = [nn.KVCache(context) for _ in blocks]
 
         def following(new):
             scores = self(new, caches)[:, -1]
@@ -138,9 +98,8 @@ class Generates:
         while (time := tokens.shape[1]) < wanted:
             new, known = min(wanted - time, context - past(caches)), past(caches)
             if recordable and known == time - 1 and known and new >= WORTH_RECORDING:
-                tokens = cat(
-                    [tokens, _write_recorded(following, caches, tokens[:, known:], new)], 1
-                )
+                more = _write_recorded(following, caches, context, tokens[:, known:], new)
+                tokens = cat([tokens, more], 1)
                 continue
             if time > context:  # each token has another place than before
                 for cache in caches:
@@ -149,10 +108,10 @@ class Generates:
         return tokens
 
 
-def _write_recorded(following, caches, last, count: int):
+def _write_recorded(following, caches, capacity: int, last, count: int):
     """`count` tokens behind the last [batch, 1]: the same step again and again, with its place in memory on the device,
     the first one for real, the others as one launch each."""
-    known, capacity, device = past(caches), caches[0].capacity, last.device
+    known, device = past(caches), last.device
     token, columns = last.clone(), arange(capacity, device=device)
     place = full((1,), known, dtype=int64, device=device)
     written = empty(last.shape[0], capacity, dtype=last.dtype, device=device)

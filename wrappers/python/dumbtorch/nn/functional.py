@@ -153,7 +153,7 @@ def interpolate(
                 f"with spatial dimensions of {list(input.shape[2:])} and {tuple(numbers)}"
             )
     return _ops.interpolate_aligned(
-        input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias
+        input, size, scale_factor, mode, align_corners, recompute_scale_factor, bool(antialias)
     )
 
 

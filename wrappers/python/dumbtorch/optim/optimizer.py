@@ -9,12 +9,15 @@ from copy import deepcopy
 from typing import NamedTuple
 
 from .. import _graph, _ops
+from .._enums import DEVICE_TYPE
 from .._native import lib
 from .._runtime import INT64_ARRAY, check, device_from, fail, ffi_new, read_operand
 from .._tensor_type import TensorBase
 from .._types import bfloat16, float16, float32, float64
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..utils.hooks import RemovableHandle
+
+_CPU = DEVICE_TYPE["cpu"] << 32  # packed as devices are
 
 
 class Row(NamedTuple):
@@ -201,12 +204,14 @@ class Optimizer:
             given.release()
 
     def _update_without_state(self, group: dict) -> None:
-        row = self._row
-        handles = [p._h for p in group["params"]]
-        lr = read_operand(self._rate(group, handles))
-        settings = _numbers(row.settings(group))
-        name = row.name.encode()
-        check(lib.py_stateless_update(name, handles, len(handles), *lr, settings, len(settings)))
+        row, update = self._row, lib.py_stateless_update
+        handles, settings = [p._h for p in group["params"]], _numbers(row.settings(group))
+        given = row.name.encode(), handles, len(handles)
+        status = update(*given, *read_operand(group["lr"]), settings, len(settings))
+        if status < 0:  # the rate must be a tensor
+            lr = self._rate(group, handles)
+            status = update(*given, *read_operand(lr), settings, len(settings))
+        check(status)
 
     def _parts(self, given: Gradients) -> list[list[int]]:
         """Parameters that have stepped and those that have not, if the row tells them apart."""
@@ -321,9 +326,10 @@ class Optimizer:
         lr = group["lr"]
         if isinstance(lr, TensorBase):
             return lr
-        device = device_from(lib.py_rate_device(handles, len(handles)))
-        if device.type == "cpu":
+        packed = lib.py_rate_device(handles, len(handles))
+        if packed == _CPU:
             return lr
+        device = device_from(packed)
         rate = self._rates.get(id(group))
         if rate is None or rate.tensor.device != device:  # the first step, or the model has moved
             _ops.optimizer_check_not_capturing()

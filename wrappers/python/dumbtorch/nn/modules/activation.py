@@ -83,10 +83,10 @@ class MultiheadAttention(Module):
             query, key, value = _turned(query, key, value)
         output, weights = functional.multi_head_attention_forward(
             query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight, self.in_proj_bias,
-            self.bias_k, self.bias_v, self.add_zero_attn, self.dropout, self.out_proj.weight,
-            self.out_proj.bias, self.training, key_padding_mask, need_weights, attn_mask,
+            self.bias_k, self.bias_v, bool(self.add_zero_attn), self.dropout, self.out_proj.weight,
+            self.out_proj.bias, self.training, key_padding_mask, bool(need_weights), attn_mask,
             not self._qkv_same_embed_dim, self.q_proj_weight, self.k_proj_weight, self.v_proj_weight,
-            average_attn_weights=average_attn_weights, is_causal=is_causal,
+            average_attn_weights=bool(average_attn_weights), is_causal=bool(is_causal),
         )  # fmt: skip
         # Those who have positions first get them first in memory, as of PyTorch.
         return output.transpose(0, 1) if turned else output.contiguous(), weights

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections import namedtuple
 
 from ... import _ops
 from ..._creation import tensor
@@ -10,10 +10,8 @@ from .container import ModuleList, Sequential
 from .layers import Linear
 from .module import Module
 
-
-class _ASMoutput(NamedTuple):
-    output: object  # the log-probability of each target
-    loss: object  # the mean of -output
+# The log-probability of each target, and the mean of its negative.
+_ASMoutput = namedtuple("_ASMoutput", "output loss")
 
 
 class AdaptiveLogSoftmaxWithLoss(Module):

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections import OrderedDict
-from typing import NamedTuple
+from collections import OrderedDict, namedtuple
 
 from ...utils.hooks import RemovableHandle
 from .backward_hooks import BackwardHooks
 
-
-class ForwardHook(NamedTuple):
-    """A hook before or after forward."""
-
-    function: object
-    with_kwargs: bool = False
-    always: bool = False  # also where forward fails
+# A hook before or after forward; `always`: also where forward fails.
+ForwardHook = namedtuple("ForwardHook", "function with_kwargs always", defaults=(False, False))
 
 
 GLOBAL: dict[str, OrderedDict] = {

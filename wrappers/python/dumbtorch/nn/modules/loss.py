@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections import namedtuple
 
 from ..._types import bfloat16, float16, float32, float64
 from .. import functional
@@ -43,8 +43,10 @@ class TripletMarginWithDistanceLoss(Module):
         )
 
 
-@dataclass(slots=True, frozen=True)
-class LinearCrossEntropyOptions:
+_SETTINGS = "allow_retain_graph batch_chunk_size chunking_method acc_policy acc_dtype"
+
+
+class LinearCrossEntropyOptions(namedtuple("_Settings", _SETTINGS)):
     """How PyTorch divides linear_cross_entropy. Here the library chooses by itself, whatever these say.
 
     Args:
@@ -55,28 +57,34 @@ class LinearCrossEntropyOptions:
         acc_dtype: The dtype of sums.
     """
 
-    allow_retain_graph: bool = False
-    batch_chunk_size: int | None = None
-    chunking_method: str | None = "auto"
-    acc_policy: str = "auto"
-    acc_dtype: object = None
+    __slots__ = ()
 
-    def __post_init__(self):
-        if self.acc_policy not in ("auto", "accurate", "balanced", "compact"):
-            raise ValueError(f"invalid acc_policy: {self.acc_policy!r}")
-        if self.chunking_method not in (None, "auto"):
-            name, colon, factor = self.chunking_method.partition(":")
+    def __new__(
+        cls,
+        allow_retain_graph=False,
+        batch_chunk_size=None,
+        chunking_method="auto",
+        acc_policy="auto",
+        acc_dtype=None,
+    ):
+        if acc_policy not in ("auto", "accurate", "balanced", "compact"):
+            raise ValueError(f"invalid acc_policy: {acc_policy!r}")
+        if chunking_method not in (None, "auto"):
+            name, colon, factor = chunking_method.partition(":")
             is_factor = factor.isdigit() and int(factor) > 0 if colon else True
             if name != "aspect_ratio" or not is_factor:
-                raise ValueError(f"invalid chunking_method: {self.chunking_method!r}")
-        rows = self.batch_chunk_size
+                raise ValueError(f"invalid chunking_method: {chunking_method!r}")
+        rows = batch_chunk_size
         if not (rows is None or isinstance(rows, int) and rows > 0):
             raise ValueError(f"batch_chunk_size must be positive int or None, got {rows!r}")
-        if self.acc_dtype not in (None, float16, bfloat16, float32, float64):
+        if acc_dtype not in (None, float16, bfloat16, float32, float64):
             raise ValueError(
                 "acc_dtype must be one of {None, torch.float16, torch.bfloat16, torch.float32, torch.float64}, "
-                f"got {self.acc_dtype!r}. Pass acc_dtype=None to let the op pick automatically."
+                f"got {acc_dtype!r}. Pass acc_dtype=None to let the op pick automatically."
             )
+        return super().__new__(
+            cls, allow_retain_graph, batch_chunk_size, chunking_method, acc_policy, acc_dtype
+        )
 
 
 class LinearCrossEntropyLoss(Module):

@@ -1,7 +1,7 @@
 """Tools for modules: gradient clipping, parameters as one vector, parametrizations, pruning, fusion."""
 
-from ... import _missing
-from . import parametrizations, parametrize, prune, rnn, stateless
+from ... import _late
+from . import rnn
 from .clip_grad import (
     clip_grad_norm,
     clip_grad_norm_,
@@ -21,7 +21,7 @@ from .memory_format import convert_conv2d_weight_memory_format, convert_conv3d_w
 from .spectral_norm import remove_spectral_norm, spectral_norm
 from .weight_norm import remove_weight_norm, weight_norm
 
-__getattr__ = _missing.getattr_of(__name__)
+__getattr__, __dir__ = _late.names(__name__, "parametrizations parametrize prune stateless")
 
 __all__ = [
     "clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_",

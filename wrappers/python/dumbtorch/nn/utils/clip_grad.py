@@ -18,7 +18,7 @@ def _gradients(parameters) -> list:
 
 def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
     """Scales gradients so that their norm together is at most max_norm; gives the norm before."""
-    return _ops.clip_grad_norm_(_list(parameters), max_norm, norm_type, error_if_nonfinite)
+    return _ops.clip_grad_norm_(_list(parameters), max_norm, norm_type, bool(error_if_nonfinite))
 
 
 clip_grad_norm = clip_grad_norm_
