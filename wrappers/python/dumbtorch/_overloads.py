@@ -569,6 +569,14 @@ def _each(function, tensors):
     return tuple(map(function, _listed(tensors)))
 
 
+def copy_(input, src, non_blocking=False):
+    """In place: the elements of a tensor, or a number."""
+    if isinstance(src, (bool, int, float)):
+        dtype = _types.float64 if isinstance(src, float) else None
+        src = _ops.full((), src, dtype=dtype, device=input.device)
+    return _ops.copy_(input, src, non_blocking)
+
+
 def _where_method(self, condition, other):
     """self where the condition holds, other elsewhere."""
     return _ops.where(condition, self, other)
@@ -594,7 +602,7 @@ METHODS = {
         *(repeat_interleave, tensor_split, hsplit, vsplit, dsplit),
         *(median, nanmedian, unique, unique_consecutive),
         *(bernoulli, bernoulli_, random_, lu, qr, pinverse),
-        *(uniform_, resize_, resize_as_),
+        *(uniform_, resize_, resize_as_, copy_),
     )
 }
 METHODS |= {"where": _where_method, "view": _view_method, "polygamma": _polygamma_method}
