@@ -153,6 +153,12 @@ def _(c: Case) -> bool:
     return any(n == m for x in given for n, m in zip(x.shape[2:], c.theirs.shape[2:]))
 
 
+# Its gradient, where a gradient or an element is infinite.
+@documented("**`interpolate`**")
+def _(c: Case) -> bool:
+    return c.derives("Upsample") and only_the_infinite_differs(c)
+
+
 # The weights of an element at an edge are one.
 @documented("**`interpolate`**")
 def _(c: Case) -> bool:
