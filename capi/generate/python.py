@@ -44,7 +44,6 @@ from ._runtime import (
     SCALAR_OUT,
     NULL,
     Handle,
-    bool_or_none,
     borrow,
     borrow_list,
     c_path,
@@ -291,7 +290,7 @@ def argument(a: Argument) -> tuple[list[str], list[str]]:
         case "f64?":
             return [], [f"{n} is not None", f"0.0 if {n} is None else {n}"]
         case "bool?":
-            return [], [f"bool_or_none({n})"]
+            return [], [f"-1 if {n} is None else {n}"]
         case "i64[]":
             make = f"int_list({n}, {kind.count})" if kind.count else f"shape_list({n})"
             return [f"{c} = {make}"], [c, f"len({c})"]

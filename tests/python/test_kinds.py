@@ -58,22 +58,6 @@ def test_optional_names(both, text):
 @pytest.mark.parametrize(
     "text",
     [
-        "F.interpolate(t.ones(1, 1, 2), 4, mode='linear', align_corners=1)",
-        "F.grid_sample(t.ones(1, 1, 2, 2), t.ones(1, 1, 1, 2), align_corners=1)",
-        "F.affine_grid(t.ones(1, 2, 3), [1, 1, 2, 2], align_corners=0)",
-    ],
-)
-def test_a_flag_that_may_be_none(both, text):
-    ours, theirs = both(lambda t: outcome(t, text))
-    assert ours[0] == theirs[0] == "TypeError"
-    assert ours[1].endswith("argument 'align_corners' (position 5) must be bool, not int") or (
-        "'align_corners'" in ours[1] and ours[1].endswith("must be bool, not int")
-    )
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
         "t.Size([1, 'a'])",
         "t.Size(['a'])",
         "t.Size([1, 2.5])",

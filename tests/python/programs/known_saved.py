@@ -292,7 +292,10 @@ def why_lost(node: Node, what: str) -> str:
 def _(c: Case) -> bool:
     if not c.only_theirs_raises(CHANGED) or not is_derivative(c):
         return False
-    calls = r"(elu|ELU)_?\(.*inplace=True|(elu|sgn|copysign)_\(|div(ide)?_\(.*rounding_mode="
+    calls = (
+        r"(elu|ELU)_?\(.*inplace=True|(elu|sgn|copysign|scatter_reduce|index_reduce)_\(|"
+        r"div(ide)?_\(.*rounding_mode="
+    )
     less = re.search(calls, c.history) is not None
     written = re.search(r"x\d+\[.*x\d+.*\] \S?= |masked_scatter_\(", c.history) is not None
     less = less or (written and "[CPUBoolType" in c.difference.theirs)  # of a mask the positions

@@ -14,7 +14,6 @@ from ._runtime import (
     SCALAR_OUT,
     NULL,
     Handle,
-    bool_or_none,
     borrow,
     borrow_list,
     c_path,
@@ -3439,7 +3438,7 @@ def autocast_begin(device_type, dtype=None, enabled=True, cache_enabled=None):
             the region around this one, on at first.
     """
     try:
-        status = lib.py_autocast_begin(DEVICE_TYPE[device_type], 0 if dtype is None else DTYPE[dtype], enabled, bool_or_none(cache_enabled))
+        status = lib.py_autocast_begin(DEVICE_TYPE[device_type], 0 if dtype is None else DTYPE[dtype], enabled, -1 if cache_enabled is None else cache_enabled)
     except BAD_ARGUMENTS as error:
         raise complain(error, "autocast_begin", "device_type:enum dtype:dtype? enabled:bool cache_enabled:bool?", device_type, dtype, enabled, cache_enabled) from None
     if status:
@@ -3566,7 +3565,7 @@ def tensor_backward(input, gradient=None, retain_graph=None, create_graph=False,
     """
     try:
         inputs_c = NULL if inputs is None else handle_list(inputs)
-        status = lib.py_tensor_backward(input._h, 0 if gradient is None else gradient._h, bool_or_none(retain_graph), create_graph, inputs_c, -1 if inputs is None else len(inputs_c))
+        status = lib.py_tensor_backward(input._h, 0 if gradient is None else gradient._h, -1 if retain_graph is None else retain_graph, create_graph, inputs_c, -1 if inputs is None else len(inputs_c))
     except BAD_ARGUMENTS as error:
         raise complain(error, "backward", "input:tensor gradient:tensor? retain_graph:bool? create_graph:bool inputs:tensor[]?", input, gradient, retain_graph, create_graph, inputs) from None
     if status:
@@ -3588,7 +3587,7 @@ def autograd_backward(tensors, grad_tensors=(), retain_graph=None, create_graph=
         tensors_c = handle_list(tensors)
         grad_tensors_c = optional_handle_list(grad_tensors)
         inputs_c = NULL if inputs is None else handle_list(inputs)
-        status = lib.py_autograd_backward(tensors_c, len(tensors_c), grad_tensors_c, len(grad_tensors_c), bool_or_none(retain_graph), create_graph, inputs_c, -1 if inputs is None else len(inputs_c))
+        status = lib.py_autograd_backward(tensors_c, len(tensors_c), grad_tensors_c, len(grad_tensors_c), -1 if retain_graph is None else retain_graph, create_graph, inputs_c, -1 if inputs is None else len(inputs_c))
     except BAD_ARGUMENTS as error:
         raise complain(error, "backward", "tensors:tensor[] grad_tensors:tensor?[] retain_graph:bool? create_graph:bool inputs:tensor[]?", tensors, grad_tensors, retain_graph, create_graph, inputs) from None
     if status:
@@ -3616,7 +3615,7 @@ def autograd_grad(outputs, inputs, grad_outputs=(), retain_graph=None, create_gr
         outputs_c = handle_list(outputs)
         inputs_c = handle_list(inputs)
         grad_outputs_c = optional_handle_list(grad_outputs)
-        out = lib.py_autograd_grad(outputs_c, len(outputs_c), inputs_c, len(inputs_c), grad_outputs_c, len(grad_outputs_c), bool_or_none(retain_graph), create_graph, allow_unused)
+        out = lib.py_autograd_grad(outputs_c, len(outputs_c), inputs_c, len(inputs_c), grad_outputs_c, len(grad_outputs_c), -1 if retain_graph is None else retain_graph, create_graph, allow_unused)
     except BAD_ARGUMENTS as error:
         raise complain(error, "grad", "outputs:tensor[] inputs:tensor[] grad_outputs:tensor?[] retain_graph:bool? create_graph:bool allow_unused:bool", outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused) from None
     return take_tensors(out)
@@ -15921,7 +15920,7 @@ def set_print_options(precision=4, threshold=1000, edge_items=3, line_width=80, 
         sci_mode: Whether numbers are written as 1e3; absent: where they ask for it.
     """
     try:
-        status = lib.py_set_print_options(precision, threshold, edge_items, line_width, bool_or_none(sci_mode))
+        status = lib.py_set_print_options(precision, threshold, edge_items, line_width, -1 if sci_mode is None else sci_mode)
     except BAD_ARGUMENTS as error:
         raise complain(error, "set_print_options", "precision:i64 threshold:i64 edge_items:i64 line_width:i64 sci_mode:bool?", precision, threshold, edge_items, line_width, sci_mode) from None
     if status:
@@ -17163,7 +17162,7 @@ def interpolate_aligned(input, size=None, scale_factor=None, mode='bilinear', al
     try:
         size_c, size_c_n = optional_ints(size, 1)
         scale_factor_c, scale_factor_c_n = optional_floats(scale_factor, 1)
-        out = lib.py_interpolate_aligned(input._h, size_c, size_c_n, scale_factor_c, scale_factor_c_n, INTERPOLATION[mode], bool_or_none(align_corners), bool_or_none(recompute_scale_factor), antialias)
+        out = lib.py_interpolate_aligned(input._h, size_c, size_c_n, scale_factor_c, scale_factor_c_n, INTERPOLATION[mode], -1 if align_corners is None else align_corners, -1 if recompute_scale_factor is None else recompute_scale_factor, antialias)
     except BAD_ARGUMENTS as error:
         raise complain(error, "interpolate_aligned", "input:tensor size:i64[]? scale_factor:f64[]? mode:enum align_corners:bool? recompute_scale_factor:bool? antialias:bool", input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias) from None
     return wrap(out)
@@ -17184,7 +17183,7 @@ def grid_sample(input, grid, mode='bilinear', padding_mode='zeros', align_corner
             their outer edges; absent: no.
     """
     try:
-        out = lib.py_grid_sample(input._h, grid._h, c_string(mode), c_string(padding_mode), bool_or_none(align_corners))
+        out = lib.py_grid_sample(input._h, grid._h, c_string(mode), c_string(padding_mode), -1 if align_corners is None else align_corners)
     except BAD_ARGUMENTS as error:
         raise complain(error, "grid_sample", "input:tensor grid:tensor mode:str padding_mode:str align_corners:bool?", input, grid, mode, padding_mode, align_corners) from None
     return wrap(out)
@@ -17202,7 +17201,7 @@ def affine_grid(theta, size, align_corners=None):
     """
     try:
         size_c = shape_list(size)
-        out = lib.py_affine_grid(theta._h, size_c, len(size_c), bool_or_none(align_corners))
+        out = lib.py_affine_grid(theta._h, size_c, len(size_c), -1 if align_corners is None else align_corners)
     except BAD_ARGUMENTS as error:
         raise complain(error, "affine_grid", "theta:tensor size:i64[] align_corners:bool?", theta, size, align_corners) from None
     return wrap(out)

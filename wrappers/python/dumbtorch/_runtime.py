@@ -215,15 +215,6 @@ def number_like(number, other):
     return tensor(number, dtype=None if is_wide or is_bool else kind)
 
 
-def bool_or_none(x: bool | None) -> int:
-    """-1 stands for None."""
-    if x is None:
-        return -1
-    if x.__class__ is not bool:
-        raise TypeError("expected a bool")
-    return x
-
-
 def read_scalar_or_none(x) -> tuple[int, int, float]:
     return (0, 0, 0.0) if x is None else read_scalar(x)
 
