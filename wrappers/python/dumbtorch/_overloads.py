@@ -4,6 +4,7 @@ the generated function in `_ops.py`."""
 from __future__ import annotations
 
 from . import _ops, _types
+from ._fill import copy_
 from ._out import into
 from ._runtime import shape_list
 from ._tensor_type import TensorBase
@@ -567,14 +568,6 @@ def _each(function, tensors):
     if len(tensors) == 1 and isinstance(tensors[0], TensorBase):
         return function(tensors[0])
     return tuple(map(function, _listed(tensors)))
-
-
-def copy_(input, src, non_blocking=False):
-    """In place: the elements of a tensor, or a number."""
-    if isinstance(src, (bool, int, float)):
-        dtype = _types.float64 if isinstance(src, float) else None
-        src = _ops.full((), src, dtype=dtype, device=input.device)
-    return _ops.copy_(input, src, non_blocking)
 
 
 def _where_method(self, condition, other):
