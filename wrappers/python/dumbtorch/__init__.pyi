@@ -218,7 +218,6 @@ from ._overloads import cartesian_prod as cartesian_prod
 from ._overloads import atleast_1d as atleast_1d
 from ._overloads import atleast_2d as atleast_2d
 from ._overloads import atleast_3d as atleast_3d
-from ._overloads import copy_ as copy_
 from ._ops import conv_transpose1d as conv_transpose1d
 from ._ops import conv_transpose2d as conv_transpose2d
 from ._ops import conv_transpose3d as conv_transpose3d
@@ -236,6 +235,7 @@ from ._ops import zeros_like as zeros_like
 from ._ops import ones_like as ones_like
 from ._ops import full_like as full_like
 from ._ops import clone as clone
+from ._ops import copy_ as copy_
 from ._ops import fill_ as fill_
 from ._ops import zero_ as zero_
 from ._ops import reset_peak_memory_stats as reset_peak_memory_stats

@@ -114,8 +114,7 @@ def resize_(input, *sizes, size=None, memory_format=None):
 
 
 def resize_as_(input, the_template, *, memory_format=None):
-    """resize_ to the shape of another tensor, row-major or in the order that `memory_format` names; preserve_format is
-    the other tensor's."""
+    """resize_ to the shape of another tensor, in the order that `memory_format` names; preserve_format is its own."""
     if memory_format is _types.preserve_format:
         last = the_template.is_contiguous(memory_format=_types.channels_last)
         memory_format = _types.channels_last if last and the_template.ndim == 4 else None
