@@ -360,6 +360,13 @@ def _(c: Case) -> bool:
     return bool(touched[differing(c)].all())
 
 
+# The arc sine of a correlation that is 1, or nearly, has no end to its slope.
+@documented("**Rounding**")
+def _(c: Case) -> bool:
+    steep = "corrcoef(" in c.history and c.derives("Asin", "Acos")
+    return steep and c.aspect == "values"
+
+
 # A sum of a window that is 0, or nearly, has another sign.
 @documented("**Rounding**")
 def _(c: Case) -> bool:

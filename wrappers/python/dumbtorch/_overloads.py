@@ -512,7 +512,7 @@ def dsplit(input, indices_or_sections=None, *, sections=None, indices=None):
 
 def _one_of(*given):
     """The argument that was given, by whatever name."""
-    return next(x for x in given if x is not None)
+    return next((x for x in given if x is not None), None)
 
 
 def _split_along(equally, input, given, dim):
