@@ -57,6 +57,7 @@ from ._runtime import (
     float_or_fail,
     give_list,
     give_optional,
+    given_sizes,
     handle_list,
     int_list,
     int_or_fail,
@@ -198,7 +199,7 @@ def function(schema: Schema, f: Function, method: bool = False) -> str:
     lines += [INDENT * 2 + line for line in [*body, *before]]
     lines.append(f"{INDENT}except BAD_ARGUMENTS as error:")
     many = variadic(f)
-    given = [f"{a.name} or args" if a is many else safe(a.name) for a in args]
+    given = [f"given_sizes(args, {a.name})" if a is many else safe(a.name) for a in args]
     values = ", ".join([f'"{_python_name(f)}"', f'"{_kinds(args)}"', *given])
     if f.name in _NUMBER_FIRST:
         lines += [INDENT * 2 + line for line in _number_first(f)]
@@ -231,7 +232,11 @@ def _python_name(f: Function) -> str:
 
 def _kinds(args: list[Argument]) -> str:
     """What `complain` needs to say which argument is wrong: "input:tensor dim:i64[]?"."""
-    return " ".join(f"{a.name}:{a.kind.key}" for a in args)
+    return " ".join(f"{a.name}:{_kind(a.kind)}" for a in args)
+
+
+def _kind(kind: Kind) -> str:
+    return kind.key.replace("enum", kind.name) if kind.name in _OBJECT_ENUMS else kind.key
 
 
 def _call(schema: Schema, f: Function, args: list[Argument]) -> tuple[list[str], str]:
@@ -310,8 +315,10 @@ def argument(a: Argument) -> tuple[list[str], list[str]]:
             return [], [f"c_path({n})"]
         case "bytes":
             return [f"{c} = ffi.from_buffer({n})"], [c, f"len({c})"]
-        case "enum" | "enum?":
+        case "enum":
             return [], [f"{kind.name.upper()}[{n}]"]
+        case "enum?":
+            return [], [f"0 if {n} is None else {kind.name.upper()}[{n}]"]
         case "device" | "device?":
             parts = [f"{a.name}_type", f"{a.name}_index"]
             return [f"{', '.join(parts)} = device_parts({n})"], parts

@@ -95,7 +95,10 @@ def test_divergence(torch, name, given):
     close_with_gradients(pair, lambda d: of[id(d)][0].distributions.kl_divergence(d, of[id(d)][1]))
 
 
-@pytest.mark.parametrize("name", ["Cauchy", "Exponential", "Laplace", "Normal", "Uniform"])
+@pytest.mark.parametrize(
+    "name",
+    ["Cauchy", "Exponential", "Gumbel", "HalfNormal", "Laplace", "LogNormal", "Normal", "Uniform"],
+)
 def test_quantiles(torch, name):
     found = []
     for t in (dt, torch):

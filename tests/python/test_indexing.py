@@ -143,7 +143,6 @@ def test_numpy_indices():
     [
         (2, IndexError, "index 2 is out of bounds for dimension 0 with size 2"),
         ((0, 0, 0, 0), IndexError, "too many indices for tensor of dimension 3"),
-        ((..., ...), IndexError, "single ellipsis"),
         (slice(None, None, -1), ValueError, "step must be greater than zero"),
         ("a", TypeError, "only integers, slices"),
         ([0, 2], IndexError, "out of (bounds|range)"),

@@ -225,3 +225,21 @@ def test_products(device, name, a_layout, b_layout, torch):
             error = np.abs(y.cpu().double().numpy() - truth.numpy())
             allowed = (epsilon * truth.abs() + 2.0**-20 * size + least).numpy()
             assert (error <= allowed).all(), (batch, rows, inner, columns)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("function", ["gelu_tanh", "gelu", "softplus", "silu"])
+def test_formulas_with_a_graph_are_rounded_once(torch, function, dtype):
+    """The first two derivatives are those of float64 at the same numbers."""
+    of = {"gelu_tanh": lambda t, x: t.nn.functional.gelu(x, approximate="tanh")}
+    call = of.get(function, lambda t, x: getattr(t.nn.functional, function)(x))
+    numbers = [-400.0, -300.0, -40.0, -3.0, -0.5, 0.0, 1.0, 3.0, 40.0, 300.0, 400.0]
+
+    def slopes(t, kind):
+        x = t.tensor(numbers, dtype=getattr(t, kind), requires_grad=True)
+        (first,) = t.autograd.grad(call(t, x).sum(), x, create_graph=True)
+        (second,) = t.autograd.grad(first.sum(), x)
+        return torch.tensor([first.tolist(), second.tolist()], dtype=torch.float64)
+
+    eps = torch.finfo(getattr(torch, dtype)).eps
+    torch.testing.assert_close(slopes(dt, dtype), slopes(torch, "float64"), rtol=eps, atol=1e-6)

@@ -230,7 +230,11 @@ static PyObject* get_shape(PyObject* self, void* unused) {
     PyObject* size = PyLong_FromLongLong(sizes[i]);
     if (!size || PyTuple_SetItem(tuple, i, size)) Py_CLEAR(tuple);
   }
-  PyObject* shape = tuple ? PyObject_CallFunctionObjArgs(size_type, tuple, NULL) : NULL;
+  /* These are integers: Size.__new__ need not look at them. */
+  const newfunc make = (newfunc)PyType_GetSlot(&PyTuple_Type, Py_tp_new);
+  PyObject* args = tuple ? PyTuple_Pack(1, tuple) : NULL;
+  PyObject* shape = args ? make((PyTypeObject*)size_type, args, NULL) : NULL;
+  Py_XDECREF(args);
   Py_XDECREF(tuple);
   return shape;
 }

@@ -25,8 +25,9 @@ const Tensor& index_fill_(const Tensor& self, int64_t dim, const Tensor& index,
                           const Operand& value) {
   const int d = wrap_dim(dim, self.ndim());
   check_index_fill(self, index, value);
+  // One that lies in the tensor is the number that it was before.
   const Tensor number = value.is_number() ? full({}, value.number(), self.dtype(), self.device())
-                                          : to(value.tensor(), self.device(), self.dtype());
+                                          : to(clone(value.tensor()), self.device(), self.dtype());
   write_slices(at_least_1d(self), d, at_least_1d(index), number);
   return self;
 }

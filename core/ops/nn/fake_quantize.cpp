@@ -69,9 +69,9 @@ Tensor fake_quantize_per_tensor_affine(const Tensor& given, const Operand& scale
     return to_dtype(reshape(x.tensor(), {}), dtype);
   };
   check_floating(input, "fake_quantize_tensor_cachemask_kernel_type_handling");
-  if (!scale.is_number())
-    check_constant(scale.tensor(), "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams",
-                   "scale");
+  const char* const of_tensors = "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams";
+  if (!scale.is_number()) check_constant(scale.tensor(), of_tensors, "scale");
+  if (!zero_point.is_number()) check_constant(zero_point.tensor(), of_tensors, "zero_point");
   // Two tensors are not looked at, as in PyTorch: a device would wait. Beside a number one is a
   // number.
   const Scalar looked_at = zero_point.is_number() ? zero_point.number()
@@ -108,6 +108,7 @@ Tensor fake_quantize_per_channel_affine(const Tensor& input, const Tensor& scale
   need(axis >= 0, "`axis` must be between 0 and number of dimensions of input");
   check_floating(input, "fake_quantize_channel_cachemask_cpu_type_handling");
   check_constant(scale, "fake_quantize_per_channel_affine_cachemask", "scale");
+  check_constant(zero_point, "fake_quantize_per_channel_affine_cachemask", "zero_point");
   Dims line(input.ndim(), 1);
   line[d] = scale.numel();
   const Tensor step = reshape(to_dtype(scale, kScaleDType), line);

@@ -1,5 +1,6 @@
 #include "core/ops/pointwise/node.h"
 
+#include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/pointwise/call.h"
 #include "core/tensor/layout.h"
@@ -20,6 +21,11 @@ uint8_t reads_for(const PointwiseRow& row, Span<const OperandRef> inputs) {
 Tensor flat_if(bool flat, uint8_t reads, const BackwardCall& call, const Tensor& gradient) {
   if (!flat) return gradient;
   return reads & kReadsResult ? call.flat_in_result(gradient) : call.flat_in_inputs(gradient);
+}
+
+// The steps of a formula do not round to 16 bits: its gradient is rounded where it arrives.
+Tensor widened(const Tensor& x) {
+  return x.defined() && is_narrow(x.dtype()) ? to_dtype(x, info(x.dtype()).compute) : x;
 }
 
 }  // namespace
@@ -79,15 +85,15 @@ bool PointwiseNode::passes_grad(int i) const {
 
 void PointwiseNode::by_formula(BackwardCall& call) {
   PointwiseGradient g;
-  g.grad = call.grad();
+  g.grad = widened(call.grad());
   const DType dtype = g.grad.dtype();
   for (int i = 0; i < row_.inputs; ++i) {
     g.wants[i] = call.wants(i) && !passes_grad(i);
     if (!reads_input(i)) continue;
-    g.input[i] =
-        input_[i].defined() ? input_[i].get(this) : full({}, number_input_[i], dtype, kCpu);
+    g.input[i] = input_[i].defined() ? widened(input_[i].get(this))
+                                     : full({}, number_input_[i], dtype, kCpu);
   }
-  g.result = result_.get(this);
+  g.result = widened(result_.get(this));
   for (int i = 0; i < attribute_count_; ++i) g.attribute[i] = attributes_[i].to_double();
   row_.gradient(g);
   for (int i = 0; i < row_.inputs; ++i) {

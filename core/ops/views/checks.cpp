@@ -257,9 +257,10 @@ bool joins_anything(const Tensor& x) {
 
 void check_cat(TensorList tensors) {
   DT_CHECK(!tensors.empty(), kValueError, "expected a non-empty list of Tensors");
-  for (const Tensor& x : tensors) {
-    DT_CHECK(x.ndim() > 0, kRuntimeError, "zero-dimensional tensor cannot be concatenated");
-    check_same_device(tensors[0].device(), x.device());
+  for (int64_t i = 0; i < tensors.size(); ++i) {
+    DT_CHECK(tensors[i].ndim() > 0, kRuntimeError, "zero-dimensional tensor (at position ", i,
+             ") cannot be concatenated");
+    check_same_device(tensors[0].device(), tensors[i].device());
   }
 }
 

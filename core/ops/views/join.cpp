@@ -60,7 +60,8 @@ class CatNode final : public Node {
 Tensor cat(TensorList tensors, int64_t dim) {
   check_cat(tensors);
   const Tensor& model = shape_model(tensors);
-  const int d = wrap_dim(dim, model.ndim());
+  // Where nothing is joined, PyTorch looks at no dimension.
+  const int d = joins_anything(model) ? 0 : wrap_dim(dim, model.ndim());
   check_cat_sizes(tensors, model, d);
   DType dtype = DType::kDefault;
   Dims sizes = model.sizes();

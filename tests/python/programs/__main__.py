@@ -15,7 +15,7 @@ import sys
 from time import monotonic
 
 from . import workers
-from .check import Check, alone
+from .check import Check, alone, verdict
 from .compare import Difference
 from .generate import generate
 from .reduce import reduce
@@ -97,6 +97,8 @@ def _many(options) -> int:
 
 def _report(seed: int, difference: Difference, check: Check, options) -> None:
     print(f"---- program {seed}: {difference}")
+    if options.device != "cpu":
+        print(verdict(difference, next(each(check.on_cpu(), [seed], 1))[1]))
     if not options.no_reduce:
         print(_reduced(generate(seed), difference, check))
     sys.stdout.flush()

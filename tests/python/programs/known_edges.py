@@ -8,6 +8,7 @@ import re
 import torch
 
 from .case import (
+    CHANGED,
     Case,
     documented,
     graph_of,
@@ -152,6 +153,12 @@ def _(c: Case) -> bool:
     return any(n == m for x in given for n, m in zip(x.shape[2:], c.theirs.shape[2:]))
 
 
+# Its gradient, where a gradient or an element is infinite.
+@documented("**`interpolate`**")
+def _(c: Case) -> bool:
+    return c.derives("Upsample") and only_the_infinite_differs(c)
+
+
 # The weights of an element at an edge are one.
 @documented("**`interpolate`**")
 def _(c: Case) -> bool:
@@ -216,6 +223,44 @@ def _(c: Case) -> bool:
     return call is not None and c.aspect == "values" and any(map(is_repeating, c.named(call[0])))
 
 
+# Of a number among elements that lie in another order, or are many.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    number = re.search(r"\bisin\((elements=)?-?\d", c.statement) is not None
+    wide = c.aspect == "values" and any(x.dtype is torch.float32 for x in c.used)
+    return number and (wide or c.only_theirs_raises("view size is not compatible"))
+
+
+# Elements that are multiplied by zeros are left away, whatever they are.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    products = "cumprod" in c.history and c.derives("Cumprod", "torch::autograd::CopySlices")
+    return products and all_that_differ(c, lambda ours, theirs: ours.isnan() | theirs.isnan())
+
+
+# The slope is 0 there, whose own is not.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    angles = re.search(r"\ba(rc)?tan2_?\(", c.history) is not None and is_derivative(c)
+    again = angles and "create_graph=True" in c.history
+    return again and all_that_differ(c, lambda ours, theirs: ours.isnan() | theirs.isnan())
+
+
+# What comes before a heaviside runs, and finds what was written.
+@documented("**`hardsigmoid`** and `celu`")
+def _(c: Case) -> bool:
+    steps = is_derivative(c) and re.search(r"\bheaviside_?\(", c.history) is not None
+    lost = c.aspect == "type" and c.difference.theirs == "None"  # written into a view
+    return steps and (lost or c.only_ours_raises(CHANGED))
+
+
+# A number that the divisor's dtype has to hold.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    overflows = c.only_theirs_raises("value cannot be converted to type .* without overflow")
+    return overflows and "addcdiv" in c.history and is_derivative(c)
+
+
 def is_repeating(x: torch.Tensor) -> bool:
     """Whether it has elements twice, or NaN, which an order does not tell apart."""
     return x.unique().numel() < x.numel() or bool(x.isnan().any())
@@ -238,6 +283,12 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     negated = c.only_theirs_raises("Negation, the `-` operator, on a bool tensor")
     return negated and c.derives("SoftMargin")
+
+
+@documented("**More is taken**")
+def _(c: Case) -> bool:
+    subtracted = c.only_theirs_raises("Subtraction, the `-` operator, with a bool tensor")
+    return subtracted and c.derives("SmoothL1Loss")
 
 
 @documented("**More is taken**")

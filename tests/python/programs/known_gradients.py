@@ -68,7 +68,7 @@ def _(c: Case) -> bool:
 # Views of that kind at which PyTorch does not let one look.
 @documented("**Views made under `no_grad`** require no gradient")
 def _(c: Case) -> bool:
-    sentence = "requires_grad=False|(doesn't|does not) require grad"
+    sentence = "requires_grad=False|(doesn't|does not) require grad|requires_grad flags of leaf"
     before = re.search(
         r"with t\.(no_grad|set_grad_enabled|inference_mode)|\.requires_grad(_\(| = )", c.history
     )
@@ -122,6 +122,14 @@ def _(c: Case) -> bool:
     return less and is_derivative(c) and any(leads_nowhere(n) for x in c.used for n in graph_of(x))
 
 
+# A gradient under another name, to which nothing was added.
+@documented("**A view that was made to require grad**")
+def _(c: Case) -> bool:
+    named = re.search(rf"^{c.difference.place} = x\d+\.grad\b", c.history, re.M) is not None
+    lost = any(leads_nowhere(n) for x in c.tensors.values() for n in graph_of(x))
+    return c.aspect == "version" and named and lost
+
+
 # eq_ of what PyTorch holds for a view of the product.
 @documented("**Hidden views**")
 def _(c: Case) -> bool:
@@ -159,8 +167,18 @@ def has_low_power(x: object) -> bool:
 def _(c: Case) -> bool:
     about_graph = c.aspect in ("requires_grad", "is_leaf", "grad_fn")
     about_graph = about_graph or c.only_ours_raises(f"{UNUSED}|not require grad")
+    zeros = isinstance(c.theirs, torch.Tensor) and not c.theirs.any()
+    about_graph = about_graph or (c.aspect == "type" and c.difference.ours == "None" and zeros)
     about = [*c.used, c.theirs]
     return about_graph and is_derivative(c) and any(map(has_low_power, about))
+
+
+# Of a power that was written into a view.
+@documented("**Constant derivatives**")
+def _(c: Case) -> bool:
+    about_graph = c.aspect == "requires_grad" and c.difference.ours == "True" and is_derivative(c)
+    zeroth = re.search(r"\.(float_)?pow_\((exponent=)?(0|0\.0|False)\)", c.history) is not None
+    return about_graph and zeroth and c.derives("torch::autograd::CopySlices")
 
 
 @documented("**Constant derivatives**")
@@ -329,7 +347,7 @@ def has_several_results(x: torch.Tensor) -> bool:
 @documented("**One of an op's results**")
 def _(c: Case) -> bool:
     seen = c.aspect in ("length", "values", "type", "requires_grad") and is_derivative(c)
-    seen = seen or c.only_theirs_raises(CHANGED)
+    seen = seen or c.only_theirs_raises(f"{CHANGED}|{SECOND_TIME}")
     return seen and c.asked is not None and any(map(has_several_results, c.used))
 
 
@@ -343,7 +361,7 @@ def _(c: Case) -> bool:
     unknown = unknown or c.only_theirs_raises(UNUSED)
     asked = "allow_unused=True" in c.statement or "inputs=" in c.statement
     unknown = unknown or (asked and c.only_ours_raises(f"{CHANGED}|{SECOND_TIME}"))
-    asked_for = c.wanted or c.named(c.difference.place)
+    asked_for = [*c.wanted, *c.named(c.difference.place)]
     return unknown and is_derivative(c) and any(map(is_written_view, asked_for))
 
 

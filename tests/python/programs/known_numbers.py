@@ -92,7 +92,7 @@ def _(c: Case) -> bool:
 
 @documented("**Memory order**")
 def _(c: Case) -> bool:
-    if ".stride()" not in c.statement or not re.search(r"matmul\(|@", c.history):
+    if ".stride()" not in c.statement or not re.search(r"matmul\(|@|solve_triangular\(", c.history):
         return False
     steps = re.findall(r"\bn\d+", c.statement)  # one for each dimension
     d = steps.index(c.difference.place)
@@ -242,6 +242,28 @@ def _(c: Case) -> bool:
     return bool((same | ((ours - theirs).abs() <= rounding)).all())
 
 
+# What is left of two equal products, of which PyTorch rounds one.
+@documented("**Rounding**")
+def _(c: Case) -> bool:
+    if c.aspect != "values" or "cross(" not in c.statement:
+        return False
+    ours, theirs = (numbers_of(s) for s in (c.difference.ours, c.difference.theirs))
+    largest_product = max(1.0, *map(largest, c.used)) ** 2
+    rounding = torch.finfo(c.theirs.dtype).eps * largest_product
+    return bool(((ours == theirs) | ((ours - theirs).abs() <= rounding)).all())
+
+
+# Elements in the middle between two steps.
+@documented("**Rounding**")
+def _(c: Case) -> bool:
+    if c.aspect != "values" or "fake_quantize" not in c.statement:
+        return False
+    given = next((x for x in c.used if x.shape == c.theirs.shape and x is not c.theirs), c.theirs)
+    ours, theirs = (numbers_of(s) for s in (c.difference.ours, c.difference.theirs))
+    middle = ((ours + theirs) / 2 - given.detach().double().flatten()).abs() <= 1e-6
+    return bool(((ours == theirs) | middle).all())
+
+
 # What is left of 1 where gelu is nearly 0, divided by what is nearly 0.
 @documented("**Rounding**")
 def _(c: Case) -> bool:
@@ -338,6 +360,13 @@ def _(c: Case) -> bool:
     return bool(touched[differing(c)].all())
 
 
+# The arc sine of a correlation that is 1, or nearly, has no end to its slope.
+@documented("**Rounding**")
+def _(c: Case) -> bool:
+    steep = "corrcoef(" in c.history and c.derives("Asin", "Acos")
+    return steep and c.aspect == "values"
+
+
 # A sum of a window that is 0, or nearly, has another sign.
 @documented("**Rounding**")
 def _(c: Case) -> bool:
@@ -431,8 +460,19 @@ def _(c: Case) -> bool:
     return c.aspect == "values" and scatters and has_expanded_index(c)
 
 
+# So does the gradient of what such an index has read.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    read = c.named("\n".join(re.findall(r".*\bgather\(.*", c.history)))
+    return c.aspect == "values" and c.derives("Gather") and any(map(is_expanded_index, read))
+
+
 def has_expanded_index(c: Case) -> bool:
-    return any(x.dtype is torch.int64 and x.dim() > 1 and 0 in x.stride() for x in c.used)
+    return any(map(is_expanded_index, c.used))
+
+
+def is_expanded_index(x: torch.Tensor) -> bool:
+    return x.dtype is torch.int64 and x.dim() > 1 and 0 in x.stride()
 
 
 @documented("**`var_mean` and `std_mean`**")

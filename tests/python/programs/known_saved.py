@@ -29,6 +29,8 @@ KEPT_BY_PYTORCH_ALONE = {
     "AdaptiveAvgPool3DBackward0": "self",
     "AdaptiveMaxPool2DBackward0": "self|result1",
     "AdaptiveMaxPool3DBackward0": "self|result1",
+    "AdaptiveMaxPool2DBackwardBackward0": "indices",
+    "AdaptiveMaxPool3DBackwardBackward0": "indices",
     "AddbmmBackward0": "batch1",
     "AminmaxBackward0": "min|max",
     "AvgPool2DBackward0": "self",
@@ -38,11 +40,14 @@ KEPT_BY_PYTORCH_ALONE = {
     "CopysignBackward0": "result",
     "CummaxBackward0": "self",
     "CumminBackward0": "self",
+    "DistBackward0": "self|other",
     "DivBackward2": "self|other",
     "EluBackward1": "result",
     "EluBackwardBackward0": "self_or_result",
     "FractionalMaxPool2DBackward0": "self|result1",
     "FractionalMaxPool3DBackward0": "self|result1",
+    "FractionalMaxPool2DBackwardBackward0": "indices",
+    "FractionalMaxPool3DBackwardBackward0": "indices",
     "GatherBackward0": "self",
     "IndexAddBackward0": "source",
     "IndexBackward0": "indices",
@@ -55,6 +60,7 @@ KEPT_BY_PYTORCH_ALONE = {
     "MaxPool2DWithIndicesBackwardBackward0": "self|indices",
     "MinBackward0": "indices",
     "MaxPool3DWithIndicesBackward0": "self|result1",
+    "MaxPool3DWithIndicesBackwardBackward0": "indices",
     "LeakyReluBackward1": "result",
     "LinalgSlogdetBackward0": "sign",
     "LogSoftmaxBackwardDataBackward0": "grad_output",
@@ -66,6 +72,7 @@ KEPT_BY_PYTORCH_ALONE = {
     "NextafterBackward0": "self|other",
     "NllLossBackward0": "self|target|weight|total_weight",
     "NllLoss2DBackward0": "self|target|weight|total_weight",
+    "PdistBackward0": "self",
     "PowBackward1": "result",
     "ProdBackward0": "result",
     "ProdBackward1": "result",
@@ -140,14 +147,15 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     gone = c.forgotten
     inputs = re.findall(r"\.backward\(.*inputs=\[(.*?)\]", c.history)
-    ends = {n for x in c.named(" ".join(inputs)) for n in makers(x)}
+    ends = {n for x in c.named(" ".join(inputs)) for n in makers(x) if n}
+    hidden = any("CopySlices" in n.name() for n in ends)  # it does not show what it has forgotten
     # Of these ours are two, of a result each.
     pairs = ("AminmaxBackward0", "StdMeanBackward0", "VarMeanBackward0")
     ends |= {n for n, _ in gone if n.name() in pairs}
     ends |= {n for n, what in gone if is_kept_by_pytorch_alone(c, n, what)}
     ends |= {n for n, _ in gone} - something_arrives_at(c)
     alone = all(n in ends for n, _ in gone)
-    return c.only_theirs_raises(SECOND_TIME) and len(gone) > 0 and alone
+    return c.only_theirs_raises(SECOND_TIME) and (len(gone) > 0 or hidden) and alone
 
 
 def makers(x: torch.Tensor) -> list[Node]:
@@ -174,7 +182,7 @@ def is_constant(node: Node) -> bool:
     match node.name():
         case "LinalgVectorNormBackward0":
             return node._saved_ord == 0
-        case "NormBackward0" | "NormBackward1" | "DistBackward0":
+        case "NormBackward0" | "NormBackward1" | "DistBackward0" | "PdistBackward0":
             return node._saved_p == 0
     return False
 
@@ -284,9 +292,12 @@ def why_lost(node: Node, what: str) -> str:
 def _(c: Case) -> bool:
     if not c.only_theirs_raises(CHANGED) or not is_derivative(c):
         return False
-    calls = r"(elu|ELU)_?\(.*inplace=True|(elu|sgn|copysign)_\(|div(ide)?_\(.*rounding_mode="
+    calls = (
+        r"(elu|ELU)_?\(.*inplace=True|(elu|sgn|copysign|scatter_reduce|index_reduce)_\(|"
+        r"div(ide)?_\(.*rounding_mode="
+    )
     less = re.search(calls, c.history) is not None
-    written = re.search(r"x\d+\[.*x\d+.*\] \S?= ", c.history) is not None
+    written = re.search(r"x\d+\[.*x\d+.*\] \S?= |masked_scatter_\(", c.history) is not None
     less = less or (written and "[CPUBoolType" in c.difference.theirs)  # of a mask the positions
     hidden = c.derives("torch::autograd::CopySlices")
     return less and hidden and not reported(c)
@@ -404,6 +415,8 @@ def _(c: Case) -> bool:
     operands = c.named("\n".join(calls))
     turned = [x.mT for x in operands if x.dim() > 1]
     kept = [x for x in operands + turned if names_changed(c.difference.ours, x)]
+    # Of images cross_entropy keeps the matrix of their positions.
+    kept += [x for x in operands if x._version and x.dim() > 2 and c.derives("LogSoftmax")]
     products = c.derives("LogSoftmax", "Mm", "Bmm", "Mv")
     return c.only_ours_raises(CHANGED) and products and len(kept) > 0
 
@@ -438,6 +451,15 @@ def _(c: Case) -> bool:
 @documented(KEEPS)
 def _(c: Case) -> bool:
     return "kron(" in c.history and c.derives("UnsafeView") and c.only_ours_raises(CHANGED)
+
+
+# PyTorch's keeps a row-major copy of its input.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    layers = re.findall(r"^(m\d+) = t\.nn\.LSTM\(", c.history, re.M)
+    apart = any(x._version and not x.is_contiguous() for x in c.tensors.values())
+    runs = "|".join([*layers, r"t\.lstm"])
+    return apart and c.only_ours_raises(CHANGED) and c.passes(f"(?:{runs})")
 
 
 @documented(KEEPS)

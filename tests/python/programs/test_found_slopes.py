@@ -56,6 +56,18 @@ x6.sum().backward()
     "weights of observations that are NaN": """
 x1 = t.ones(2, 2).cov(aweights=t.tensor([t.nan, 1.0]))
 """,
+    "a number that lies in the tensor that it fills": """
+x1 = t.tensor([2.0, 3.0])
+x1.index_fill_(0, t.tensor([1, 0]), x1[0])
+x2 = t.tensor([2.0, 3.0], requires_grad=True) * 1
+x2.index_fill_(0, t.tensor([1]), x2[0].detach().requires_grad_())
+x2.square().sum().backward()
+""",
+    "zero points have no gradient": """
+x1 = t.zeros(1, requires_grad=True)
+x2 = t.fake_quantize_per_tensor_affine(t.ones(2), t.tensor(1.0), x1[0], 0, 255)
+x3 = t.fake_quantize_per_channel_affine(t.ones(1, 2), t.ones(1), x1, 0, 0, 255)
+""",
     "powers that do not fit": """
 x1 = t.logspace(t.inf, 0, 1, dtype=t.int64)
 x2 = t.logspace(4, 1, 1, dtype=t.uint8)

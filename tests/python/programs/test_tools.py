@@ -12,6 +12,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
 
 from programs import calls, known, program, workers  # noqa: E402
+from programs.check import verdict  # noqa: E402
 from programs.compare import Difference, Settings, compare  # noqa: E402
 from programs.generate import generate  # noqa: E402
 from programs.program import Program, Refused  # noqa: E402
@@ -320,3 +321,11 @@ def test_endless_programs_end(monkeypatch):
 def test_a_fault_of_the_tools_is_no_finding():
     with pytest.raises(ZeroDivisionError):
         list(workers.each(lambda n: 1 // n, [1, 0], 1))
+
+
+def test_a_difference_on_a_gpu_is_sorted_by_what_the_cpu_does():
+    found = Difference("values", "x1", "float32 1.0", "float32 2.0", "x1 = t.exp(x2)")
+    other = Difference("raised", "", "no error", "RuntimeError: no", "x1 = t.exp(x2)")
+    assert "so it is the device's" in verdict(found, None)
+    assert "the same, so it is not" in verdict(found, found)
+    assert "another one, raised" in verdict(found, other)

@@ -1,8 +1,8 @@
-"""fill_diagonal_, made of views."""
+"""fill_diagonal_, made of views, and copy_ of a number."""
 
 from __future__ import annotations
 
-from . import _ops
+from . import _ops, _types
 
 
 def fill_diagonal_(x, fill_value, wrap: bool):
@@ -18,3 +18,11 @@ def fill_diagonal_(x, fill_value, wrap: bool):
     for first in range(0, rows if wrap else min(rows, 1), columns + 1):
         _ops.fill_(_ops.diagonal(x[first : first + columns]), fill_value)
     return x
+
+
+def copy_(input, src, non_blocking=False):
+    """In place: the elements of a tensor, or a number."""
+    if isinstance(src, (bool, int, float)):
+        dtype = _types.float64 if isinstance(src, float) else None
+        src = _ops.full((), src, dtype=dtype, device=input.device)
+    return _ops.copy_(input, src, non_blocking)

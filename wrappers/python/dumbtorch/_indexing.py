@@ -83,7 +83,7 @@ def _apply(x, index):
         raise IndexError(f"too many indices for tensor of dimension {ndim}")
     view, dim, indices = x, 0, []
     for position, item in enumerate(items):
-        if item is Ellipsis:
+        if item is Ellipsis:  # a second one skips as many, as in PyTorch
             skipped = ndim - used
             dim += skipped
             indices += [None] * skipped
@@ -114,8 +114,6 @@ def _apply(x, index):
 def _items(index) -> list:
     """The parts of an index as ints, slices, None, Ellipsis, truth values and tensors."""
     items = [_item(i) for i in (index if isinstance(index, tuple) else (index,))]
-    if sum(i is Ellipsis for i in items) > 1:
-        raise IndexError("an index can only have a single ellipsis ('...')")
     if not any(i is Ellipsis for i in items):
         items.append(Ellipsis)
     return items

@@ -27,6 +27,7 @@ from ._runtime import (
     float_or_fail,
     give_list,
     give_optional,
+    given_sizes,
     handle_list,
     int_list,
     int_or_fail,
@@ -118,9 +119,9 @@ def nn_linear(in_features, out_features, *, bias=True, device=None, dtype=None):
     """
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_nn_linear(in_features, out_features, bias, device_type, device_index, DTYPE[dtype])
+        out = lib.py_nn_linear(in_features, out_features, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Linear", "in_features:i64 out_features:i64 bias:bool device:device? dtype:enum?", in_features, out_features, bias, device, dtype) from None
+        raise complain(error, "Linear", "in_features:i64 out_features:i64 bias:bool device:device? dtype:dtype?", in_features, out_features, bias, device, dtype) from None
     return Module.own(out)
 
 
@@ -150,9 +151,9 @@ def nn_conv1d(in_channels, out_channels, kernel_size, *, stride=1, padding=0, di
         padding_c = int_list(padding, 1)
         dilation_c = int_list(dilation, 1)
         device_type, device_index = device_parts(device)
-        out = lib.py_nn_conv1d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), dilation_c, len(dilation_c), groups, bias, c_string(padding_mode), device_type, device_index, DTYPE[dtype])
+        out = lib.py_nn_conv1d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), dilation_c, len(dilation_c), groups, bias, c_string(padding_mode), device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Conv1d", "in_channels:i64 out_channels:i64 kernel_size:i64[] stride:i64[] padding:i64[] dilation:i64[] groups:i64 bias:bool padding_mode:str device:device? dtype:enum?", in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype) from None
+        raise complain(error, "Conv1d", "in_channels:i64 out_channels:i64 kernel_size:i64[] stride:i64[] padding:i64[] dilation:i64[] groups:i64 bias:bool padding_mode:str device:device? dtype:dtype?", in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype) from None
     return Module.own(out)
 
 
@@ -182,9 +183,9 @@ def nn_conv2d(in_channels, out_channels, kernel_size, *, stride=1, padding=0, di
         padding_c = int_list(padding, 2)
         dilation_c = int_list(dilation, 2)
         device_type, device_index = device_parts(device)
-        out = lib.py_nn_conv2d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), dilation_c, len(dilation_c), groups, bias, c_string(padding_mode), device_type, device_index, DTYPE[dtype])
+        out = lib.py_nn_conv2d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), dilation_c, len(dilation_c), groups, bias, c_string(padding_mode), device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Conv2d", "in_channels:i64 out_channels:i64 kernel_size:i64[] stride:i64[] padding:i64[] dilation:i64[] groups:i64 bias:bool padding_mode:str device:device? dtype:enum?", in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype) from None
+        raise complain(error, "Conv2d", "in_channels:i64 out_channels:i64 kernel_size:i64[] stride:i64[] padding:i64[] dilation:i64[] groups:i64 bias:bool padding_mode:str device:device? dtype:dtype?", in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype) from None
     return Module.own(out)
 
 
@@ -214,9 +215,9 @@ def nn_conv3d(in_channels, out_channels, kernel_size, *, stride=1, padding=0, di
         padding_c = int_list(padding, 3)
         dilation_c = int_list(dilation, 3)
         device_type, device_index = device_parts(device)
-        out = lib.py_nn_conv3d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), dilation_c, len(dilation_c), groups, bias, c_string(padding_mode), device_type, device_index, DTYPE[dtype])
+        out = lib.py_nn_conv3d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), dilation_c, len(dilation_c), groups, bias, c_string(padding_mode), device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Conv3d", "in_channels:i64 out_channels:i64 kernel_size:i64[] stride:i64[] padding:i64[] dilation:i64[] groups:i64 bias:bool padding_mode:str device:device? dtype:enum?", in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype) from None
+        raise complain(error, "Conv3d", "in_channels:i64 out_channels:i64 kernel_size:i64[] stride:i64[] padding:i64[] dilation:i64[] groups:i64 bias:bool padding_mode:str device:device? dtype:dtype?", in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype) from None
     return Module.own(out)
 
 
@@ -248,9 +249,9 @@ def nn_conv_transpose1d(in_channels, out_channels, kernel_size, *, stride=1, pad
         output_padding_c = int_list(output_padding, 1)
         dilation_c = int_list(dilation, 1)
         device_type, device_index = device_parts(device)
-        out = lib.py_nn_conv_transpose1d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), output_padding_c, len(output_padding_c), groups, bias, dilation_c, len(dilation_c), c_string(padding_mode), device_type, device_index, DTYPE[dtype])
+        out = lib.py_nn_conv_transpose1d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), output_padding_c, len(output_padding_c), groups, bias, dilation_c, len(dilation_c), c_string(padding_mode), device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ConvTranspose1d", "in_channels:i64 out_channels:i64 kernel_size:i64[] stride:i64[] padding:i64[] output_padding:i64[] groups:i64 bias:bool dilation:i64[] padding_mode:str device:device? dtype:enum?", in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation, padding_mode, device, dtype) from None
+        raise complain(error, "ConvTranspose1d", "in_channels:i64 out_channels:i64 kernel_size:i64[] stride:i64[] padding:i64[] output_padding:i64[] groups:i64 bias:bool dilation:i64[] padding_mode:str device:device? dtype:dtype?", in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation, padding_mode, device, dtype) from None
     return Module.own(out)
 
 
@@ -282,9 +283,9 @@ def nn_conv_transpose2d(in_channels, out_channels, kernel_size, *, stride=1, pad
         output_padding_c = int_list(output_padding, 2)
         dilation_c = int_list(dilation, 2)
         device_type, device_index = device_parts(device)
-        out = lib.py_nn_conv_transpose2d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), output_padding_c, len(output_padding_c), groups, bias, dilation_c, len(dilation_c), c_string(padding_mode), device_type, device_index, DTYPE[dtype])
+        out = lib.py_nn_conv_transpose2d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), output_padding_c, len(output_padding_c), groups, bias, dilation_c, len(dilation_c), c_string(padding_mode), device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ConvTranspose2d", "in_channels:i64 out_channels:i64 kernel_size:i64[] stride:i64[] padding:i64[] output_padding:i64[] groups:i64 bias:bool dilation:i64[] padding_mode:str device:device? dtype:enum?", in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation, padding_mode, device, dtype) from None
+        raise complain(error, "ConvTranspose2d", "in_channels:i64 out_channels:i64 kernel_size:i64[] stride:i64[] padding:i64[] output_padding:i64[] groups:i64 bias:bool dilation:i64[] padding_mode:str device:device? dtype:dtype?", in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation, padding_mode, device, dtype) from None
     return Module.own(out)
 
 
@@ -316,9 +317,9 @@ def nn_conv_transpose3d(in_channels, out_channels, kernel_size, *, stride=1, pad
         output_padding_c = int_list(output_padding, 3)
         dilation_c = int_list(dilation, 3)
         device_type, device_index = device_parts(device)
-        out = lib.py_nn_conv_transpose3d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), output_padding_c, len(output_padding_c), groups, bias, dilation_c, len(dilation_c), c_string(padding_mode), device_type, device_index, DTYPE[dtype])
+        out = lib.py_nn_conv_transpose3d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), output_padding_c, len(output_padding_c), groups, bias, dilation_c, len(dilation_c), c_string(padding_mode), device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ConvTranspose3d", "in_channels:i64 out_channels:i64 kernel_size:i64[] stride:i64[] padding:i64[] output_padding:i64[] groups:i64 bias:bool dilation:i64[] padding_mode:str device:device? dtype:enum?", in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation, padding_mode, device, dtype) from None
+        raise complain(error, "ConvTranspose3d", "in_channels:i64 out_channels:i64 kernel_size:i64[] stride:i64[] padding:i64[] output_padding:i64[] groups:i64 bias:bool dilation:i64[] padding_mode:str device:device? dtype:dtype?", in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation, padding_mode, device, dtype) from None
     return Module.own(out)
 
 
@@ -344,9 +345,9 @@ def nn_batch_norm1d(num_features, *, eps=1e-05, momentum=0.1, affine=True, track
     try:
         momentum_kind, momentum_i, momentum_f = read_scalar_or_none(momentum)
         device_type, device_index = device_parts(device)
-        out = lib.py_nn_batch_norm1d(num_features, eps, momentum_kind, momentum_i, momentum_f, affine, track_running_stats, bias, device_type, device_index, DTYPE[dtype])
+        out = lib.py_nn_batch_norm1d(num_features, eps, momentum_kind, momentum_i, momentum_f, affine, track_running_stats, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "BatchNorm1d", "num_features:i64 eps:f64 momentum:scalar? affine:bool track_running_stats:bool bias:bool device:device? dtype:enum?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype) from None
+        raise complain(error, "BatchNorm1d", "num_features:i64 eps:f64 momentum:scalar? affine:bool track_running_stats:bool bias:bool device:device? dtype:dtype?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype) from None
     return Module.own(out)
 
 
@@ -372,9 +373,9 @@ def nn_batch_norm2d(num_features, *, eps=1e-05, momentum=0.1, affine=True, track
     try:
         momentum_kind, momentum_i, momentum_f = read_scalar_or_none(momentum)
         device_type, device_index = device_parts(device)
-        out = lib.py_nn_batch_norm2d(num_features, eps, momentum_kind, momentum_i, momentum_f, affine, track_running_stats, bias, device_type, device_index, DTYPE[dtype])
+        out = lib.py_nn_batch_norm2d(num_features, eps, momentum_kind, momentum_i, momentum_f, affine, track_running_stats, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "BatchNorm2d", "num_features:i64 eps:f64 momentum:scalar? affine:bool track_running_stats:bool bias:bool device:device? dtype:enum?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype) from None
+        raise complain(error, "BatchNorm2d", "num_features:i64 eps:f64 momentum:scalar? affine:bool track_running_stats:bool bias:bool device:device? dtype:dtype?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype) from None
     return Module.own(out)
 
 
@@ -400,9 +401,9 @@ def nn_batch_norm3d(num_features, *, eps=1e-05, momentum=0.1, affine=True, track
     try:
         momentum_kind, momentum_i, momentum_f = read_scalar_or_none(momentum)
         device_type, device_index = device_parts(device)
-        out = lib.py_nn_batch_norm3d(num_features, eps, momentum_kind, momentum_i, momentum_f, affine, track_running_stats, bias, device_type, device_index, DTYPE[dtype])
+        out = lib.py_nn_batch_norm3d(num_features, eps, momentum_kind, momentum_i, momentum_f, affine, track_running_stats, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "BatchNorm3d", "num_features:i64 eps:f64 momentum:scalar? affine:bool track_running_stats:bool bias:bool device:device? dtype:enum?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype) from None
+        raise complain(error, "BatchNorm3d", "num_features:i64 eps:f64 momentum:scalar? affine:bool track_running_stats:bool bias:bool device:device? dtype:dtype?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype) from None
     return Module.own(out)
 
 
@@ -427,9 +428,9 @@ def nn_instance_norm1d(num_features, *, eps=1e-05, momentum=0.1, affine=False, t
     try:
         momentum_kind, momentum_i, momentum_f = read_scalar_or_none(momentum)
         device_type, device_index = device_parts(device)
-        out = lib.py_nn_instance_norm1d(num_features, eps, momentum_kind, momentum_i, momentum_f, affine, track_running_stats, bias, device_type, device_index, DTYPE[dtype])
+        out = lib.py_nn_instance_norm1d(num_features, eps, momentum_kind, momentum_i, momentum_f, affine, track_running_stats, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "InstanceNorm1d", "num_features:i64 eps:f64 momentum:scalar? affine:bool track_running_stats:bool bias:bool device:device? dtype:enum?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype) from None
+        raise complain(error, "InstanceNorm1d", "num_features:i64 eps:f64 momentum:scalar? affine:bool track_running_stats:bool bias:bool device:device? dtype:dtype?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype) from None
     return Module.own(out)
 
 
@@ -454,9 +455,9 @@ def nn_instance_norm2d(num_features, *, eps=1e-05, momentum=0.1, affine=False, t
     try:
         momentum_kind, momentum_i, momentum_f = read_scalar_or_none(momentum)
         device_type, device_index = device_parts(device)
-        out = lib.py_nn_instance_norm2d(num_features, eps, momentum_kind, momentum_i, momentum_f, affine, track_running_stats, bias, device_type, device_index, DTYPE[dtype])
+        out = lib.py_nn_instance_norm2d(num_features, eps, momentum_kind, momentum_i, momentum_f, affine, track_running_stats, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "InstanceNorm2d", "num_features:i64 eps:f64 momentum:scalar? affine:bool track_running_stats:bool bias:bool device:device? dtype:enum?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype) from None
+        raise complain(error, "InstanceNorm2d", "num_features:i64 eps:f64 momentum:scalar? affine:bool track_running_stats:bool bias:bool device:device? dtype:dtype?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype) from None
     return Module.own(out)
 
 
@@ -481,9 +482,9 @@ def nn_instance_norm3d(num_features, *, eps=1e-05, momentum=0.1, affine=False, t
     try:
         momentum_kind, momentum_i, momentum_f = read_scalar_or_none(momentum)
         device_type, device_index = device_parts(device)
-        out = lib.py_nn_instance_norm3d(num_features, eps, momentum_kind, momentum_i, momentum_f, affine, track_running_stats, bias, device_type, device_index, DTYPE[dtype])
+        out = lib.py_nn_instance_norm3d(num_features, eps, momentum_kind, momentum_i, momentum_f, affine, track_running_stats, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "InstanceNorm3d", "num_features:i64 eps:f64 momentum:scalar? affine:bool track_running_stats:bool bias:bool device:device? dtype:enum?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype) from None
+        raise complain(error, "InstanceNorm3d", "num_features:i64 eps:f64 momentum:scalar? affine:bool track_running_stats:bool bias:bool device:device? dtype:dtype?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype) from None
     return Module.own(out)
 
 
@@ -505,9 +506,9 @@ def nn_group_norm(num_groups, num_channels, *, eps=1e-05, affine=True, bias=True
     """
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_nn_group_norm(num_groups, num_channels, eps, affine, bias, device_type, device_index, DTYPE[dtype])
+        out = lib.py_nn_group_norm(num_groups, num_channels, eps, affine, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "GroupNorm", "num_groups:i64 num_channels:i64 eps:f64 affine:bool bias:bool device:device? dtype:enum?", num_groups, num_channels, eps, affine, bias, device, dtype) from None
+        raise complain(error, "GroupNorm", "num_groups:i64 num_channels:i64 eps:f64 affine:bool bias:bool device:device? dtype:dtype?", num_groups, num_channels, eps, affine, bias, device, dtype) from None
     return Module.own(out)
 
 
@@ -529,9 +530,9 @@ def nn_rms_norm(normalized_shape, *, eps=None, elementwise_affine=True, device=N
     try:
         normalized_shape_c = int_list(normalized_shape, 1)
         device_type, device_index = device_parts(device)
-        out = lib.py_nn_rms_norm(normalized_shape_c, len(normalized_shape_c), eps is not None, 0.0 if eps is None else eps, elementwise_affine, device_type, device_index, DTYPE[dtype])
+        out = lib.py_nn_rms_norm(normalized_shape_c, len(normalized_shape_c), eps is not None, 0.0 if eps is None else eps, elementwise_affine, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "RMSNorm", "normalized_shape:i64[] eps:f64? elementwise_affine:bool device:device? dtype:enum?", normalized_shape, eps, elementwise_affine, device, dtype) from None
+        raise complain(error, "RMSNorm", "normalized_shape:i64[] eps:f64? elementwise_affine:bool device:device? dtype:dtype?", normalized_shape, eps, elementwise_affine, device, dtype) from None
     return Module.own(out)
 
 
@@ -572,9 +573,9 @@ def nn_layer_norm(normalized_shape, *, eps=1e-05, elementwise_affine=True, bias=
     try:
         normalized_shape_c = int_list(normalized_shape, 1)
         device_type, device_index = device_parts(device)
-        out = lib.py_nn_layer_norm(normalized_shape_c, len(normalized_shape_c), eps, elementwise_affine, bias, device_type, device_index, DTYPE[dtype])
+        out = lib.py_nn_layer_norm(normalized_shape_c, len(normalized_shape_c), eps, elementwise_affine, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "LayerNorm", "normalized_shape:i64[] eps:f64 elementwise_affine:bool bias:bool device:device? dtype:enum?", normalized_shape, eps, elementwise_affine, bias, device, dtype) from None
+        raise complain(error, "LayerNorm", "normalized_shape:i64[] eps:f64 elementwise_affine:bool bias:bool device:device? dtype:dtype?", normalized_shape, eps, elementwise_affine, bias, device, dtype) from None
     return Module.own(out)
 
 
@@ -702,9 +703,9 @@ def nn_embedding(num_embeddings, embedding_dim, *, padding_idx=None, max_norm=No
     """
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_nn_embedding(num_embeddings, embedding_dim, padding_idx is not None, 0 if padding_idx is None else padding_idx, max_norm is not None, 0.0 if max_norm is None else max_norm, norm_type, scale_grad_by_freq, sparse, device_type, device_index, DTYPE[dtype])
+        out = lib.py_nn_embedding(num_embeddings, embedding_dim, padding_idx is not None, 0 if padding_idx is None else padding_idx, max_norm is not None, 0.0 if max_norm is None else max_norm, norm_type, scale_grad_by_freq, sparse, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Embedding", "num_embeddings:i64 embedding_dim:i64 padding_idx:i64? max_norm:f64? norm_type:f64 scale_grad_by_freq:bool sparse:bool device:device? dtype:enum?", num_embeddings, embedding_dim, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, device, dtype) from None
+        raise complain(error, "Embedding", "num_embeddings:i64 embedding_dim:i64 padding_idx:i64? max_norm:f64? norm_type:f64 scale_grad_by_freq:bool sparse:bool device:device? dtype:dtype?", num_embeddings, embedding_dim, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, device, dtype) from None
     return Module.own(out)
 
 
@@ -730,9 +731,9 @@ def nn_embedding_bag(num_embeddings, embedding_dim, *, max_norm=None, norm_type=
     """
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_nn_embedding_bag(num_embeddings, embedding_dim, max_norm is not None, 0.0 if max_norm is None else max_norm, norm_type, scale_grad_by_freq, c_string(mode), sparse, include_last_offset, padding_idx is not None, 0 if padding_idx is None else padding_idx, device_type, device_index, DTYPE[dtype])
+        out = lib.py_nn_embedding_bag(num_embeddings, embedding_dim, max_norm is not None, 0.0 if max_norm is None else max_norm, norm_type, scale_grad_by_freq, c_string(mode), sparse, include_last_offset, padding_idx is not None, 0 if padding_idx is None else padding_idx, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "EmbeddingBag", "num_embeddings:i64 embedding_dim:i64 max_norm:f64? norm_type:f64 scale_grad_by_freq:bool mode:str sparse:bool include_last_offset:bool padding_idx:i64? device:device? dtype:enum?", num_embeddings, embedding_dim, max_norm, norm_type, scale_grad_by_freq, mode, sparse, include_last_offset, padding_idx, device, dtype) from None
+        raise complain(error, "EmbeddingBag", "num_embeddings:i64 embedding_dim:i64 max_norm:f64? norm_type:f64 scale_grad_by_freq:bool mode:str sparse:bool include_last_offset:bool padding_idx:i64? device:device? dtype:dtype?", num_embeddings, embedding_dim, max_norm, norm_type, scale_grad_by_freq, mode, sparse, include_last_offset, padding_idx, device, dtype) from None
     return Module.own(out)
 
 
@@ -817,9 +818,9 @@ def nn_bilinear(in1_features, in2_features, out_features, *, bias=True, device=N
     """
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_nn_bilinear(in1_features, in2_features, out_features, bias, device_type, device_index, DTYPE[dtype])
+        out = lib.py_nn_bilinear(in1_features, in2_features, out_features, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Bilinear", "in1_features:i64 in2_features:i64 out_features:i64 bias:bool device:device? dtype:enum?", in1_features, in2_features, out_features, bias, device, dtype) from None
+        raise complain(error, "Bilinear", "in1_features:i64 in2_features:i64 out_features:i64 bias:bool device:device? dtype:dtype?", in1_features, in2_features, out_features, bias, device, dtype) from None
     return Module.own(out)
 
 
@@ -1183,9 +1184,9 @@ def nn_prelu(*, num_parameters=1, init=0.25, device=None, dtype=None):
     """
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_nn_prelu(num_parameters, init, device_type, device_index, DTYPE[dtype])
+        out = lib.py_nn_prelu(num_parameters, init, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "PReLU", "num_parameters:i64 init:f64 device:device? dtype:enum?", num_parameters, init, device, dtype) from None
+        raise complain(error, "PReLU", "num_parameters:i64 init:f64 device:device? dtype:dtype?", num_parameters, init, device, dtype) from None
     return Module.own(out)
 
 
@@ -1295,9 +1296,9 @@ def nn_multihead_attention(embed_dim, num_heads, *, dropout=0.0, bias=True, add_
     """
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_nn_multihead_attention(embed_dim, num_heads, dropout, bias, add_bias_kv, add_zero_attn, kdim is not None, 0 if kdim is None else kdim, vdim is not None, 0 if vdim is None else vdim, batch_first, device_type, device_index, DTYPE[dtype])
+        out = lib.py_nn_multihead_attention(embed_dim, num_heads, dropout, bias, add_bias_kv, add_zero_attn, kdim is not None, 0 if kdim is None else kdim, vdim is not None, 0 if vdim is None else vdim, batch_first, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "MultiheadAttention", "embed_dim:i64 num_heads:i64 dropout:f64 bias:bool add_bias_kv:bool add_zero_attn:bool kdim:i64? vdim:i64? batch_first:bool device:device? dtype:enum?", embed_dim, num_heads, dropout, bias, add_bias_kv, add_zero_attn, kdim, vdim, batch_first, device, dtype) from None
+        raise complain(error, "MultiheadAttention", "embed_dim:i64 num_heads:i64 dropout:f64 bias:bool add_bias_kv:bool add_zero_attn:bool kdim:i64? vdim:i64? batch_first:bool device:device? dtype:dtype?", embed_dim, num_heads, dropout, bias, add_bias_kv, add_zero_attn, kdim, vdim, batch_first, device, dtype) from None
     return Module.own(out)
 
 
@@ -1326,9 +1327,9 @@ def nn_transformer_encoder_layer(d_model, nhead, *, dim_feedforward=2048, dropou
     """
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_nn_transformer_encoder_layer(d_model, nhead, dim_feedforward, dropout, c_string(activation), layer_norm_eps, batch_first, norm_first, bias, device_type, device_index, DTYPE[dtype])
+        out = lib.py_nn_transformer_encoder_layer(d_model, nhead, dim_feedforward, dropout, c_string(activation), layer_norm_eps, batch_first, norm_first, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "TransformerEncoderLayer", "d_model:i64 nhead:i64 dim_feedforward:i64 dropout:f64 activation:str layer_norm_eps:f64 batch_first:bool norm_first:bool bias:bool device:device? dtype:enum?", d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype) from None
+        raise complain(error, "TransformerEncoderLayer", "d_model:i64 nhead:i64 dim_feedforward:i64 dropout:f64 activation:str layer_norm_eps:f64 batch_first:bool norm_first:bool bias:bool device:device? dtype:dtype?", d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype) from None
     return Module.own(out)
 
 
@@ -1357,9 +1358,9 @@ def nn_transformer_decoder_layer(d_model, nhead, *, dim_feedforward=2048, dropou
     """
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_nn_transformer_decoder_layer(d_model, nhead, dim_feedforward, dropout, c_string(activation), layer_norm_eps, batch_first, norm_first, bias, device_type, device_index, DTYPE[dtype])
+        out = lib.py_nn_transformer_decoder_layer(d_model, nhead, dim_feedforward, dropout, c_string(activation), layer_norm_eps, batch_first, norm_first, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "TransformerDecoderLayer", "d_model:i64 nhead:i64 dim_feedforward:i64 dropout:f64 activation:str layer_norm_eps:f64 batch_first:bool norm_first:bool bias:bool device:device? dtype:enum?", d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype) from None
+        raise complain(error, "TransformerDecoderLayer", "d_model:i64 nhead:i64 dim_feedforward:i64 dropout:f64 activation:str layer_norm_eps:f64 batch_first:bool norm_first:bool bias:bool device:device? dtype:dtype?", d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype) from None
     return Module.own(out)
 
 
@@ -1391,9 +1392,9 @@ def nn_transformer(*, d_model=512, nhead=8, num_encoder_layers=6, num_decoder_la
     """
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_nn_transformer(d_model, nhead, num_encoder_layers, num_decoder_layers, dim_feedforward, dropout, c_string(activation), layer_norm_eps, batch_first, norm_first, bias, device_type, device_index, DTYPE[dtype])
+        out = lib.py_nn_transformer(d_model, nhead, num_encoder_layers, num_decoder_layers, dim_feedforward, dropout, c_string(activation), layer_norm_eps, batch_first, norm_first, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Transformer", "d_model:i64 nhead:i64 num_encoder_layers:i64 num_decoder_layers:i64 dim_feedforward:i64 dropout:f64 activation:str layer_norm_eps:f64 batch_first:bool norm_first:bool bias:bool device:device? dtype:enum?", d_model, nhead, num_encoder_layers, num_decoder_layers, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype) from None
+        raise complain(error, "Transformer", "d_model:i64 nhead:i64 num_encoder_layers:i64 num_decoder_layers:i64 dim_feedforward:i64 dropout:f64 activation:str layer_norm_eps:f64 batch_first:bool norm_first:bool bias:bool device:device? dtype:dtype?", d_model, nhead, num_encoder_layers, num_decoder_layers, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype) from None
     return Module.own(out)
 
 
@@ -2031,7 +2032,7 @@ def nn_adaptive_avg_pool1d(*args, output_size=None):
         output_size_c = read_sizes(args, output_size)
         out = lib.py_nn_adaptive_avg_pool1d(output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "AdaptiveAvgPool1d", "output_size:i64[]", output_size or args) from None
+        raise complain(error, "AdaptiveAvgPool1d", "output_size:i64[]", given_sizes(args, output_size)) from None
     return Module.own(out)
 
 
@@ -2049,7 +2050,7 @@ def nn_adaptive_max_pool1d(*args, output_size=None):
         output_size_c = read_sizes(args, output_size)
         out = lib.py_nn_adaptive_max_pool1d(output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "AdaptiveMaxPool1d", "output_size:i64[]", output_size or args) from None
+        raise complain(error, "AdaptiveMaxPool1d", "output_size:i64[]", given_sizes(args, output_size)) from None
     return Module.own(out)
 
 
@@ -2088,7 +2089,7 @@ def nn_adaptive_avg_pool2d(*args, output_size=None):
         output_size_c = read_sizes(args, output_size)
         out = lib.py_nn_adaptive_avg_pool2d(output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "AdaptiveAvgPool2d", "output_size:i64[]", output_size or args) from None
+        raise complain(error, "AdaptiveAvgPool2d", "output_size:i64[]", given_sizes(args, output_size)) from None
     return Module.own(out)
 
 
@@ -2106,7 +2107,7 @@ def nn_adaptive_max_pool2d(*args, output_size=None):
         output_size_c = read_sizes(args, output_size)
         out = lib.py_nn_adaptive_max_pool2d(output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "AdaptiveMaxPool2d", "output_size:i64[]", output_size or args) from None
+        raise complain(error, "AdaptiveMaxPool2d", "output_size:i64[]", given_sizes(args, output_size)) from None
     return Module.own(out)
 
 
@@ -2146,7 +2147,7 @@ def nn_adaptive_avg_pool3d(*args, output_size=None):
         output_size_c = read_sizes(args, output_size)
         out = lib.py_nn_adaptive_avg_pool3d(output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "AdaptiveAvgPool3d", "output_size:i64[]", output_size or args) from None
+        raise complain(error, "AdaptiveAvgPool3d", "output_size:i64[]", given_sizes(args, output_size)) from None
     return Module.own(out)
 
 
@@ -2164,7 +2165,7 @@ def nn_adaptive_max_pool3d(*args, output_size=None):
         output_size_c = read_sizes(args, output_size)
         out = lib.py_nn_adaptive_max_pool3d(output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "AdaptiveMaxPool3d", "output_size:i64[]", output_size or args) from None
+        raise complain(error, "AdaptiveMaxPool3d", "output_size:i64[]", given_sizes(args, output_size)) from None
     return Module.own(out)
 
 
@@ -2276,9 +2277,9 @@ def nn_rnn(input_size, hidden_size, *, num_layers=1, nonlinearity='tanh', bias=T
     """
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_nn_rnn(input_size, hidden_size, num_layers, c_string(nonlinearity), bias, batch_first, dropout, bidirectional, device_type, device_index, DTYPE[dtype])
+        out = lib.py_nn_rnn(input_size, hidden_size, num_layers, c_string(nonlinearity), bias, batch_first, dropout, bidirectional, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "RNN", "input_size:i64 hidden_size:i64 num_layers:i64 nonlinearity:str bias:bool batch_first:bool dropout:f64 bidirectional:bool device:device? dtype:enum?", input_size, hidden_size, num_layers, nonlinearity, bias, batch_first, dropout, bidirectional, device, dtype) from None
+        raise complain(error, "RNN", "input_size:i64 hidden_size:i64 num_layers:i64 nonlinearity:str bias:bool batch_first:bool dropout:f64 bidirectional:bool device:device? dtype:dtype?", input_size, hidden_size, num_layers, nonlinearity, bias, batch_first, dropout, bidirectional, device, dtype) from None
     return Module.own(out)
 
 
@@ -2309,9 +2310,9 @@ def nn_lstm(input_size, hidden_size, *, num_layers=1, bias=True, batch_first=Fal
     """
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_nn_lstm(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device_type, device_index, DTYPE[dtype])
+        out = lib.py_nn_lstm(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "LSTM", "input_size:i64 hidden_size:i64 num_layers:i64 bias:bool batch_first:bool dropout:f64 bidirectional:bool proj_size:i64 device:device? dtype:enum?", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device, dtype) from None
+        raise complain(error, "LSTM", "input_size:i64 hidden_size:i64 num_layers:i64 bias:bool batch_first:bool dropout:f64 bidirectional:bool proj_size:i64 device:device? dtype:dtype?", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device, dtype) from None
     return Module.own(out)
 
 
@@ -2340,9 +2341,9 @@ def nn_gru(input_size, hidden_size, *, num_layers=1, bias=True, batch_first=Fals
     """
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_nn_gru(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device_type, device_index, DTYPE[dtype])
+        out = lib.py_nn_gru(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "GRU", "input_size:i64 hidden_size:i64 num_layers:i64 bias:bool batch_first:bool dropout:f64 bidirectional:bool device:device? dtype:enum?", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device, dtype) from None
+        raise complain(error, "GRU", "input_size:i64 hidden_size:i64 num_layers:i64 bias:bool batch_first:bool dropout:f64 bidirectional:bool device:device? dtype:dtype?", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device, dtype) from None
     return Module.own(out)
 
 
@@ -2362,9 +2363,9 @@ def nn_rnn_cell(input_size, hidden_size, *, bias=True, nonlinearity='tanh', devi
     """
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_nn_rnn_cell(input_size, hidden_size, bias, c_string(nonlinearity), device_type, device_index, DTYPE[dtype])
+        out = lib.py_nn_rnn_cell(input_size, hidden_size, bias, c_string(nonlinearity), device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "RNNCell", "input_size:i64 hidden_size:i64 bias:bool nonlinearity:str device:device? dtype:enum?", input_size, hidden_size, bias, nonlinearity, device, dtype) from None
+        raise complain(error, "RNNCell", "input_size:i64 hidden_size:i64 bias:bool nonlinearity:str device:device? dtype:dtype?", input_size, hidden_size, bias, nonlinearity, device, dtype) from None
     return Module.own(out)
 
 
@@ -2383,9 +2384,9 @@ def nn_lstm_cell(input_size, hidden_size, *, bias=True, device=None, dtype=None)
     """
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_nn_lstm_cell(input_size, hidden_size, bias, device_type, device_index, DTYPE[dtype])
+        out = lib.py_nn_lstm_cell(input_size, hidden_size, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "LSTMCell", "input_size:i64 hidden_size:i64 bias:bool device:device? dtype:enum?", input_size, hidden_size, bias, device, dtype) from None
+        raise complain(error, "LSTMCell", "input_size:i64 hidden_size:i64 bias:bool device:device? dtype:dtype?", input_size, hidden_size, bias, device, dtype) from None
     return Module.own(out)
 
 
@@ -2404,9 +2405,9 @@ def nn_gru_cell(input_size, hidden_size, *, bias=True, device=None, dtype=None):
     """
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_nn_gru_cell(input_size, hidden_size, bias, device_type, device_index, DTYPE[dtype])
+        out = lib.py_nn_gru_cell(input_size, hidden_size, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "GRUCell", "input_size:i64 hidden_size:i64 bias:bool device:device? dtype:enum?", input_size, hidden_size, bias, device, dtype) from None
+        raise complain(error, "GRUCell", "input_size:i64 hidden_size:i64 bias:bool device:device? dtype:dtype?", input_size, hidden_size, bias, device, dtype) from None
     return Module.own(out)
 
 
@@ -2537,7 +2538,7 @@ def nn_zero_pad1d(*args, padding=None):
         padding_c = read_sizes(args, padding)
         out = lib.py_nn_zero_pad1d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ZeroPad1d", "padding:i64[]", padding or args) from None
+        raise complain(error, "ZeroPad1d", "padding:i64[]", given_sizes(args, padding)) from None
     return Module.own(out)
 
 
@@ -2554,7 +2555,7 @@ def nn_zero_pad2d(*args, padding=None):
         padding_c = read_sizes(args, padding)
         out = lib.py_nn_zero_pad2d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ZeroPad2d", "padding:i64[]", padding or args) from None
+        raise complain(error, "ZeroPad2d", "padding:i64[]", given_sizes(args, padding)) from None
     return Module.own(out)
 
 
@@ -2571,7 +2572,7 @@ def nn_zero_pad3d(*args, padding=None):
         padding_c = read_sizes(args, padding)
         out = lib.py_nn_zero_pad3d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ZeroPad3d", "padding:i64[]", padding or args) from None
+        raise complain(error, "ZeroPad3d", "padding:i64[]", given_sizes(args, padding)) from None
     return Module.own(out)
 
 
@@ -2642,7 +2643,7 @@ def nn_reflection_pad1d(*args, padding=None):
         padding_c = read_sizes(args, padding)
         out = lib.py_nn_reflection_pad1d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ReflectionPad1d", "padding:i64[]", padding or args) from None
+        raise complain(error, "ReflectionPad1d", "padding:i64[]", given_sizes(args, padding)) from None
     return Module.own(out)
 
 
@@ -2659,7 +2660,7 @@ def nn_reflection_pad2d(*args, padding=None):
         padding_c = read_sizes(args, padding)
         out = lib.py_nn_reflection_pad2d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ReflectionPad2d", "padding:i64[]", padding or args) from None
+        raise complain(error, "ReflectionPad2d", "padding:i64[]", given_sizes(args, padding)) from None
     return Module.own(out)
 
 
@@ -2676,7 +2677,7 @@ def nn_reflection_pad3d(*args, padding=None):
         padding_c = read_sizes(args, padding)
         out = lib.py_nn_reflection_pad3d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ReflectionPad3d", "padding:i64[]", padding or args) from None
+        raise complain(error, "ReflectionPad3d", "padding:i64[]", given_sizes(args, padding)) from None
     return Module.own(out)
 
 
@@ -2693,7 +2694,7 @@ def nn_replication_pad1d(*args, padding=None):
         padding_c = read_sizes(args, padding)
         out = lib.py_nn_replication_pad1d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ReplicationPad1d", "padding:i64[]", padding or args) from None
+        raise complain(error, "ReplicationPad1d", "padding:i64[]", given_sizes(args, padding)) from None
     return Module.own(out)
 
 
@@ -2710,7 +2711,7 @@ def nn_replication_pad2d(*args, padding=None):
         padding_c = read_sizes(args, padding)
         out = lib.py_nn_replication_pad2d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ReplicationPad2d", "padding:i64[]", padding or args) from None
+        raise complain(error, "ReplicationPad2d", "padding:i64[]", given_sizes(args, padding)) from None
     return Module.own(out)
 
 
@@ -2727,7 +2728,7 @@ def nn_replication_pad3d(*args, padding=None):
         padding_c = read_sizes(args, padding)
         out = lib.py_nn_replication_pad3d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ReplicationPad3d", "padding:i64[]", padding or args) from None
+        raise complain(error, "ReplicationPad3d", "padding:i64[]", given_sizes(args, padding)) from None
     return Module.own(out)
 
 
@@ -2744,7 +2745,7 @@ def nn_circular_pad1d(*args, padding=None):
         padding_c = read_sizes(args, padding)
         out = lib.py_nn_circular_pad1d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "CircularPad1d", "padding:i64[]", padding or args) from None
+        raise complain(error, "CircularPad1d", "padding:i64[]", given_sizes(args, padding)) from None
     return Module.own(out)
 
 
@@ -2761,7 +2762,7 @@ def nn_circular_pad2d(*args, padding=None):
         padding_c = read_sizes(args, padding)
         out = lib.py_nn_circular_pad2d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "CircularPad2d", "padding:i64[]", padding or args) from None
+        raise complain(error, "CircularPad2d", "padding:i64[]", given_sizes(args, padding)) from None
     return Module.own(out)
 
 
@@ -2778,7 +2779,7 @@ def nn_circular_pad3d(*args, padding=None):
         padding_c = read_sizes(args, padding)
         out = lib.py_nn_circular_pad3d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "CircularPad3d", "padding:i64[]", padding or args) from None
+        raise complain(error, "CircularPad3d", "padding:i64[]", given_sizes(args, padding)) from None
     return Module.own(out)
 
 
@@ -2796,9 +2797,9 @@ def models_lenet(*, num_classes=10, device=None, dtype=None):
     """
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_models_lenet(num_classes, device_type, device_index, DTYPE[dtype])
+        out = lib.py_models_lenet(num_classes, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "lenet", "num_classes:i64 device:device? dtype:enum?", num_classes, device, dtype) from None
+        raise complain(error, "lenet", "num_classes:i64 device:device? dtype:dtype?", num_classes, device, dtype) from None
     return Module.own(out)
 
 
@@ -2817,9 +2818,9 @@ def models_alexnet(*, num_classes=1000, dropout=0.5, device=None, dtype=None):
     """
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_models_alexnet(num_classes, dropout, device_type, device_index, DTYPE[dtype])
+        out = lib.py_models_alexnet(num_classes, dropout, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "alexnet", "num_classes:i64 dropout:f64 device:device? dtype:enum?", num_classes, dropout, device, dtype) from None
+        raise complain(error, "alexnet", "num_classes:i64 dropout:f64 device:device? dtype:dtype?", num_classes, dropout, device, dtype) from None
     return Module.own(out)
 
 
@@ -2838,9 +2839,9 @@ def models_vgg11(*, num_classes=1000, dropout=0.5, device=None, dtype=None):
     """
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_models_vgg11(num_classes, dropout, device_type, device_index, DTYPE[dtype])
+        out = lib.py_models_vgg11(num_classes, dropout, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "vgg11", "num_classes:i64 dropout:f64 device:device? dtype:enum?", num_classes, dropout, device, dtype) from None
+        raise complain(error, "vgg11", "num_classes:i64 dropout:f64 device:device? dtype:dtype?", num_classes, dropout, device, dtype) from None
     return Module.own(out)
 
 
@@ -2858,9 +2859,9 @@ def models_resnet18(*, num_classes=1000, device=None, dtype=None):
     """
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_models_resnet18(num_classes, device_type, device_index, DTYPE[dtype])
+        out = lib.py_models_resnet18(num_classes, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "resnet18", "num_classes:i64 device:device? dtype:enum?", num_classes, device, dtype) from None
+        raise complain(error, "resnet18", "num_classes:i64 device:device? dtype:dtype?", num_classes, device, dtype) from None
     return Module.own(out)
 
 
@@ -2878,9 +2879,9 @@ def models_resnet34(*, num_classes=1000, device=None, dtype=None):
     """
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_models_resnet34(num_classes, device_type, device_index, DTYPE[dtype])
+        out = lib.py_models_resnet34(num_classes, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "resnet34", "num_classes:i64 device:device? dtype:enum?", num_classes, device, dtype) from None
+        raise complain(error, "resnet34", "num_classes:i64 device:device? dtype:dtype?", num_classes, device, dtype) from None
     return Module.own(out)
 
 
@@ -2898,9 +2899,9 @@ def models_resnet50(*, num_classes=1000, device=None, dtype=None):
     """
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_models_resnet50(num_classes, device_type, device_index, DTYPE[dtype])
+        out = lib.py_models_resnet50(num_classes, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "resnet50", "num_classes:i64 device:device? dtype:enum?", num_classes, device, dtype) from None
+        raise complain(error, "resnet50", "num_classes:i64 device:device? dtype:dtype?", num_classes, device, dtype) from None
     return Module.own(out)
 
 
@@ -2919,9 +2920,9 @@ def models_mobilenet_v2(*, num_classes=1000, dropout=0.2, device=None, dtype=Non
     """
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_models_mobilenet_v2(num_classes, dropout, device_type, device_index, DTYPE[dtype])
+        out = lib.py_models_mobilenet_v2(num_classes, dropout, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "mobilenet_v2", "num_classes:i64 dropout:f64 device:device? dtype:enum?", num_classes, dropout, device, dtype) from None
+        raise complain(error, "mobilenet_v2", "num_classes:i64 dropout:f64 device:device? dtype:dtype?", num_classes, dropout, device, dtype) from None
     return Module.own(out)
 
 
@@ -2946,9 +2947,9 @@ def models_vit_b_16(*, num_classes=1000, image_size=224, patch_size=16, num_laye
     """
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_models_vit_b_16(num_classes, image_size, patch_size, num_layers, num_heads, hidden_dim, mlp_dim, dropout, device_type, device_index, DTYPE[dtype])
+        out = lib.py_models_vit_b_16(num_classes, image_size, patch_size, num_layers, num_heads, hidden_dim, mlp_dim, dropout, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "vit_b_16", "num_classes:i64 image_size:i64 patch_size:i64 num_layers:i64 num_heads:i64 hidden_dim:i64 mlp_dim:i64 dropout:f64 device:device? dtype:enum?", num_classes, image_size, patch_size, num_layers, num_heads, hidden_dim, mlp_dim, dropout, device, dtype) from None
+        raise complain(error, "vit_b_16", "num_classes:i64 image_size:i64 patch_size:i64 num_layers:i64 num_heads:i64 hidden_dim:i64 mlp_dim:i64 dropout:f64 device:device? dtype:dtype?", num_classes, image_size, patch_size, num_layers, num_heads, hidden_dim, mlp_dim, dropout, device, dtype) from None
     return Module.own(out)
 
 
@@ -2974,9 +2975,9 @@ def models_gpt2(*, vocabulary=50257, context=1024, width=768, layers=12, heads=1
     """
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_models_gpt2(vocabulary, context, width, layers, heads, dropout, device_type, device_index, DTYPE[dtype])
+        out = lib.py_models_gpt2(vocabulary, context, width, layers, heads, dropout, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "gpt2", "vocabulary:i64 context:i64 width:i64 layers:i64 heads:i64 dropout:f64 device:device? dtype:enum?", vocabulary, context, width, layers, heads, dropout, device, dtype) from None
+        raise complain(error, "gpt2", "vocabulary:i64 context:i64 width:i64 layers:i64 heads:i64 dropout:f64 device:device? dtype:dtype?", vocabulary, context, width, layers, heads, dropout, device, dtype) from None
     return Module.own(out)
 
 
@@ -3000,9 +3001,9 @@ def models_lstm_lm(vocabulary, *, width=200, hidden=200, layers=2, dropout=0.2, 
     """
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_models_lstm_lm(vocabulary, width, hidden, layers, dropout, tie_weights, device_type, device_index, DTYPE[dtype])
+        out = lib.py_models_lstm_lm(vocabulary, width, hidden, layers, dropout, tie_weights, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "lstm_lm", "vocabulary:i64 width:i64 hidden:i64 layers:i64 dropout:f64 tie_weights:bool device:device? dtype:enum?", vocabulary, width, hidden, layers, dropout, tie_weights, device, dtype) from None
+        raise complain(error, "lstm_lm", "vocabulary:i64 width:i64 hidden:i64 layers:i64 dropout:f64 tie_weights:bool device:device? dtype:dtype?", vocabulary, width, hidden, layers, dropout, tie_weights, device, dtype) from None
     return Module.own(out)
 
 
@@ -3437,9 +3438,9 @@ def autocast_begin(device_type, dtype=None, enabled=True, cache_enabled=None):
             the region around this one, on at first.
     """
     try:
-        status = lib.py_autocast_begin(DEVICE_TYPE[device_type], DTYPE[dtype], enabled, -1 if cache_enabled is None else cache_enabled)
+        status = lib.py_autocast_begin(DEVICE_TYPE[device_type], 0 if dtype is None else DTYPE[dtype], enabled, -1 if cache_enabled is None else cache_enabled)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "autocast_begin", "device_type:enum dtype:enum? enabled:bool cache_enabled:bool?", device_type, dtype, enabled, cache_enabled) from None
+        raise complain(error, "autocast_begin", "device_type:enum dtype:dtype? enabled:bool cache_enabled:bool?", device_type, dtype, enabled, cache_enabled) from None
     if status:
         raise fail()
 
@@ -3511,7 +3512,7 @@ def set_autocast_dtype(device_type, dtype):
     try:
         status = lib.py_set_autocast_dtype(DEVICE_TYPE[device_type], DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "set_autocast_dtype", "device_type:enum dtype:enum", device_type, dtype) from None
+        raise complain(error, "set_autocast_dtype", "device_type:enum dtype:dtype", device_type, dtype) from None
     if status:
         raise fail()
 
@@ -3980,9 +3981,9 @@ def empty(*args, size=None, dtype=None, device=None, requires_grad=False, memory
     try:
         size_c = read_sizes(args, size)
         device_type, device_index = device_parts(device)
-        out = lib.py_empty(size_c, len(size_c), DTYPE[dtype], device_type, device_index, requires_grad, MEMORY_FORMAT[memory_format])
+        out = lib.py_empty(size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "empty", "size:i64[] dtype:enum? device:device? requires_grad:bool memory_format:enum?", size or args, dtype, device, requires_grad, memory_format) from None
+        raise complain(error, "empty", "size:i64[] dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", given_sizes(args, size), dtype, device, requires_grad, memory_format) from None
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -4004,9 +4005,9 @@ def empty_strided(size, stride, *, dtype=None, device=None, requires_grad=False,
         size_c = shape_list(size)
         stride_c = shape_list(stride)
         device_type, device_index = device_parts(device)
-        out = lib.py_empty_strided(size_c, len(size_c), stride_c, len(stride_c), DTYPE[dtype], device_type, device_index, requires_grad)
+        out = lib.py_empty_strided(size_c, len(size_c), stride_c, len(stride_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "empty_strided", "size:i64[] stride:i64[] dtype:enum? device:device? requires_grad:bool", size, stride, dtype, device, requires_grad) from None
+        raise complain(error, "empty_strided", "size:i64[] stride:i64[] dtype:dtype? device:device? requires_grad:bool", size, stride, dtype, device, requires_grad) from None
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -4026,9 +4027,9 @@ def new_empty_strided(input, size, stride, *, dtype=None, device=None, requires_
         size_c = shape_list(size)
         stride_c = shape_list(stride)
         device_type, device_index = device_parts(device)
-        out = lib.py_new_empty_strided(input._h, size_c, len(size_c), stride_c, len(stride_c), DTYPE[dtype], device_type, device_index, requires_grad)
+        out = lib.py_new_empty_strided(input._h, size_c, len(size_c), stride_c, len(stride_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "new_empty_strided", "input:tensor size:i64[] stride:i64[] dtype:enum? device:device? requires_grad:bool", input, size, stride, dtype, device, requires_grad) from None
+        raise complain(error, "new_empty_strided", "input:tensor size:i64[] stride:i64[] dtype:dtype? device:device? requires_grad:bool", input, size, stride, dtype, device, requires_grad) from None
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -4048,9 +4049,9 @@ def zeros(*args, size=None, dtype=None, device=None, requires_grad=False, layout
     try:
         size_c = read_sizes(args, size)
         device_type, device_index = device_parts(device)
-        out = lib.py_zeros(size_c, len(size_c), DTYPE[dtype], device_type, device_index, requires_grad)
+        out = lib.py_zeros(size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "zeros", "size:i64[] dtype:enum? device:device? requires_grad:bool", size or args, dtype, device, requires_grad) from None
+        raise complain(error, "zeros", "size:i64[] dtype:dtype? device:device? requires_grad:bool", given_sizes(args, size), dtype, device, requires_grad) from None
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -4070,9 +4071,9 @@ def ones(*args, size=None, dtype=None, device=None, requires_grad=False, layout=
     try:
         size_c = read_sizes(args, size)
         device_type, device_index = device_parts(device)
-        out = lib.py_ones(size_c, len(size_c), DTYPE[dtype], device_type, device_index, requires_grad)
+        out = lib.py_ones(size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ones", "size:i64[] dtype:enum? device:device? requires_grad:bool", size or args, dtype, device, requires_grad) from None
+        raise complain(error, "ones", "size:i64[] dtype:dtype? device:device? requires_grad:bool", given_sizes(args, size), dtype, device, requires_grad) from None
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -4095,9 +4096,9 @@ def full(size, fill_value, *, dtype=None, device=None, requires_grad=False, layo
         size_c = shape_list(size)
         fill_value_kind, fill_value_i, fill_value_f = read_scalar(fill_value)
         device_type, device_index = device_parts(device)
-        out = lib.py_full(size_c, len(size_c), fill_value_kind, fill_value_i, fill_value_f, DTYPE[dtype], device_type, device_index, requires_grad)
+        out = lib.py_full(size_c, len(size_c), fill_value_kind, fill_value_i, fill_value_f, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "full", "size:i64[] fill_value:scalar dtype:enum? device:device? requires_grad:bool", size, fill_value, dtype, device, requires_grad) from None
+        raise complain(error, "full", "size:i64[] fill_value:scalar dtype:dtype? device:device? requires_grad:bool", size, fill_value, dtype, device, requires_grad) from None
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -4122,9 +4123,9 @@ def arange(start, end, step=1, *, dtype=None, device=None, requires_grad=False, 
         end_kind, end_i, end_f = read_scalar(end)
         step_kind, step_i, step_f = read_scalar(step)
         device_type, device_index = device_parts(device)
-        out = lib.py_arange(start_kind, start_i, start_f, end_kind, end_i, end_f, step_kind, step_i, step_f, DTYPE[dtype], device_type, device_index, requires_grad)
+        out = lib.py_arange(start_kind, start_i, start_f, end_kind, end_i, end_f, step_kind, step_i, step_f, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "arange", "start:scalar end:scalar step:scalar dtype:enum? device:device? requires_grad:bool", start, end, step, dtype, device, requires_grad) from None
+        raise complain(error, "arange", "start:scalar end:scalar step:scalar dtype:dtype? device:device? requires_grad:bool", start, end, step, dtype, device, requires_grad) from None
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -4147,9 +4148,9 @@ def linspace(start, end, steps, *, dtype=None, device=None, requires_grad=False,
         start_kind, start_i, start_f = read_scalar(start)
         end_kind, end_i, end_f = read_scalar(end)
         device_type, device_index = device_parts(device)
-        out = lib.py_linspace(start_kind, start_i, start_f, end_kind, end_i, end_f, steps, DTYPE[dtype], device_type, device_index, requires_grad)
+        out = lib.py_linspace(start_kind, start_i, start_f, end_kind, end_i, end_f, steps, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "linspace", "start:scalar end:scalar steps:i64 dtype:enum? device:device? requires_grad:bool", start, end, steps, dtype, device, requires_grad) from None
+        raise complain(error, "linspace", "start:scalar end:scalar steps:i64 dtype:dtype? device:device? requires_grad:bool", start, end, steps, dtype, device, requires_grad) from None
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -4173,9 +4174,9 @@ def logspace(start, end, steps, base=10.0, *, dtype=None, device=None, requires_
         start_kind, start_i, start_f = read_scalar(start)
         end_kind, end_i, end_f = read_scalar(end)
         device_type, device_index = device_parts(device)
-        out = lib.py_logspace(start_kind, start_i, start_f, end_kind, end_i, end_f, steps, base, DTYPE[dtype], device_type, device_index, requires_grad)
+        out = lib.py_logspace(start_kind, start_i, start_f, end_kind, end_i, end_f, steps, base, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "logspace", "start:scalar end:scalar steps:i64 base:f64 dtype:enum? device:device? requires_grad:bool", start, end, steps, base, dtype, device, requires_grad) from None
+        raise complain(error, "logspace", "start:scalar end:scalar steps:i64 base:f64 dtype:dtype? device:device? requires_grad:bool", start, end, steps, base, dtype, device, requires_grad) from None
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -4195,9 +4196,9 @@ def eye(n, m=None, *, dtype=None, device=None, requires_grad=False, layout=None,
         return into(out, eye, n, m, dtype=dtype, device=device, requires_grad=requires_grad)
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_eye(n, m is not None, 0 if m is None else m, DTYPE[dtype], device_type, device_index, requires_grad)
+        out = lib.py_eye(n, m is not None, 0 if m is None else m, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "eye", "n:i64 m:i64? dtype:enum? device:device? requires_grad:bool", n, m, dtype, device, requires_grad) from None
+        raise complain(error, "eye", "n:i64 m:i64? dtype:dtype? device:device? requires_grad:bool", n, m, dtype, device, requires_grad) from None
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -4217,9 +4218,9 @@ def scalar_tensor(s, *, dtype=None, device=None, requires_grad=False, layout=Non
     try:
         s_kind, s_i, s_f = read_scalar(s)
         device_type, device_index = device_parts(device)
-        out = lib.py_scalar_tensor(s_kind, s_i, s_f, DTYPE[dtype], device_type, device_index, requires_grad)
+        out = lib.py_scalar_tensor(s_kind, s_i, s_f, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "scalar_tensor", "s:scalar dtype:enum? device:device? requires_grad:bool", s, dtype, device, requires_grad) from None
+        raise complain(error, "scalar_tensor", "s:scalar dtype:dtype? device:device? requires_grad:bool", s, dtype, device, requires_grad) from None
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -4238,9 +4239,9 @@ def empty_like(input, *, dtype=None, device=None, requires_grad=False, memory_fo
         return into(out, empty_like, input, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_empty_like(input._h, DTYPE[dtype], device_type, device_index, requires_grad, MEMORY_FORMAT[memory_format])
+        out = lib.py_empty_like(input._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "empty_like", "input:tensor dtype:enum? device:device? requires_grad:bool memory_format:enum?", input, dtype, device, requires_grad, memory_format) from None
+        raise complain(error, "empty_like", "input:tensor dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, dtype, device, requires_grad, memory_format) from None
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -4259,9 +4260,9 @@ def zeros_like(input, *, dtype=None, device=None, requires_grad=False, memory_fo
         return into(out, zeros_like, input, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_zeros_like(input._h, DTYPE[dtype], device_type, device_index, requires_grad, MEMORY_FORMAT[memory_format])
+        out = lib.py_zeros_like(input._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "zeros_like", "input:tensor dtype:enum? device:device? requires_grad:bool memory_format:enum?", input, dtype, device, requires_grad, memory_format) from None
+        raise complain(error, "zeros_like", "input:tensor dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, dtype, device, requires_grad, memory_format) from None
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -4280,9 +4281,9 @@ def ones_like(input, *, dtype=None, device=None, requires_grad=False, memory_for
         return into(out, ones_like, input, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_ones_like(input._h, DTYPE[dtype], device_type, device_index, requires_grad, MEMORY_FORMAT[memory_format])
+        out = lib.py_ones_like(input._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ones_like", "input:tensor dtype:enum? device:device? requires_grad:bool memory_format:enum?", input, dtype, device, requires_grad, memory_format) from None
+        raise complain(error, "ones_like", "input:tensor dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, dtype, device, requires_grad, memory_format) from None
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -4303,9 +4304,9 @@ def full_like(input, fill_value, *, dtype=None, device=None, requires_grad=False
     try:
         fill_value_kind, fill_value_i, fill_value_f = read_scalar(fill_value)
         device_type, device_index = device_parts(device)
-        out = lib.py_full_like(input._h, fill_value_kind, fill_value_i, fill_value_f, DTYPE[dtype], device_type, device_index, requires_grad, MEMORY_FORMAT[memory_format])
+        out = lib.py_full_like(input._h, fill_value_kind, fill_value_i, fill_value_f, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "full_like", "input:tensor fill_value:scalar dtype:enum? device:device? requires_grad:bool memory_format:enum?", input, fill_value, dtype, device, requires_grad, memory_format) from None
+        raise complain(error, "full_like", "input:tensor fill_value:scalar dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, fill_value, dtype, device, requires_grad, memory_format) from None
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -4323,9 +4324,9 @@ def new_empty(input, *args, size=None, dtype=None, device=None, requires_grad=Fa
     try:
         size_c = read_sizes(args, size)
         device_type, device_index = device_parts(device)
-        out = lib.py_new_empty(input._h, size_c, len(size_c), DTYPE[dtype], device_type, device_index, requires_grad)
+        out = lib.py_new_empty(input._h, size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "new_empty", "input:tensor size:i64[] dtype:enum? device:device? requires_grad:bool", input, size or args, dtype, device, requires_grad) from None
+        raise complain(error, "new_empty", "input:tensor size:i64[] dtype:dtype? device:device? requires_grad:bool", input, given_sizes(args, size), dtype, device, requires_grad) from None
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -4343,9 +4344,9 @@ def new_zeros(input, *args, size=None, dtype=None, device=None, requires_grad=Fa
     try:
         size_c = read_sizes(args, size)
         device_type, device_index = device_parts(device)
-        out = lib.py_new_zeros(input._h, size_c, len(size_c), DTYPE[dtype], device_type, device_index, requires_grad)
+        out = lib.py_new_zeros(input._h, size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "new_zeros", "input:tensor size:i64[] dtype:enum? device:device? requires_grad:bool", input, size or args, dtype, device, requires_grad) from None
+        raise complain(error, "new_zeros", "input:tensor size:i64[] dtype:dtype? device:device? requires_grad:bool", input, given_sizes(args, size), dtype, device, requires_grad) from None
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -4363,9 +4364,9 @@ def new_ones(input, *args, size=None, dtype=None, device=None, requires_grad=Fal
     try:
         size_c = read_sizes(args, size)
         device_type, device_index = device_parts(device)
-        out = lib.py_new_ones(input._h, size_c, len(size_c), DTYPE[dtype], device_type, device_index, requires_grad)
+        out = lib.py_new_ones(input._h, size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "new_ones", "input:tensor size:i64[] dtype:enum? device:device? requires_grad:bool", input, size or args, dtype, device, requires_grad) from None
+        raise complain(error, "new_ones", "input:tensor size:i64[] dtype:dtype? device:device? requires_grad:bool", input, given_sizes(args, size), dtype, device, requires_grad) from None
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -4385,9 +4386,9 @@ def new_full(input, size, fill_value, *, dtype=None, device=None, requires_grad=
         size_c = shape_list(size)
         fill_value_kind, fill_value_i, fill_value_f = read_scalar(fill_value)
         device_type, device_index = device_parts(device)
-        out = lib.py_new_full(input._h, size_c, len(size_c), fill_value_kind, fill_value_i, fill_value_f, DTYPE[dtype], device_type, device_index, requires_grad)
+        out = lib.py_new_full(input._h, size_c, len(size_c), fill_value_kind, fill_value_i, fill_value_f, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "new_full", "input:tensor size:i64[] fill_value:scalar dtype:enum? device:device? requires_grad:bool", input, size, fill_value, dtype, device, requires_grad) from None
+        raise complain(error, "new_full", "input:tensor size:i64[] fill_value:scalar dtype:dtype? device:device? requires_grad:bool", input, size, fill_value, dtype, device, requires_grad) from None
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -4406,9 +4407,9 @@ def from_numbers(data, size=None, *, dtype=None, device=None, requires_grad=Fals
     try:
         size_c, size_c_n = optional_ints(size, 0)
         device_type, device_index = device_parts(device)
-        out = lib.py_from_numbers(data, len(data), size_c, size_c_n, DTYPE[dtype], device_type, device_index, requires_grad)
+        out = lib.py_from_numbers(data, len(data), size_c, size_c_n, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "from_numbers", "data:f64[] size:i64[]? dtype:enum? device:device? requires_grad:bool", data, size, dtype, device, requires_grad) from None
+        raise complain(error, "from_numbers", "data:f64[] size:i64[]? dtype:dtype? device:device? requires_grad:bool", data, size, dtype, device, requires_grad) from None
     return wrap(out)
 
 
@@ -4443,9 +4444,9 @@ def from_ints(data, size=None, *, dtype=None, device=None, requires_grad=False):
         data_c = shape_list(data)
         size_c, size_c_n = optional_ints(size, 0)
         device_type, device_index = device_parts(device)
-        out = lib.py_from_ints(data_c, len(data_c), size_c, size_c_n, DTYPE[dtype], device_type, device_index, requires_grad)
+        out = lib.py_from_ints(data_c, len(data_c), size_c, size_c_n, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "from_ints", "data:i64[] size:i64[]? dtype:enum? device:device? requires_grad:bool", data, size, dtype, device, requires_grad) from None
+        raise complain(error, "from_ints", "data:i64[] size:i64[]? dtype:dtype? device:device? requires_grad:bool", data, size, dtype, device, requires_grad) from None
     return wrap(out)
 
 
@@ -4489,9 +4490,9 @@ def clone(input, *, memory_format=None, out=None):
     if out is not None:
         return into(out, clone, input, memory_format=memory_format)
     try:
-        out = lib.py_clone(input._h, MEMORY_FORMAT[memory_format])
+        out = lib.py_clone(input._h, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "clone", "input:tensor memory_format:enum?", input, memory_format) from None
+        raise complain(error, "clone", "input:tensor memory_format:memory_format?", input, memory_format) from None
     return wrap(out)
 
 
@@ -4507,9 +4508,9 @@ def to(input, device=None, dtype=None, non_blocking=False, copy=False, *, memory
     """
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_to(input._h, device_type, device_index, DTYPE[dtype], non_blocking, copy, MEMORY_FORMAT[memory_format])
+        out = lib.py_to(input._h, device_type, device_index, 0 if dtype is None else DTYPE[dtype], non_blocking, copy, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "to", "input:tensor device:device? dtype:enum? non_blocking:bool copy:bool memory_format:enum?", input, device, dtype, non_blocking, copy, memory_format) from None
+        raise complain(error, "to", "input:tensor device:device? dtype:dtype? non_blocking:bool copy:bool memory_format:memory_format?", input, device, dtype, non_blocking, copy, memory_format) from None
     return wrap(out)
 
 
@@ -4520,9 +4521,9 @@ def cpu(input, memory_format=None):
         memory_format: The order in memory; absent keeps the tensor's where it is dense.
     """
     try:
-        out = lib.py_cpu(input._h, MEMORY_FORMAT[memory_format])
+        out = lib.py_cpu(input._h, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "cpu", "input:tensor memory_format:enum?", input, memory_format) from None
+        raise complain(error, "cpu", "input:tensor memory_format:memory_format?", input, memory_format) from None
     return wrap(out)
 
 
@@ -4537,9 +4538,9 @@ def cuda(input, device=None, non_blocking=False, memory_format=None):
     """
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_cuda(input._h, device_type, device_index, non_blocking, MEMORY_FORMAT[memory_format])
+        out = lib.py_cuda(input._h, device_type, device_index, non_blocking, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "cuda", "input:tensor device:device? non_blocking:bool memory_format:enum?", input, device, non_blocking, memory_format) from None
+        raise complain(error, "cuda", "input:tensor device:device? non_blocking:bool memory_format:memory_format?", input, device, non_blocking, memory_format) from None
     return wrap(out)
 
 
@@ -4552,7 +4553,7 @@ def contiguous(input, *, memory_format=MEMORY_FORMAT.named("contiguous")):
     try:
         out = lib.py_contiguous(input._h, MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "contiguous", "input:tensor memory_format:enum", input, memory_format) from None
+        raise complain(error, "contiguous", "input:tensor memory_format:memory_format", input, memory_format) from None
     return wrap(out)
 
 
@@ -4934,9 +4935,9 @@ def read_csv(path, columns=None, delimiter=None, header=True, categories=None, o
         columns_c = NULL if columns is None else c_strings(columns)
         categories_c = NULL if categories is None else c_strings(categories)
         out = ffi_new("int64_t[3]")
-        status = lib.py_read_csv(c_path(path), columns_c, -1 if columns is None else len(columns_c), NULL if delimiter is None else c_string(delimiter), header, categories_c, -1 if categories is None else len(categories_c), one_hot, DTYPE[dtype], out)
+        status = lib.py_read_csv(c_path(path), columns_c, -1 if columns is None else len(columns_c), NULL if delimiter is None else c_string(delimiter), header, categories_c, -1 if categories is None else len(categories_c), one_hot, 0 if dtype is None else DTYPE[dtype], out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "read_csv", "path:path columns:str[]? delimiter:str? header:bool categories:str[]? one_hot:bool dtype:enum?", path, columns, delimiter, header, categories, one_hot, dtype) from None
+        raise complain(error, "read_csv", "path:path columns:str[]? delimiter:str? header:bool categories:str[]? one_hot:bool dtype:dtype?", path, columns, delimiter, header, categories, one_hot, dtype) from None
     if status:
         raise fail()
     return read_csv_result((wrap(out[0]), take_texts(out[1]), take_texts(out[2])))
@@ -7376,9 +7377,9 @@ def linalg_vector_norm(input, ord=2, dim=None, keepdim=False, *, dtype=None, out
     try:
         ord_kind, ord_i, ord_f = read_scalar(ord)
         dim_c, dim_c_n = optional_ints(dim, 1)
-        out = lib.py_linalg_vector_norm(input._h, ord_kind, ord_i, ord_f, dim_c, dim_c_n, keepdim, DTYPE[dtype])
+        out = lib.py_linalg_vector_norm(input._h, ord_kind, ord_i, ord_f, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "vector_norm", "input:tensor ord:scalar dim:i64[]? keepdim:bool dtype:enum?", input, ord, dim, keepdim, dtype) from None
+        raise complain(error, "vector_norm", "input:tensor ord:scalar dim:i64[]? keepdim:bool dtype:dtype?", input, ord, dim, keepdim, dtype) from None
     return wrap(out)
 
 
@@ -7398,9 +7399,9 @@ def linalg_matrix_norm(input, ord=None, dim=(-2, -1), keepdim=False, *, dtype=No
     try:
         ord_kind, ord_i, ord_f = read_scalar_or_none(ord)
         dim_c = shape_list(dim)
-        out = lib.py_linalg_matrix_norm(input._h, ord_kind, ord_i, ord_f, dim_c, len(dim_c), keepdim, DTYPE[dtype])
+        out = lib.py_linalg_matrix_norm(input._h, ord_kind, ord_i, ord_f, dim_c, len(dim_c), keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "matrix_norm", "input:tensor ord:scalar? dim:i64[] keepdim:bool dtype:enum?", input, ord, dim, keepdim, dtype) from None
+        raise complain(error, "matrix_norm", "input:tensor ord:scalar? dim:i64[] keepdim:bool dtype:dtype?", input, ord, dim, keepdim, dtype) from None
     return wrap(out)
 
 
@@ -7439,9 +7440,9 @@ def linalg_norm(input, ord=None, dim=None, keepdim=False, *, dtype=None, out=Non
     try:
         ord_kind, ord_i, ord_f = read_scalar_or_none(ord)
         dim_c, dim_c_n = optional_ints(dim, 1)
-        out = lib.py_linalg_norm(input._h, ord_kind, ord_i, ord_f, dim_c, dim_c_n, keepdim, DTYPE[dtype])
+        out = lib.py_linalg_norm(input._h, ord_kind, ord_i, ord_f, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "norm", "input:tensor ord:scalar? dim:i64[]? keepdim:bool dtype:enum?", input, ord, dim, keepdim, dtype) from None
+        raise complain(error, "norm", "input:tensor ord:scalar? dim:i64[]? keepdim:bool dtype:dtype?", input, ord, dim, keepdim, dtype) from None
     return wrap(out)
 
 
@@ -8262,9 +8263,9 @@ def softmax(input, dim=None, *, dtype=None, axis=None, out=None):
     if out is not None:
         return into(out, softmax, input, dim, dtype=dtype)
     try:
-        out = lib.py_softmax(input._h, dim, DTYPE[dtype])
+        out = lib.py_softmax(input._h, dim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "softmax", "input:tensor dim:i64 dtype:enum?", input, dim, dtype) from None
+        raise complain(error, "softmax", "input:tensor dim:i64 dtype:dtype?", input, dim, dtype) from None
     return wrap(out)
 
 
@@ -8280,9 +8281,9 @@ def log_softmax(input, dim=None, *, dtype=None, axis=None, out=None):
     if out is not None:
         return into(out, log_softmax, input, dim, dtype=dtype)
     try:
-        out = lib.py_log_softmax(input._h, dim, DTYPE[dtype])
+        out = lib.py_log_softmax(input._h, dim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "log_softmax", "input:tensor dim:i64 dtype:enum?", input, dim, dtype) from None
+        raise complain(error, "log_softmax", "input:tensor dim:i64 dtype:dtype?", input, dim, dtype) from None
     return wrap(out)
 
 
@@ -9526,7 +9527,7 @@ def div(input, other, *, rounding_mode=None, out=None):
         return into(out, div, input, other, rounding_mode=rounding_mode)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        out = lib.py_div(input._h, other_h, other_kind, other_i, other_f, ROUNDING_MODE[rounding_mode])
+        out = lib.py_div(input._h, other_h, other_kind, other_i, other_f, 0 if rounding_mode is None else ROUNDING_MODE[rounding_mode])
     except BAD_ARGUMENTS as error:
         if isinstance(input, (int, float)):
             return div(number_like(input, other), other, rounding_mode=rounding_mode)
@@ -9544,7 +9545,7 @@ def div_(input, other, *, rounding_mode=None):
     """
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = lib.py_div_(input._h, other_h, other_kind, other_i, other_f, ROUNDING_MODE[rounding_mode])
+        status = lib.py_div_(input._h, other_h, other_kind, other_i, other_f, 0 if rounding_mode is None else ROUNDING_MODE[rounding_mode])
     except BAD_ARGUMENTS as error:
         raise complain(error, "div_", "input:tensor other:operand rounding_mode:enum?", input, other, rounding_mode) from None
     if status:
@@ -9968,9 +9969,9 @@ def softmin(input, dim, *, dtype=None):
         dtype: The dtype to convert to first.
     """
     try:
-        out = lib.py_softmin(input._h, dim, DTYPE[dtype])
+        out = lib.py_softmin(input._h, dim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "softmin", "input:tensor dim:i64 dtype:enum?", input, dim, dtype) from None
+        raise complain(error, "softmin", "input:tensor dim:i64 dtype:dtype?", input, dim, dtype) from None
     return wrap(out)
 
 
@@ -11782,7 +11783,7 @@ def adaptive_avg_pool1d(input, *args, output_size=None, out=None):
         output_size_c = read_sizes(args, output_size)
         out = lib.py_adaptive_avg_pool1d(input._h, output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "adaptive_avg_pool1d", "input:tensor output_size:i64[]", input, output_size or args) from None
+        raise complain(error, "adaptive_avg_pool1d", "input:tensor output_size:i64[]", input, given_sizes(args, output_size)) from None
     return wrap(out)
 
 
@@ -11796,7 +11797,7 @@ def adaptive_max_pool1d(input, *args, output_size=None):
         output_size_c = read_sizes(args, output_size)
         out = lib.py_adaptive_max_pool1d(input._h, output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "adaptive_max_pool1d", "input:tensor output_size:i64[]", input, output_size or args) from None
+        raise complain(error, "adaptive_max_pool1d", "input:tensor output_size:i64[]", input, given_sizes(args, output_size)) from None
     return wrap(out)
 
 
@@ -11812,7 +11813,7 @@ def adaptive_max_pool1d_with_indices(input, *args, output_size=None):
         out = ffi_new("int64_t[2]")
         status = lib.py_adaptive_max_pool1d_with_indices(input._h, output_size_c, len(output_size_c), out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "adaptive_max_pool1d_with_indices", "input:tensor output_size:i64[]", input, output_size or args) from None
+        raise complain(error, "adaptive_max_pool1d_with_indices", "input:tensor output_size:i64[]", input, given_sizes(args, output_size)) from None
     if status:
         raise fail()
     return adaptive_max_pool1d_with_indices_result((wrap(out[0]), wrap(out[1])))
@@ -11869,7 +11870,7 @@ def adaptive_avg_pool2d(input, *args, output_size=None):
         output_size_c = read_sizes(args, output_size)
         out = lib.py_adaptive_avg_pool2d(input._h, output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "adaptive_avg_pool2d", "input:tensor output_size:i64[]", input, output_size or args) from None
+        raise complain(error, "adaptive_avg_pool2d", "input:tensor output_size:i64[]", input, given_sizes(args, output_size)) from None
     return wrap(out)
 
 
@@ -11883,7 +11884,7 @@ def adaptive_max_pool2d(input, *args, output_size=None):
         output_size_c = read_sizes(args, output_size)
         out = lib.py_adaptive_max_pool2d(input._h, output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "adaptive_max_pool2d", "input:tensor output_size:i64[]", input, output_size or args) from None
+        raise complain(error, "adaptive_max_pool2d", "input:tensor output_size:i64[]", input, given_sizes(args, output_size)) from None
     return wrap(out)
 
 
@@ -11899,7 +11900,7 @@ def adaptive_max_pool2d_with_indices(input, *args, output_size=None):
         out = ffi_new("int64_t[2]")
         status = lib.py_adaptive_max_pool2d_with_indices(input._h, output_size_c, len(output_size_c), out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "adaptive_max_pool2d_with_indices", "input:tensor output_size:i64[]", input, output_size or args) from None
+        raise complain(error, "adaptive_max_pool2d_with_indices", "input:tensor output_size:i64[]", input, given_sizes(args, output_size)) from None
     if status:
         raise fail()
     return adaptive_max_pool2d_with_indices_result((wrap(out[0]), wrap(out[1])))
@@ -11956,7 +11957,7 @@ def adaptive_avg_pool3d(input, *args, output_size=None):
         output_size_c = read_sizes(args, output_size)
         out = lib.py_adaptive_avg_pool3d(input._h, output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "adaptive_avg_pool3d", "input:tensor output_size:i64[]", input, output_size or args) from None
+        raise complain(error, "adaptive_avg_pool3d", "input:tensor output_size:i64[]", input, given_sizes(args, output_size)) from None
     return wrap(out)
 
 
@@ -11970,7 +11971,7 @@ def adaptive_max_pool3d(input, *args, output_size=None):
         output_size_c = read_sizes(args, output_size)
         out = lib.py_adaptive_max_pool3d(input._h, output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "adaptive_max_pool3d", "input:tensor output_size:i64[]", input, output_size or args) from None
+        raise complain(error, "adaptive_max_pool3d", "input:tensor output_size:i64[]", input, given_sizes(args, output_size)) from None
     return wrap(out)
 
 
@@ -11986,7 +11987,7 @@ def adaptive_max_pool3d_with_indices(input, *args, output_size=None):
         out = ffi_new("int64_t[2]")
         status = lib.py_adaptive_max_pool3d_with_indices(input._h, output_size_c, len(output_size_c), out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "adaptive_max_pool3d_with_indices", "input:tensor output_size:i64[]", input, output_size or args) from None
+        raise complain(error, "adaptive_max_pool3d_with_indices", "input:tensor output_size:i64[]", input, given_sizes(args, output_size)) from None
     if status:
         raise fail()
     return adaptive_max_pool3d_with_indices_result((wrap(out[0]), wrap(out[1])))
@@ -12281,9 +12282,9 @@ def rand(*args, size=None, generator=None, dtype=None, device=None, requires_gra
     try:
         size_c = read_sizes(args, size)
         device_type, device_index = device_parts(device)
-        out = lib.py_rand(size_c, len(size_c), 0 if generator is None else generator._h, DTYPE[dtype], device_type, device_index, requires_grad)
+        out = lib.py_rand(size_c, len(size_c), 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "rand", "size:i64[] generator:handle? dtype:enum? device:device? requires_grad:bool", size or args, generator, dtype, device, requires_grad) from None
+        raise complain(error, "rand", "size:i64[] generator:handle? dtype:dtype? device:device? requires_grad:bool", given_sizes(args, size), generator, dtype, device, requires_grad) from None
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -12304,9 +12305,9 @@ def randn(*args, size=None, generator=None, dtype=None, device=None, requires_gr
     try:
         size_c = read_sizes(args, size)
         device_type, device_index = device_parts(device)
-        out = lib.py_randn(size_c, len(size_c), 0 if generator is None else generator._h, DTYPE[dtype], device_type, device_index, requires_grad)
+        out = lib.py_randn(size_c, len(size_c), 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "randn", "size:i64[] generator:handle? dtype:enum? device:device? requires_grad:bool", size or args, generator, dtype, device, requires_grad) from None
+        raise complain(error, "randn", "size:i64[] generator:handle? dtype:dtype? device:device? requires_grad:bool", given_sizes(args, size), generator, dtype, device, requires_grad) from None
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -12329,9 +12330,9 @@ def randint(low, high, size, *, generator=None, dtype=None, device=None, require
     try:
         size_c = shape_list(size)
         device_type, device_index = device_parts(device)
-        out = lib.py_randint(low, high, size_c, len(size_c), 0 if generator is None else generator._h, DTYPE[dtype], device_type, device_index, requires_grad)
+        out = lib.py_randint(low, high, size_c, len(size_c), 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "randint", "low:i64 high:i64 size:i64[] generator:handle? dtype:enum? device:device? requires_grad:bool", low, high, size, generator, dtype, device, requires_grad) from None
+        raise complain(error, "randint", "low:i64 high:i64 size:i64[] generator:handle? dtype:dtype? device:device? requires_grad:bool", low, high, size, generator, dtype, device, requires_grad) from None
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -12351,9 +12352,9 @@ def randperm(n, *, generator=None, dtype=None, device=None, requires_grad=False,
         return into(out, randperm, n, generator=generator, dtype=dtype, device=device, requires_grad=requires_grad)
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_randperm(n, 0 if generator is None else generator._h, DTYPE[dtype], device_type, device_index, requires_grad)
+        out = lib.py_randperm(n, 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "randperm", "n:i64 generator:handle? dtype:enum? device:device? requires_grad:bool", n, generator, dtype, device, requires_grad) from None
+        raise complain(error, "randperm", "n:i64 generator:handle? dtype:dtype? device:device? requires_grad:bool", n, generator, dtype, device, requires_grad) from None
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -12373,9 +12374,9 @@ def rand_like(input, *, generator=None, dtype=None, device=None, requires_grad=F
         return into(out, rand_like, input, generator=generator, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_rand_like(input._h, 0 if generator is None else generator._h, DTYPE[dtype], device_type, device_index, requires_grad, MEMORY_FORMAT[memory_format])
+        out = lib.py_rand_like(input._h, 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "rand_like", "input:tensor generator:handle? dtype:enum? device:device? requires_grad:bool memory_format:enum?", input, generator, dtype, device, requires_grad, memory_format) from None
+        raise complain(error, "rand_like", "input:tensor generator:handle? dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, generator, dtype, device, requires_grad, memory_format) from None
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -12395,9 +12396,9 @@ def randn_like(input, *, generator=None, dtype=None, device=None, requires_grad=
         return into(out, randn_like, input, generator=generator, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_randn_like(input._h, 0 if generator is None else generator._h, DTYPE[dtype], device_type, device_index, requires_grad, MEMORY_FORMAT[memory_format])
+        out = lib.py_randn_like(input._h, 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "randn_like", "input:tensor generator:handle? dtype:enum? device:device? requires_grad:bool memory_format:enum?", input, generator, dtype, device, requires_grad, memory_format) from None
+        raise complain(error, "randn_like", "input:tensor generator:handle? dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, generator, dtype, device, requires_grad, memory_format) from None
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -12419,9 +12420,9 @@ def randint_like(input, low, high, *, generator=None, dtype=None, device=None, r
         return into(out, randint_like, input, low, high, generator=generator, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_randint_like(input._h, low, high, 0 if generator is None else generator._h, DTYPE[dtype], device_type, device_index, requires_grad, MEMORY_FORMAT[memory_format])
+        out = lib.py_randint_like(input._h, low, high, 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "randint_like", "input:tensor low:i64 high:i64 generator:handle? dtype:enum? device:device? requires_grad:bool memory_format:enum?", input, low, high, generator, dtype, device, requires_grad, memory_format) from None
+        raise complain(error, "randint_like", "input:tensor low:i64 high:i64 generator:handle? dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, low, high, generator, dtype, device, requires_grad, memory_format) from None
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -12633,7 +12634,7 @@ def stochastic_round(input, dtype, *, generator=None):
     try:
         out = lib.py_stochastic_round(input._h, DTYPE[dtype], 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "stochastic_round", "input:tensor dtype:enum generator:handle?", input, dtype, generator) from None
+        raise complain(error, "stochastic_round", "input:tensor dtype:dtype generator:handle?", input, dtype, generator) from None
     return wrap(out)
 
 
@@ -13168,9 +13169,9 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None,
         return into(out, sum, input, dim, keepdim, dtype=dtype)
     try:
         dim_c, dim_c_n = optional_ints(dim, 1)
-        out = lib.py_sum(input._h, dim_c, dim_c_n, keepdim, DTYPE[dtype])
+        out = lib.py_sum(input._h, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "sum", "input:tensor dim:i64[]? keepdim:bool dtype:enum?", input, dim, keepdim, dtype) from None
+        raise complain(error, "sum", "input:tensor dim:i64[]? keepdim:bool dtype:dtype?", input, dim, keepdim, dtype) from None
     return wrap(out)
 
 
@@ -13190,9 +13191,9 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None
         return into(out, mean, input, dim, keepdim, dtype=dtype)
     try:
         dim_c, dim_c_n = optional_ints(dim, 1)
-        out = lib.py_mean(input._h, dim_c, dim_c_n, keepdim, DTYPE[dtype])
+        out = lib.py_mean(input._h, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "mean", "input:tensor dim:i64[]? keepdim:bool dtype:enum?", input, dim, keepdim, dtype) from None
+        raise complain(error, "mean", "input:tensor dim:i64[]? keepdim:bool dtype:dtype?", input, dim, keepdim, dtype) from None
     return wrap(out)
 
 
@@ -13212,9 +13213,9 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=No
         return into(out, nansum, input, dim, keepdim, dtype=dtype)
     try:
         dim_c, dim_c_n = optional_ints(dim, 1)
-        out = lib.py_nansum(input._h, dim_c, dim_c_n, keepdim, DTYPE[dtype])
+        out = lib.py_nansum(input._h, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "nansum", "input:tensor dim:i64[]? keepdim:bool dtype:enum?", input, dim, keepdim, dtype) from None
+        raise complain(error, "nansum", "input:tensor dim:i64[]? keepdim:bool dtype:dtype?", input, dim, keepdim, dtype) from None
     return wrap(out)
 
 
@@ -13234,9 +13235,9 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=N
         return into(out, nanmean, input, dim, keepdim, dtype=dtype)
     try:
         dim_c, dim_c_n = optional_ints(dim, 1)
-        out = lib.py_nanmean(input._h, dim_c, dim_c_n, keepdim, DTYPE[dtype])
+        out = lib.py_nanmean(input._h, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "nanmean", "input:tensor dim:i64[]? keepdim:bool dtype:enum?", input, dim, keepdim, dtype) from None
+        raise complain(error, "nanmean", "input:tensor dim:i64[]? keepdim:bool dtype:dtype?", input, dim, keepdim, dtype) from None
     return wrap(out)
 
 
@@ -13273,9 +13274,9 @@ def prod(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None
     if out is not None:
         return into(out, prod, input, dim, keepdim, dtype=dtype)
     try:
-        out = lib.py_prod(input._h, dim is not None, 0 if dim is None else dim, keepdim, DTYPE[dtype])
+        out = lib.py_prod(input._h, dim is not None, 0 if dim is None else dim, keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "prod", "input:tensor dim:i64? keepdim:bool dtype:enum?", input, dim, keepdim, dtype) from None
+        raise complain(error, "prod", "input:tensor dim:i64? keepdim:bool dtype:dtype?", input, dim, keepdim, dtype) from None
     return wrap(out)
 
 
@@ -13613,9 +13614,9 @@ def norm(input, p=2, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims
     try:
         p_kind, p_i, p_f = read_scalar(p)
         dim_c, dim_c_n = optional_ints(dim, 1)
-        out = lib.py_norm(input._h, p_kind, p_i, p_f, dim_c, dim_c_n, keepdim, DTYPE[dtype])
+        out = lib.py_norm(input._h, p_kind, p_i, p_f, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "norm", "input:tensor p:scalar dim:i64[]? keepdim:bool dtype:enum?", input, p, dim, keepdim, dtype) from None
+        raise complain(error, "norm", "input:tensor p:scalar dim:i64[]? keepdim:bool dtype:dtype?", input, p, dim, keepdim, dtype) from None
     return wrap(out)
 
 
@@ -13694,9 +13695,9 @@ def cumsum(input, dim=None, *, dtype=None, axis=None, out=None):
     if out is not None:
         return into(out, cumsum, input, dim, dtype=dtype)
     try:
-        out = lib.py_cumsum(input._h, dim, DTYPE[dtype])
+        out = lib.py_cumsum(input._h, dim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "cumsum", "input:tensor dim:i64 dtype:enum?", input, dim, dtype) from None
+        raise complain(error, "cumsum", "input:tensor dim:i64 dtype:dtype?", input, dim, dtype) from None
     return wrap(out)
 
 
@@ -13710,9 +13711,9 @@ def cumsum_(input, dim=None, *, dtype=None, axis=None):
     if axis is not None:
         dim = axis
     try:
-        status = lib.py_cumsum_(input._h, dim, DTYPE[dtype])
+        status = lib.py_cumsum_(input._h, dim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "cumsum_", "input:tensor dim:i64 dtype:enum?", input, dim, dtype) from None
+        raise complain(error, "cumsum_", "input:tensor dim:i64 dtype:dtype?", input, dim, dtype) from None
     if status:
         raise fail()
     return input
@@ -13730,9 +13731,9 @@ def cumprod(input, dim=None, *, dtype=None, axis=None, out=None):
     if out is not None:
         return into(out, cumprod, input, dim, dtype=dtype)
     try:
-        out = lib.py_cumprod(input._h, dim, DTYPE[dtype])
+        out = lib.py_cumprod(input._h, dim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "cumprod", "input:tensor dim:i64 dtype:enum?", input, dim, dtype) from None
+        raise complain(error, "cumprod", "input:tensor dim:i64 dtype:dtype?", input, dim, dtype) from None
     return wrap(out)
 
 
@@ -13746,9 +13747,9 @@ def cumprod_(input, dim=None, *, dtype=None, axis=None):
     if axis is not None:
         dim = axis
     try:
-        status = lib.py_cumprod_(input._h, dim, DTYPE[dtype])
+        status = lib.py_cumprod_(input._h, dim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "cumprod_", "input:tensor dim:i64 dtype:enum?", input, dim, dtype) from None
+        raise complain(error, "cumprod_", "input:tensor dim:i64 dtype:dtype?", input, dim, dtype) from None
     if status:
         raise fail()
     return input
@@ -14023,7 +14024,7 @@ def tile(input, *args, dims=None, out=None):
         dims_c = read_sizes(args, dims)
         out = lib.py_tile(input._h, dims_c, len(dims_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "tile", "input:tensor dims:i64[]", input, dims or args) from None
+        raise complain(error, "tile", "input:tensor dims:i64[]", input, given_sizes(args, dims)) from None
     return wrap(out)
 
 
@@ -14238,9 +14239,9 @@ def tril_indices(row, col, offset=0, *, dtype=None, device=None, out=None):
         return into(out, tril_indices, row, col, offset, dtype=dtype, device=device)
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_tril_indices(row, col, offset, DTYPE[dtype], device_type, device_index)
+        out = lib.py_tril_indices(row, col, offset, 0 if dtype is None else DTYPE[dtype], device_type, device_index)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "tril_indices", "row:i64 col:i64 offset:i64 dtype:enum? device:device?", row, col, offset, dtype, device) from None
+        raise complain(error, "tril_indices", "row:i64 col:i64 offset:i64 dtype:dtype? device:device?", row, col, offset, dtype, device) from None
     return wrap(out)
 
 
@@ -14258,9 +14259,9 @@ def triu_indices(row, col, offset=0, *, dtype=None, device=None, out=None):
         return into(out, triu_indices, row, col, offset, dtype=dtype, device=device)
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_triu_indices(row, col, offset, DTYPE[dtype], device_type, device_index)
+        out = lib.py_triu_indices(row, col, offset, 0 if dtype is None else DTYPE[dtype], device_type, device_index)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "triu_indices", "row:i64 col:i64 offset:i64 dtype:enum? device:device?", row, col, offset, dtype, device) from None
+        raise complain(error, "triu_indices", "row:i64 col:i64 offset:i64 dtype:dtype? device:device?", row, col, offset, dtype, device) from None
     return wrap(out)
 
 
@@ -15835,7 +15836,7 @@ def tensor_is_contiguous(input, *, memory_format=MEMORY_FORMAT.named("contiguous
     try:
         out = lib.py_tensor_is_contiguous(input._h, MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "is_contiguous", "input:tensor memory_format:enum", input, memory_format) from None
+        raise complain(error, "is_contiguous", "input:tensor memory_format:memory_format", input, memory_format) from None
     if out < 0:
         raise fail()
     return out != 0
@@ -16198,7 +16199,7 @@ def set_default_dtype(d):
     try:
         status = lib.py_set_default_dtype(DTYPE[d])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "set_default_dtype", "d:enum", d) from None
+        raise complain(error, "set_default_dtype", "d:dtype", d) from None
     if status:
         raise fail()
 
@@ -16370,7 +16371,7 @@ def view(input, *args, size=None):
         size_c = read_sizes(args, size)
         out = lib.py_view(input._h, size_c, len(size_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "view", "input:tensor size:i64[]", input, size or args) from None
+        raise complain(error, "view", "input:tensor size:i64[]", input, given_sizes(args, size)) from None
     return wrap(out)
 
 
@@ -16419,7 +16420,7 @@ def reshape(input, *args, shape=None):
         shape_c = read_sizes(args, shape)
         out = lib.py_reshape(input._h, shape_c, len(shape_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "reshape", "input:tensor shape:i64[]", input, shape or args) from None
+        raise complain(error, "reshape", "input:tensor shape:i64[]", input, given_sizes(args, shape)) from None
     return wrap(out)
 
 
@@ -16535,7 +16536,7 @@ def permute(input, *args, dims=None):
         dims_c = read_sizes(args, dims)
         out = lib.py_permute(input._h, dims_c, len(dims_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "permute", "input:tensor dims:i64[]", input, dims or args) from None
+        raise complain(error, "permute", "input:tensor dims:i64[]", input, given_sizes(args, dims)) from None
     return wrap(out)
 
 
@@ -16651,7 +16652,7 @@ def expand(input, *args, size=None):
         size_c = read_sizes(args, size)
         out = lib.py_expand(input._h, size_c, len(size_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "expand", "input:tensor size:i64[]", input, size or args) from None
+        raise complain(error, "expand", "input:tensor size:i64[]", input, given_sizes(args, size)) from None
     return wrap(out)
 
 
@@ -16678,7 +16679,7 @@ def broadcast_to(input, *args, size=None):
         size_c = read_sizes(args, size)
         out = lib.py_broadcast_to(input._h, size_c, len(size_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "broadcast_to", "input:tensor size:i64[]", input, size or args) from None
+        raise complain(error, "broadcast_to", "input:tensor size:i64[]", input, given_sizes(args, size)) from None
     return wrap(out)
 
 
@@ -16778,7 +16779,7 @@ def resize_(input, *args, size=None):
         size_c = read_sizes(args, size)
         status = lib.py_resize_(input._h, size_c, len(size_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "resize_", "input:tensor size:i64[]", input, size or args) from None
+        raise complain(error, "resize_", "input:tensor size:i64[]", input, given_sizes(args, size)) from None
     if status:
         raise fail()
     return input
@@ -16809,7 +16810,7 @@ def view_dtype(input, dtype):
     try:
         out = lib.py_view_dtype(input._h, DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "view_dtype", "input:tensor dtype:enum", input, dtype) from None
+        raise complain(error, "view_dtype", "input:tensor dtype:dtype", input, dtype) from None
     return wrap(out)
 
 
@@ -17095,7 +17096,7 @@ def repeat(input, *args, repeats=None):
         repeats_c = read_sizes(args, repeats)
         out = lib.py_repeat(input._h, repeats_c, len(repeats_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "repeat", "input:tensor repeats:i64[]", input, repeats or args) from None
+        raise complain(error, "repeat", "input:tensor repeats:i64[]", input, given_sizes(args, repeats)) from None
     return wrap(out)
 
 
@@ -17126,7 +17127,7 @@ def sum_to_size(input, *args, size=None):
         size_c = read_sizes(args, size)
         out = lib.py_sum_to_size(input._h, size_c, len(size_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "sum_to_size", "input:tensor size:i64[]", input, size or args) from None
+        raise complain(error, "sum_to_size", "input:tensor size:i64[]", input, given_sizes(args, size)) from None
     return wrap(out)
 
 
@@ -17142,7 +17143,7 @@ def flip(input, *args, dims=None, out=None):
         dims_c = read_sizes(args, dims)
         out = lib.py_flip(input._h, dims_c, len(dims_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "flip", "input:tensor dims:i64[]", input, dims or args) from None
+        raise complain(error, "flip", "input:tensor dims:i64[]", input, given_sizes(args, dims)) from None
     return wrap(out)
 
 
@@ -17580,7 +17581,7 @@ def divide(input, other, *, rounding_mode=None, out=None):
         return into(out, divide, input, other, rounding_mode=rounding_mode)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        out = lib.py_divide(input._h, other_h, other_kind, other_i, other_f, ROUNDING_MODE[rounding_mode])
+        out = lib.py_divide(input._h, other_h, other_kind, other_i, other_f, 0 if rounding_mode is None else ROUNDING_MODE[rounding_mode])
     except BAD_ARGUMENTS as error:
         if isinstance(input, (int, float)):
             return divide(number_like(input, other), other, rounding_mode=rounding_mode)
@@ -17598,7 +17599,7 @@ def divide_(input, other, *, rounding_mode=None):
     """
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = lib.py_divide_(input._h, other_h, other_kind, other_i, other_f, ROUNDING_MODE[rounding_mode])
+        status = lib.py_divide_(input._h, other_h, other_kind, other_i, other_f, 0 if rounding_mode is None else ROUNDING_MODE[rounding_mode])
     except BAD_ARGUMENTS as error:
         raise complain(error, "divide_", "input:tensor other:operand rounding_mode:enum?", input, other, rounding_mode) from None
     if status:
@@ -18659,9 +18660,9 @@ class Module(Handle):
         """
         try:
             device_type, device_index = device_parts(device)
-            status = lib.py_module_to(self._h, device_type, device_index, DTYPE[dtype])
+            status = lib.py_module_to(self._h, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
         except BAD_ARGUMENTS as error:
-            raise complain(error, "to", "self:handle device:device? dtype:enum?", self, device, dtype) from None
+            raise complain(error, "to", "self:handle device:device? dtype:dtype?", self, device, dtype) from None
         if status:
             raise fail()
 

@@ -4,6 +4,7 @@ the generated function in `_ops.py`."""
 from __future__ import annotations
 
 from . import _ops, _types
+from ._fill import copy_
 from ._out import into
 from ._runtime import shape_list
 from ._tensor_type import TensorBase
@@ -113,8 +114,7 @@ def resize_(input, *sizes, size=None, memory_format=None):
 
 
 def resize_as_(input, the_template, *, memory_format=None):
-    """resize_ to the shape of another tensor, row-major or in the order that `memory_format` names; preserve_format is
-    the other tensor's."""
+    """resize_ to the shape of another tensor, in the order that `memory_format` names; preserve_format is its own."""
     if memory_format is _types.preserve_format:
         last = the_template.is_contiguous(memory_format=_types.channels_last)
         memory_format = _types.channels_last if last and the_template.ndim == 4 else None
@@ -512,7 +512,7 @@ def dsplit(input, indices_or_sections=None, *, sections=None, indices=None):
 
 def _one_of(*given):
     """The argument that was given, by whatever name."""
-    return next(x for x in given if x is not None)
+    return next((x for x in given if x is not None), None)
 
 
 def _split_along(equally, input, given, dim):
@@ -594,7 +594,7 @@ METHODS = {
         *(repeat_interleave, tensor_split, hsplit, vsplit, dsplit),
         *(median, nanmedian, unique, unique_consecutive),
         *(bernoulli, bernoulli_, random_, lu, qr, pinverse),
-        *(uniform_, resize_, resize_as_),
+        *(uniform_, resize_, resize_as_, copy_),
     )
 }
 METHODS |= {"where": _where_method, "view": _view_method, "polygamma": _polygamma_method}

@@ -15,7 +15,7 @@ from operator import index, itemgetter
 from . import _enums
 from ._native import ffi, lib
 from ._tensor_type import Callback, TensorBase, on_collection, wrap
-from ._types import device, layout
+from ._types import DTYPE, MEMORY_FORMAT, device, layout
 
 NULL = ffi.NULL
 ffi_new = ffi.new
@@ -114,6 +114,9 @@ _EXPECTED = {
     "f64": ("float", lambda v: isinstance(v, _NUMBER)),
     "bool": ("bool", lambda v: isinstance(v, bool)),
     "str": ("str", lambda v: isinstance(v, str)),
+    "enum": ("str", lambda v: isinstance(v, str)),
+    "dtype": ("torch.dtype", lambda v: v in DTYPE),
+    "memory_format": ("torch.memory_format", lambda v: v in MEMORY_FORMAT),
     "path": ("str, bytes or os.PathLike", lambda v: isinstance(v, (str, bytes, os.PathLike))),
     "tensor?[]": (
         "tuple of Tensors",
@@ -257,10 +260,15 @@ def read_sizes(args: tuple, given) -> tuple | list:
     if given is None:
         if not args:
             raise TypeError("missing a required argument: the list of sizes")
-        return shape_list(args if len(args) > 1 or is_index(args[0]) else args[0])
-    if args:
+    elif args:
         raise TypeError("the list of sizes is given twice")
-    return shape_list(given)
+    return shape_list(given_sizes(args, given))
+
+
+def given_sizes(args: tuple, given):
+    if given is not None:
+        return given
+    return args[0] if len(args) == 1 and not is_index(args[0]) else args
 
 
 def shape_list(x) -> tuple | list:

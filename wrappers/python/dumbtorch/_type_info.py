@@ -12,11 +12,12 @@ from ._types import DTYPE, bfloat16, bool_, dtype, float16, float32, float64, in
 _FRACTION = {float16: 10, bfloat16: 7, float32: 23, float64: 52}
 
 
-def _checked(function: str, type) -> dtype:
-    if type in DTYPE and type is not None:
+def _checked(function: str, type, name: str = "type", position: int = 1) -> dtype:
+    if type in DTYPE:
         return DTYPE.value(DTYPE[type])
     kind = type.__class__.__name__
-    raise TypeError(f"{function}(): argument 'type' (position 1) must be torch.dtype, not {kind}")
+    place = f"argument '{name}' (position {position})"
+    raise TypeError(f"{function}(): {place} must be torch.dtype, not {kind}")
 
 
 class finfo:
@@ -94,7 +95,8 @@ class iinfo:
 
 def promote_types(type1, type2) -> dtype:
     """The dtype in which tensors of two dtypes meet."""
-    one, other = (_ops.empty((0,), dtype=kind, device="cpu") for kind in (type1, type2))
+    kinds = _checked("promote_types", type1, "type1"), _checked("promote_types", type2, "type2", 2)
+    one, other = (_ops.empty((0,), dtype=kind, device="cpu") for kind in kinds)
     return _ops.cat([one, other]).dtype
 
 
@@ -126,8 +128,8 @@ def can_cast(from_, to) -> bool:
     """Whether PyTorch converts one dtype to another by itself, as it does for what an operation in
     place writes: to the same category (bool, integer, floating) or a higher one."""
     rank = ("bool", "integer", "floating").index
-    from_, to = (DTYPE.value(DTYPE[kind]) for kind in (from_, to))
-    return rank(from_.category) <= rank(to.category)
+    low, high = _checked("can_cast", from_, "from_"), _checked("can_cast", to, "to", 2)
+    return rank(low.category) <= rank(high.category)
 
 
 def is_floating_point(input) -> bool:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from itertools import count
+from operator import index
+
 from . import _enums
 
 
 class Choice(dict):
-    """The numbers of an enum whose values are strings in Python; None is 0, "not given"."""
+    """The numbers of an enum whose values are strings in Python."""
 
     def __init__(self, name: str, values: dict[str, int]):
         super().__init__(values)
         self.name = name
         self.names = {number: value for value, number in values.items()}
-        self[None] = 0
 
     def __missing__(self, value):
-        known = ", ".join(repr(v) for v in self if v is not None)
+        # PyTorch looks a reduction up, whatever it is.
+        if not isinstance(value, str) and "reduction" not in self.name:
+            raise TypeError(f"{self.name} must be str, not {type(value).__name__}")
+        known = ", ".join(map(repr, self))
         raise ValueError(f"{value!r} is not a valid value for {self.name}: expected one of {known}")
 
     def value(self, number: int) -> str:
@@ -31,7 +36,8 @@ class _Objects(Choice):
         self.update((o, number) for number, o in self.objects.items())
 
     def __missing__(self, value):
-        raise TypeError(f"expected a torch.{self.name}, not {value!r}")
+        kind = type(value).__name__
+        raise TypeError(f"argument '{self.name}' must be torch.{self.name}, not {kind}")
 
     def value(self, number: int):
         return self.objects[number]
@@ -170,10 +176,23 @@ class device:
         return device, (self.type, self.index)
 
 
+def _size(n, item: int) -> int:
+    try:
+        return index(n)
+    except TypeError:
+        kind = type(n).__name__
+        raise TypeError(
+            f"torch.Size() takes an iterable of 'int' (item {item} is '{kind}')"
+        ) from None
+
+
 class Size(tuple):
     """The shape of a tensor: a tuple of integers."""
 
     __slots__ = ()
+
+    def __new__(cls, sizes=()):
+        return tuple.__new__(cls, map(_size, sizes, count()))
 
     def __repr__(self):
         return f"torch.Size({list(self)})"

@@ -92,6 +92,21 @@ class Distribution:
         return self._event_shape
 
     @property
+    def mean(self):
+        """The mean."""
+        raise NotImplementedError
+
+    @property
+    def mode(self):
+        """The likeliest event."""
+        raise NotImplementedError(f"{type(self)} does not implement mode")
+
+    @property
+    def variance(self):
+        """The variance."""
+        raise NotImplementedError
+
+    @property
     def stddev(self):
         """The standard deviation."""
         return self.variance.sqrt()
@@ -111,6 +126,14 @@ class Distribution:
 
     def log_prob(self, value):
         """The logarithm of the density, or of the probability, at a value."""
+        raise NotImplementedError
+
+    def cdf(self, value):
+        """The probability of numbers up to a value."""
+        raise NotImplementedError
+
+    def icdf(self, value):
+        """The value up to which numbers have a probability."""
         raise NotImplementedError
 
     def entropy(self):

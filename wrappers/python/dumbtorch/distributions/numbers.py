@@ -103,6 +103,14 @@ class LogNormal(_LocationScale):
         self._validate_sample(value)
         return self._normal().log_prob(value.log()) - value.log()
 
+    def cdf(self, value):
+        """The probability of numbers up to a value."""
+        return Normal(self.loc, self.scale, validate_args=self._validate_args).cdf(value.log())
+
+    def icdf(self, value):
+        """The value up to which numbers have a probability."""
+        return self._normal().icdf(value).exp()
+
     def entropy(self):
         return self._normal().entropy() + self.loc
 
@@ -206,6 +214,18 @@ class Gumbel(_LocationScale):
         y = (self.loc - value) / self.scale
         return (y - y.exp()) - self.scale.log()
 
+    def cdf(self, value):
+        """The probability of numbers up to a value."""
+        self._validate_sample(value)
+        return (-((self.loc - value) / self.scale).exp()).exp()
+
+    def icdf(self, value):
+        """The value up to which numbers have a probability."""
+        info = _type_info.finfo(self.loc.dtype)
+        edges = value.clamp(min=info.tiny, max=1 - info.eps)
+        inner = _ops.where((value == 0) | (value == 1), edges, value)
+        return self.loc - self.scale * (-inner.log()).log()
+
     def entropy(self):
         return self.scale.log() + (1 + _EULER)
 
@@ -243,6 +263,15 @@ class HalfNormal(Distribution):
         self._validate_sample(value)
         density = Normal(0.0, self.scale, validate_args=False).log_prob(value) + math.log(2)
         return _ops.where(value >= 0, density, -math.inf)
+
+    def cdf(self, value):
+        """The probability of numbers up to a value."""
+        self._validate_sample(value)
+        return 2 * Normal(0.0, self.scale, validate_args=False).cdf(value) - 1
+
+    def icdf(self, value):
+        """The value up to which numbers have a probability."""
+        return Normal(0.0, self.scale, validate_args=False).icdf((value + 1) / 2)
 
     def entropy(self):
         return Normal(0.0, self.scale, validate_args=False).entropy() - math.log(2)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable, MutableMapping
 
+from ..._tensor_type import TensorBase
 from ..parameter import Parameter
 from . import layers
 from .module import Module
@@ -43,8 +45,7 @@ class _Indexed(Module):
         return list(self._members.values())[int(self._key(index))]
 
     def __setitem__(self, index, member):
-        names = list(self._members)
-        setattr(self, names[int(self._key(index))], member)
+        self._set(list(self._members)[int(self._key(index))], member)
 
     def __delitem__(self, index):
         members = list(self)
@@ -53,8 +54,11 @@ class _Indexed(Module):
 
     def append(self, member):
         """Adds a member at the end."""
-        setattr(self, str(len(self)), member)
+        self._set(str(len(self)), member)
         return self
+
+    def _set(self, name, member) -> None:
+        setattr(self, name, member)
 
     def extend(self, members):
         """Adds members at the end."""
@@ -175,19 +179,61 @@ class ModuleList(_Indexed):
         return shown
 
 
+class _Entries(MutableMapping):
+    """What a container holds, by name and in order: parameters, and any other objects as attributes."""
+
+    def __init__(self, owner):
+        self._owner, self._names = owner, owner._names
+
+    def __getitem__(self, name):
+        if name not in self._names:
+            raise KeyError(name)
+        return getattr(self._owner, name)
+
+    def __setitem__(self, name, value):
+        if not isinstance(name, str):
+            raise TypeError(
+                "Index given to ParameterDict cannot be used as a key as it is not a string "
+                f"(type is '{type(name).__name__}')."
+            )
+        tensor = isinstance(value, TensorBase) and not isinstance(value, Parameter)
+        setattr(self._owner, name, Parameter(value) if tensor else value)
+        self._names[name] = None
+
+    def __delitem__(self, name):
+        delattr(self._owner, name)
+        del self._names[name]
+
+    def __iter__(self):
+        return iter(self._names)
+
+    def __len__(self):
+        return len(self._names)
+
+
 class ParameterList(_Indexed):
-    """A list of parameters; tensors become parameters."""
+    """A list of parameters; tensors become parameters, other objects stay as they are."""
 
     def __init__(self, values=None):
         super().__init__()
-        self.extend(values or ())
+        self._names = {}
+        self.extend(() if values is None else values)
 
     @property
-    def _members(self) -> dict:
-        return self._parameters
+    def _members(self) -> _Entries:
+        return _Entries(self)
 
-    def append(self, value):
-        return super().append(value if isinstance(value, Parameter) else Parameter(value))
+    def _set(self, name, value) -> None:
+        self._members[name] = value
+
+    def extend(self, values):
+        """Adds values at the end."""
+        if isinstance(values, TensorBase) or not isinstance(values, Iterable):
+            raise TypeError(
+                "ParameterList.extend should be called with an iterable, but got "
+                + type(values).__name__
+            )
+        return super().extend(values)
 
     def extra_repr(self):
         return "\n".join(f"({i}): {_describe(p)}" for i, p in enumerate(self))
@@ -251,18 +297,19 @@ class ModuleDict(_Named):
 
 
 class ParameterDict(_Named):
-    """A dictionary of parameters; tensors become parameters."""
+    """A dictionary of parameters; tensors become parameters, other objects stay as they are."""
 
     def __init__(self, parameters=None):
         super().__init__()
+        self._names = {}
         self.update(parameters or {})
 
     @property
-    def _members(self) -> dict:
-        return self._parameters
+    def _members(self) -> _Entries:
+        return _Entries(self)
 
     def _add(self, name, value):
-        self.register_parameter(name, value if isinstance(value, Parameter) else Parameter(value))
+        self._members[name] = value
 
     def __reversed__(self):
         return reversed(list(self))
@@ -291,7 +338,8 @@ class ParameterDict(_Named):
 
     def popitem(self):
         """Takes the last parameter out: its name, and it."""
-        return self._members.popitem()
+        name = list(self)[-1]
+        return name, self.pop(name)
 
     def fromkeys(self, keys, default=None):
         """A dictionary with one value under several names."""
@@ -302,4 +350,6 @@ class ParameterDict(_Named):
 
 
 def _describe(p) -> str:
+    if not isinstance(p, TensorBase):
+        return f"Object of type: {type(p).__name__}"
     return f"Parameter containing: [{p.type()} of size {'x'.join(map(str, p.shape))}]"
