@@ -1,5 +1,5 @@
-/* Bits of dt_stream.flags that only the CPU's kernels know, beside those of abi.h: what the processor has besides the
- * instructions of its table. */
+/* Bits of dt_stream.flags that only the CPU's kernels know, beside those of abi.h: what the
+ * processor has besides the instructions of its table. */
 #ifndef DT_KERNELS_CPU_FLAGS_H
 #define DT_KERNELS_CPU_FLAGS_H
 

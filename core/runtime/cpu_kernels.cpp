@@ -41,8 +41,8 @@ bool has_avx512_bf16() {
   return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 5 & 1);
 }
 
-// Tiles of bfloat16. A process may use them once it has asked the system, which then keeps them when
-// another one runs; some systems do not know the question.
+// Tiles of bfloat16. A process may use them once it has asked the system, which then keeps them
+// when another one runs; some systems do not know the question.
 bool may_use_amx_bf16() {
   constexpr int kAskForState = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM
   unsigned a, b, c, d = 0;

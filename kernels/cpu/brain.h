@@ -1,5 +1,5 @@
-// Products of bfloat16 by the processor's instructions for them: brain_tile.h. Sums are floats for all
-// of k and are rounded once, behind the activation.
+// Products of bfloat16 by the processor's instructions for them: brain_tile.h. Sums are floats for
+// all of k and are rounded once, behind the activation.
 #pragma once
 
 #include "kernels/calls/linalg.gen.h"
@@ -34,12 +34,8 @@ inline void finish_sums(const BrainGemm& product, int64_t batch, int64_t i, int6
   convert_halves(g.y.at(batch, i, j), sums, cols);
 }
 
-constexpr int64_t kBrainK = 512;  // of a panel of b that is packed at a time, for a first-level cache
-
-template <class Tile>
-int64_t packed_pairs(int64_t k) {
-  return ceil_div(k, 2 * Tile::kPairs) * Tile::kPairs;
-}
+constexpr int64_t kBrainK =
+    512;  // of a panel of b that is packed at a time, for a first-level cache
 
 // How many rows of a are packed at a time: b is packed again for each block of them, and a block
 // should stay in a second-level cache.

@@ -1,7 +1,7 @@
 // What multiplies bfloat16 at the bottom of a product, where the processor has instructions for it:
-// vdpbf16ps of AVX512-BF16, a step of which adds two products to each of 16 float sums, or tdpbf16ps
-// of AMX, which multiplies tiles of 16 x 32 and 32 x 16. Both read and add numbers rounded as floats
-// are, but take subnormal ones for 0.
+// vdpbf16ps of AVX512-BF16, a step of which adds two products to each of 16 float sums, or
+// tdpbf16ps of AMX, which multiplies tiles of 16 x 32 and 32 x 16. Both read and add numbers
+// rounded as floats are, but take subnormal ones for 0.
 //
 // Both read b in panels of pairs along k, so that a pair is one 32-bit element. Either says how it
 // reads a, and how much of k it takes at a time: what is packed is filled up with zeros.
@@ -25,39 +25,59 @@ inline __mmask32 first_halves(int64_t n) {
   return n >= 32 ? ~__mmask32{0} : n > 0 ? (__mmask32{1} << n) - 1 : 0;
 }
 
-// 16 pairs of neighbours in one row.
-inline VectorF32 load_pairs(const BFloat16* row, int64_t n) {
-  return reinterpret_cast<VectorF32>(_mm512_maskz_loadu_epi16(first_halves(n), row));
+// 16 pairs of neighbours in one row, which floats are rounded to.
+template <class From>
+DT_BRAIN inline VectorF32 load_pairs(const From* row, int64_t n) {
+  const __mmask32 mask = first_halves(n);
+  if constexpr (std::is_same_v<From, float>) {
+    const __m512 low = _mm512_maskz_loadu_ps(static_cast<__mmask16>(mask), row);
+    const __m512 high = _mm512_maskz_loadu_ps(static_cast<__mmask16>(mask >> 16), row + 16);
+    return reinterpret_cast<VectorF32>(_mm512_cvtne2ps_pbh(high, low));
+  } else {
+    return reinterpret_cast<VectorF32>(_mm512_maskz_loadu_epi16(mask, row));
+  }
 }
 
-// 16 pairs of which one half is in one row and the other in the next.
+template <class From>
+DT_BRAIN inline __m256i load_halves(const From* row, int64_t n) {
+  const auto mask = static_cast<__mmask16>(first_halves(n));
+  if constexpr (std::is_same_v<From, float>) {
+    return reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(mask, row)));
+  } else {
+    return _mm256_maskz_loadu_epi16(mask, row);
+  }
+}
+
+// 16 pairs of which one half is in a row and the other in the next.
 inline __m512i interleave(__m256i low, __m256i high) {
   return _mm512_or_si512(_mm512_cvtepu16_epi32(low),
                          _mm512_slli_epi32(_mm512_cvtepu16_epi32(high), 16));
 }
 
-inline void pack_rows_of_pairs(BrainPair* dst, int64_t width, const BFloat16* src, int64_t lanes,
-                               int64_t along, int64_t k, int64_t pairs) {
+template <class From>
+DT_BRAIN void pack_rows_of_pairs(BrainPair* dst, int64_t width, const From* src, int64_t lanes,
+                                 int64_t along, int64_t k, int64_t pairs) {
   for (int64_t i = 0; i < width; i += 16) {
-    const auto mask = static_cast<__mmask16>(first_halves(lanes - i));
     const auto room = static_cast<__mmask16>(first_halves(width - i));
-    const auto row = [&](int64_t at) {
-      return at < k ? _mm256_maskz_loadu_epi16(mask, src + at * along + i) : __m256i{};
-    };
-    for (int64_t p = 0; p < pairs; ++p)
-      _mm512_mask_storeu_epi32(dst + p * width + i, room, interleave(row(2 * p), row(2 * p + 1)));
+    const From* row = src + i;
+    for (int64_t p = 0; p < pairs; ++p, row += 2 * along) {
+      const __m256i low = load_halves(row, 2 * p < k ? lanes - i : 0);
+      const __m256i high = load_halves(row + along, 2 * p + 1 < k ? lanes - i : 0);
+      _mm512_mask_storeu_epi32(dst + p * width + i, room, interleave(low, high));
+    }
   }
 }
 
-inline void pack_columns_of_pairs(BrainPair* dst, int64_t width, const BFloat16* src, int64_t lane,
-                                  int64_t lanes, int64_t k, int64_t pairs) {
+template <class From>
+DT_BRAIN void pack_columns_of_pairs(BrainPair* dst, int64_t width, const From* src, int64_t lane,
+                                    int64_t lanes, int64_t k, int64_t pairs) {
   for (int64_t i = 0; i < width; i += 16) {
     const auto room = static_cast<__mmask16>(first_halves(width - i));
     for (int64_t p = 0; p < pairs; p += 16) {
       VectorF32 block[16];
       DT_UNROLL
       for (int64_t j = 0; j < 16; ++j)
-        block[j] = i + j < lanes ? load_pairs(src + (i + j) * lane + 2 * p, k - 2 * p) : VectorF32{};
+        block[j] = load_pairs(src + (i + j) * lane + 2 * p, i + j < lanes ? k - 2 * p : 0);
       transpose(block);
       DT_UNROLL
       for (int64_t j = 0; j < 16; ++j) {
@@ -69,13 +89,14 @@ inline void pack_columns_of_pairs(BrainPair* dst, int64_t width, const BFloat16*
 
 // dst[p * width + i] is the pair of src[i * lane + 2 * p * along] and its neighbour; zero where
 // there is none.
-__attribute__((noinline)) inline void pack_pairs(BrainPair* dst, int64_t width, const BFloat16* src,
-                                                 int64_t lane, int64_t lanes, int64_t along,
-                                                 int64_t k, int64_t pairs) {
+template <class From>
+__attribute__((noinline)) void pack_pairs(BrainPair* dst, int64_t width, const From* src,
+                                          int64_t lane, int64_t lanes, int64_t along, int64_t k,
+                                          int64_t pairs) {
   if (along == 1) return pack_columns_of_pairs(dst, width, src, lane, lanes, k, pairs);
   if (lane == 1) return pack_rows_of_pairs(dst, width, src, lanes, along, k, pairs);
   const auto bits = [&](int64_t i, int64_t at) -> BrainPair {
-    return i < lanes && at < k ? src[i * lane + at * along].bits : 0;
+    return i < lanes && at < k ? BFloat16(src[i * lane + at * along]).bits : 0;
   };
   for (int64_t p = 0; p < pairs; ++p) {
     for (int64_t i = 0; i < width; ++i)
@@ -129,8 +150,8 @@ inline void will_read(const void* p) {
   asm volatile("" : : "r"(p) : "memory");
 }
 
-// Two by two tiles of sums, of which each step reads two of a and two of b. a is packed in pieces of
-// kPairs pairs: in each, the rows follow each other.
+// Two by two tiles of sums, of which each step reads two of a and two of b. a is packed in pieces
+// of kPairs pairs: in each, the rows follow each other.
 struct BrainTiles {
   static constexpr int64_t kRows = 32, kPairs = 16, kPiece = kRows * kPairs;
 
@@ -145,13 +166,14 @@ struct BrainTiles {
   }
   DT_AMX static void end() { _tile_release(); }
 
-  static void pack_a(BrainPair* dst, const BFloat16* src, int64_t row, int64_t rows, int64_t col,
-                     int64_t k, int64_t pairs) {
+  template <class From>
+  DT_BRAIN static void pack_a(BrainPair* dst, const From* src, int64_t row, int64_t rows,
+                              int64_t col, int64_t k, int64_t pairs) {
     for (int64_t p = 0; p < pairs; p += kPairs, dst += kPiece) {
       if (col == 1) {
         for (int64_t i = 0; i < kRows; ++i) {
           store(reinterpret_cast<float*>(dst + i * kPairs),
-                i < rows ? load_pairs(src + i * row + 2 * p, k - 2 * p) : VectorF32{});
+                load_pairs(src + i * row + 2 * p, i < rows ? k - 2 * p : 0));
         }
         continue;
       }
@@ -196,6 +218,11 @@ struct BrainTiles {
     _tile_stored(3, below + 16, kRow);
   }
 };
+
+template <class Tile>
+int64_t packed_pairs(int64_t k) {
+  return ceil_div(k, 2 * Tile::kPairs) * Tile::kPairs;
+}
 
 }  // namespace
 }  // namespace dt::cpu
