@@ -5,7 +5,6 @@
 #include "kernels/calls/linalg.gen.h"
 #include "kernels/cpu/brain_tile.h"
 #include "kernels/cpu/gemm_parts.h"
-#include "kernels/cpu/halves.h"
 #include "kernels/cpu/thin.h"
 #include "kernels/cpu_flags.h"
 
@@ -19,6 +18,13 @@ struct BrainGemm {
 
 #if defined(__AVX512F__)
 
+DT_BRAIN inline void round_sums(BFloat16* y, const float* sums, int64_t n) {
+  for (int64_t i = 0; i < n; i += 16) {
+    const auto mask = static_cast<__mmask16>(first_halves(n - i));
+    _mm256_mask_storeu_epi16(y + i, mask, load_halves(sums + i, n - i));
+  }
+}
+
 // y = activation(alpha * sums + beta * c), for neighbouring columns of a row.
 inline void finish_sums(const BrainGemm& product, int64_t batch, int64_t i, int64_t j, int64_t cols,
                         float* sums) {
@@ -30,8 +36,9 @@ inline void finish_sums(const BrainGemm& product, int64_t batch, int64_t i, int6
     const BFloat16* const c = g.c.at(batch, i, j);
     for (int64_t l = 0; l < cols; ++l) sums[l] += product.beta * static_cast<float>(c[l * g.c.col]);
   }
-  with_activation(g.activation, [&](auto f) { map_in_place<decltype(f)>(sums, 1, cols); });
-  convert_halves(g.y.at(batch, i, j), sums, cols);
+  if (g.activation != DT_ACTIVATE_NONE)
+    with_activation(g.activation, [&](auto f) { map_in_place<decltype(f)>(sums, 1, cols); });
+  round_sums(g.y.at(batch, i, j), sums, cols);
 }
 
 constexpr int64_t kBrainK =
@@ -59,24 +66,30 @@ struct BrainScratch {
   }
 };
 
-// sums = a[i0:i1] @ b[:, j:j + cols], of packed rows of a.
+// Rows [i0, i1) of a matrix, which one block holds packed, and columns from j on. A tile's sums are
+// finished as soon as they are complete: only those that wait for more of k have memory of their
+// own.
 template <class Tile>
-void sum_panel(const Gemm<BFloat16>& g, const BrainScratch<Tile>& scratch, int64_t batch,
-               int64_t rows, int64_t j, int64_t cols) {
-  const int64_t a_pairs = packed_pairs<Tile>(g.k);
+void multiply_brain_panel(const BrainGemm& product, const BrainScratch<Tile>& scratch,
+                          int64_t batch, int64_t i0, int64_t i1, int64_t j) {
+  const Gemm<BFloat16>& g = product.g;
+  const int64_t a_pairs = packed_pairs<Tile>(g.k), cols = min(kBrainCols, g.n - j);
   int64_t k = 0;
   do {  // once even if k is empty
     const int64_t count = min(kBrainK, g.k - k), pairs = packed_pairs<Tile>(count);
     pack_pairs(scratch.b, kBrainCols, g.b.at(batch, k, j), g.b.col, cols, g.b.row, count, pairs);
-    for (int64_t i = 0; i < rows; i += Tile::kRows) {
-      Tile::multiply(pairs, scratch.a + i * a_pairs + k / 2 * Tile::kRows, scratch.b,
-                     scratch.sums + i * kBrainCols, k > 0);
+    for (int64_t i = i0; i < i1; i += Tile::kRows) {
+      float* const sums = scratch.sums + (g.k > kBrainK ? (i - i0) * kBrainCols : 0);
+      Tile::multiply(pairs, scratch.a + (i - i0) * a_pairs + k / 2 * Tile::kRows, scratch.b, sums,
+                     k > 0);
+      if (k + count < g.k) continue;
+      for (int64_t r = i; r < min(i + Tile::kRows, i1); ++r)
+        finish_sums(product, batch, r, j, cols, sums + (r - i) * kBrainCols);
     }
     k += kBrainK;
   } while (k < g.k);
 }
 
-// Rows [i0, i1) of a matrix, which one block holds.
 template <class Tile>
 void multiply_brain_rows(const BrainGemm& product, const BrainScratch<Tile>& scratch, int64_t batch,
                          int64_t i0, int64_t i1) {
@@ -86,12 +99,8 @@ void multiply_brain_rows(const BrainGemm& product, const BrainScratch<Tile>& scr
     Tile::pack_a(scratch.a + (i - i0) * pairs, g.a.at(batch, i, 0), g.a.row,
                  min<int64_t>(Tile::kRows, i1 - i), g.a.col, g.k, pairs);
   }
-  for (int64_t j = 0; j < g.n; j += kBrainCols) {
-    const int64_t cols = min(kBrainCols, g.n - j);
-    sum_panel(g, scratch, batch, i1 - i0, j, cols);
-    for (int64_t i = i0; i < i1; ++i)
-      finish_sums(product, batch, i, j, cols, scratch.sums + (i - i0) * kBrainCols);
-  }
+  for (int64_t j = 0; j < g.n; j += kBrainCols)
+    multiply_brain_panel(product, scratch, batch, i0, i1, j);
 }
 
 template <class Tile>

@@ -39,6 +39,8 @@ constexpr int64_t kWideRows = 3;
 constexpr int64_t kWideRows = 2;
 #endif
 constexpr int kWideVectors = 4, kWidestVectors = 8;
+// Of wide vectors a tile of one saves much where few outputs are left.
+constexpr bool kHasNarrowTiles = kVectorBytes > 32;
 
 // How many vectors a tile of so many rows has.
 inline int64_t tile_vectors(int64_t rows) {
@@ -286,7 +288,7 @@ void CorrelationItem<T>::tile(const T* stage, T* results, int64_t g, int64_t pan
   } else if (p.height <= kWideRows) {
     outer_tile<T, kWideVectors, ListedRows, kWideRows>(rows, channels * taps, w.data, w.row, w.step,
                                                        b, listed, p.tile, out, {b, 0});
-  } else if (cols <= kLanes<T>) {
+  } else if (kHasNarrowTiles && cols <= kLanes<T>) {
     outer_tile<T, 1>(rows, channels * taps, w.data, w.row, w.step, b, listed, kLanes<T>, out,
                      {b, 0});
   } else {
