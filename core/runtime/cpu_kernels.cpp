@@ -1,11 +1,14 @@
 // Chooses the CPU kernels: each instruction set is one object of kernels/cpu.
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cstdlib>
 
 #include "core/base/error.h"
 #include "core/runtime/accelerator.h"
 #include "core/runtime/kernel_table.h"
+#include "kernels/cpu_flags.h"
 
 namespace dt {
 namespace {
@@ -38,6 +41,15 @@ bool has_avx512_bf16() {
   return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 5 & 1);
 }
 
+// Tiles of bfloat16. A process may use them once it has asked the system, which then keeps them
+// when another one runs; some systems do not know the question.
+bool may_use_amx_bf16() {
+  constexpr int kAskForState = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM
+  unsigned a, b, c, d = 0;
+  const bool has = __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> 22 & 1) && (d >> 24 & 1);
+  return has && syscall(SYS_arch_prctl, kAskForState, kTileData) == 0;
+}
+
 KernelTable choose() {
   char level = cpu_has('4') ? '4' : cpu_has('3') ? '3' : '2';
   if (const char* wish = std::getenv("DT_CPU_ISA")) {
@@ -48,6 +60,7 @@ KernelTable choose() {
   DT_CHECK(cpu_has(level), kRuntimeError, "this processor cannot run the x86-64-v", level,
            " kernels");
   set_kernel_flag(DT_FLAG_AVX512_BF16, level == '4' && has_avx512_bf16());
+  set_kernel_flag(DT_FLAG_AMX_BF16, level == '4' && has_avx512_bf16() && may_use_amx_bf16());
   KernelTable table(level == '4' ? "v4" : level == '3' ? "v3" : "v2");
   level == '4' ? dt_cpu_v4(&table) : level == '3' ? dt_cpu_v3(&table) : dt_cpu_v2(&table);
   return table;

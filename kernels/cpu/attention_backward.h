@@ -45,11 +45,11 @@ struct BackwardScratch {
         g(w->take<T>(s.queries.rows * s.value_features)),
         y(w->take<T>(s.queries.rows * s.value_features)),
         rows(w->take<T>(s.keys.rows * s.most_features())),
-        packed_query(w->take<T>(panel_elements<T>(s.queries.rows, s.features))),
-        packed_g(w->take<T>(panel_elements<T>(s.queries.rows, s.value_features))),
-        packed_key(w->take<T>(panel_elements<T>(s.keys.rows, s.features))),
-        turned_key(w->take<T>(panel_elements<T>(s.features, s.keys.rows))),
-        turned_value(w->take<T>(panel_elements<T>(s.value_features, s.keys.rows))),
+        packed_query(w->take<T>(BlockUnit<T>::panel(s.queries.rows, s.features))),
+        packed_g(w->take<T>(BlockUnit<T>::panel(s.queries.rows, s.value_features))),
+        packed_key(w->take<T>(BlockUnit<T>::panel(s.keys.rows, s.features))),
+        turned_key(w->take<T>(BlockUnit<T>::panel(s.features, s.keys.rows))),
+        turned_value(w->take<T>(BlockUnit<T>::panel(s.value_features, s.keys.rows))),
         weights(w->take<T>(s.queries.rows * s.score_row())),
         slopes(w->take<T>(s.queries.rows * s.score_row())),
         means(w->take<T>(s.queries.rows)),
@@ -75,6 +75,7 @@ struct BackwardBlock {
   const AttentionSizes& sizes;
   const BackwardScratch<T>& scratch;
   const QuerySums<T>& gquery;
+  BlockUnit<T> unit;
   ScoreBlock at;
   BlockRows<T> query, g;
 
@@ -91,10 +92,10 @@ template <class T>
 void BackwardBlock<T>::load_keys(int64_t shared_head) const {
   const int64_t d = sizes.features, e = sizes.value_features;
   const auto key = read_block(scratch.rows, call.key, at.batch, shared_head, at.key, at.keys);
-  pack_transposed(scratch.turned_key, key.data, key.row, d, at.keys);
-  pack_panels(scratch.packed_key, key.data, key.row, at.keys, d);
+  unit.pack_turned(scratch.turned_key, key, d, at.keys);
+  unit.pack(scratch.packed_key, key, at.keys, d);
   const auto value = read_block(scratch.rows, call.value, at.batch, shared_head, at.key, at.keys);
-  pack_transposed(scratch.turned_value, value.data, value.row, e, at.keys);
+  unit.pack_turned(scratch.turned_value, value, e, at.keys);
   for (int64_t i = 0; i < at.keys * d; ++i) scratch.gkey[i] = 0;
   for (int64_t i = 0; i < at.keys * e; ++i) scratch.gvalue[i] = 0;
 }
@@ -103,9 +104,9 @@ template <class T>
 void BackwardBlock<T>::load_queries() {
   const int64_t d = sizes.features, e = sizes.value_features;
   query = read_block(scratch.query, call.query, at.batch, at.head, at.query, at.queries);
-  pack_panels(scratch.packed_query, query.data, query.row, at.queries, d);
+  unit.pack(scratch.packed_query, query, at.queries, d);
   g = read_block(scratch.g, call.g, at.batch, at.head, at.query, at.queries);
-  pack_panels(scratch.packed_g, g.data, g.row, at.queries, e);
+  unit.pack(scratch.packed_g, g, at.queries, e);
   const auto y = read_block(scratch.y, call.y, at.batch, at.head, at.query, at.queries);
   for (int64_t i = 0; i < at.queries; ++i) {
     for (int64_t j = 0; j < e; ++j) scratch.y[j] = y.data[i * y.row + j] * g.data[i * g.row + j];
@@ -117,7 +118,7 @@ template <class T>
 void BackwardBlock<T>::multiply(BlockProduct<T> p, Above above) const {
   p.above = call.is_causal ? above : Above::kCounts;
   p.diagonal = at.diagonal();
-  multiply_block(p);
+  unit.multiply(p);
 }
 
 // The scores, and the gradients of the weights.
@@ -267,6 +268,7 @@ void differentiate(const dt_stream* stream, const calls::AttentionBackward& call
   const BackwardPlan plan(call);
   const AttentionSizes& s = plan.sizes;
   const BackwardMemory<T> memory(call, plan, Workspace(call.workspace));
+  const BlockUnit<T> unit(stream, call.query);
   const int64_t cycles =
       s.batch * s.heads * s.queries.n * s.keys.n * (5 * s.most_features() + 16) / (2 * kLanes<T>);
   const int64_t items = s.batch * s.shared_heads * plan.parts;
@@ -279,7 +281,7 @@ void differentiate(const dt_stream* stream, const calls::AttentionBackward& call
     const ScoreBlock at = {batch, shared_head * s.group(), 0, 0, 0, 0};
     clear_queries(sums, s, at);
     const int64_t first = part * plan.keys_per_part;
-    differentiate_keys<T>({call, s, scratch, sums, at, {}, {}}, shared_head, first,
+    differentiate_keys<T>({call, s, scratch, sums, unit, at, {}, {}}, shared_head, first,
                           min(first + plan.keys_per_part, s.keys.n));
   });
   if (call.gquery && !sums_in_place<T>(call, plan)) join_parts(stream, call, plan, memory);

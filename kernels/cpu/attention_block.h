@@ -7,6 +7,7 @@
 #pragma once
 
 #include "kernels/calls/attention.gen.h"
+#include "kernels/cpu/brain_block.h"
 #include "kernels/cpu/convert.h"
 #include "kernels/cpu/exp_span.h"
 #include "kernels/cpu/gemm.h"
@@ -49,18 +50,50 @@ struct AttentionSizes {
   int64_t score_row() const { return ceil_div(keys.rows, 16) * 16 + 16; }
 };
 
-// Address of row i of matrix (batch, head).
-inline char* row_address(const dt_view& x, int64_t batch, int64_t head, int64_t i) {
-  const int64_t at = batch * x.strides[0] + head * x.strides[1] + i * x.strides[2];
-  return data<char>(x) + at * bytes_of(x.dtype);
-}
-
 // Rows of a matrix as numbers that are calculated with.
 template <class T>
 struct BlockRows {
   const T* data;
   int64_t row;  // distance of two
 };
+
+// What multiplies a call's blocks: the numbers as they are, or rounded to bfloat16, as its operands
+// were, where there are tiles.
+template <class T>
+struct BlockUnit {
+  bool in_tiles;
+
+  BlockUnit(const dt_stream* stream, const dt_view& query)
+      : in_tiles(std::is_same_v<T, float> && has_brain_tiles(stream, query.dtype)) {}
+
+  static int64_t panel(int64_t k, int64_t n) {
+    return panel_elements<T>(max(k, kBrainPanelRows), n);
+  }
+  void pack(T* panels, const BlockRows<T>& x, int64_t k, int64_t n) const {
+    if constexpr (std::is_same_v<T, float>) {
+      if (in_tiles) return pack_brain_panels(panels, x.data, x.row, k, n);
+    }
+    pack_panels(panels, x.data, x.row, k, n);
+  }
+  void pack_turned(T* panels, const BlockRows<T>& x, int64_t k, int64_t n) const {
+    if constexpr (std::is_same_v<T, float>) {
+      if (in_tiles) return pack_brain_transposed(panels, x.data, x.row, k, n);
+    }
+    pack_transposed(panels, x.data, x.row, k, n);
+  }
+  void multiply(const BlockProduct<T>& product) const {
+    if constexpr (std::is_same_v<T, float>) {
+      if (in_tiles) return multiply_brain_block(product);
+    }
+    multiply_block(product);
+  }
+};
+
+// Address of row i of matrix (batch, head).
+inline char* row_address(const dt_view& x, int64_t batch, int64_t head, int64_t i) {
+  const int64_t at = batch * x.strides[0] + head * x.strides[1] + i * x.strides[2];
+  return data<char>(x) + at * bytes_of(x.dtype);
+}
 
 // Rows [first, first + rows) of a matrix: where they are, or copied side by side if they are of
 // another dtype or lie so that they would crowd into a few sets of a cache.

@@ -17,8 +17,8 @@ struct AttentionScratch {
   AttentionScratch(const AttentionSizes& s, Workspace* w)
       : query(w->take<T>(s.queries.rows * s.features)),
         rows(w->take<T>(s.keys.rows * s.most_features())),
-        packed_key(w->take<T>(panel_elements<T>(s.features, s.keys.rows))),
-        packed_value(w->take<T>(panel_elements<T>(s.keys.rows, s.value_features))),
+        packed_key(w->take<T>(BlockUnit<T>::panel(s.features, s.keys.rows))),
+        packed_value(w->take<T>(BlockUnit<T>::panel(s.keys.rows, s.value_features))),
         scores(w->take<T>(s.queries.rows * s.score_row())),
         sums(w->take<T>(s.queries.rows * s.value_features)),
         top(w->take<T>(s.queries.rows)),
@@ -31,6 +31,7 @@ struct AttentionRows {
   const calls::Attention& call;
   const AttentionSizes& sizes;
   const AttentionScratch<T>& scratch;
+  BlockUnit<T> unit;
   ScoreBlock at;
   BlockRows<T> query;
 
@@ -56,9 +57,9 @@ template <class T>
 void AttentionRows<T>::load_keys() const {
   const int64_t head = at.head / sizes.group(), d = sizes.features, e = sizes.value_features;
   const auto key = read_block(scratch.rows, call.key, at.batch, head, at.key, at.keys);
-  pack_transposed(scratch.packed_key, key.data, key.row, d, at.keys);
+  unit.pack_turned(scratch.packed_key, key, d, at.keys);
   const auto value = read_block(scratch.rows, call.value, at.batch, head, at.key, at.keys);
-  pack_panels(scratch.packed_value, value.data, value.row, at.keys, e);
+  unit.pack(scratch.packed_value, value, at.keys, e);
 }
 
 template <class T>
@@ -70,7 +71,7 @@ void AttentionRows<T>::score() const {
   p.y = scratch.scores, p.y_row = sizes.score_row();
   p.alpha = static_cast<T>(call.scale);
   p.above = above(Above::kUnused), p.diagonal = at.diagonal();
-  multiply_block(p);
+  unit.multiply(p);
 }
 
 // Makes exponentials of a row's scores, relative to the largest so far.
@@ -104,7 +105,7 @@ void AttentionRows<T>::add_values() const {
   p.y = scratch.sums, p.y_row = sizes.value_features;
   p.alpha = 1, p.adds = true;
   p.above = above(Above::kZero), p.diagonal = at.diagonal();
-  multiply_block(p);
+  unit.multiply(p);
 }
 
 template <class T>
@@ -121,13 +122,13 @@ void AttentionRows<T>::finish() const {
 }
 
 template <class T>
-void attend(const calls::Attention& call, const AttentionSizes& sizes, int64_t item,
-            Workspace workspace) {
+void attend(const calls::Attention& call, const AttentionSizes& sizes, const BlockUnit<T>& unit,
+            int64_t item, Workspace workspace) {
   const AttentionScratch<T> scratch(sizes, &workspace);
   const int64_t blocks = sizes.queries.count(), matrix = item / blocks;
   const int64_t query = item % blocks * sizes.queries.rows;
   const int64_t queries = sizes.queries.rows_at(query);
-  AttentionRows<T> rows = {call, sizes, scratch, {}, {}};
+  AttentionRows<T> rows = {call, sizes, scratch, unit, {}, {}};
   rows.at = {matrix / sizes.heads, matrix % sizes.heads, query, queries, 0, 0};
   rows.begin();
   const int64_t end = call.is_causal ? min(sizes.keys.n, query + queries) : sizes.keys.n;
@@ -154,10 +155,11 @@ void attend_all(const dt_stream* stream, const calls::Attention& call) {
   const int64_t items = sizes.batch * sizes.heads * sizes.queries.count();
   const int64_t cycles = sizes.batch * sizes.heads * sizes.queries.n * sizes.keys.n *
                          (sizes.features + sizes.value_features + 16) / kLanes<T>;
+  const BlockUnit<T> unit(stream, call.query);
   const int64_t bytes = worker_bytes<T>(sizes);
   char* const scratch = static_cast<char*>(call.workspace);
   for_each_item(stream, items, worth_threads(stream, cycles), [&](int64_t item, int64_t worker) {
-    attend<T>(call, sizes, item, Workspace(scratch + worker * bytes));
+    attend<T>(call, sizes, unit, item, Workspace(scratch + worker * bytes));
   });
 }
 

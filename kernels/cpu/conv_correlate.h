@@ -39,6 +39,8 @@ constexpr int64_t kWideRows = 3;
 constexpr int64_t kWideRows = 2;
 #endif
 constexpr int kWideVectors = 4, kWidestVectors = 8;
+// Of wide vectors a tile of one saves much where few outputs are left.
+constexpr bool kHasNarrowTiles = kVectorBytes > 32;
 
 // How many vectors a tile of so many rows has.
 inline int64_t tile_vectors(int64_t rows) {
@@ -55,6 +57,7 @@ struct CorrelationPlan {
   int64_t results;  // elements per channel in an item's results
   int64_t stage_size, workers;
   bool parallel;
+  bool packs_weights;
 };
 
 constexpr int64_t kStageBytes =
@@ -92,6 +95,17 @@ int64_t choose_images(const Correlation<T>& k, int64_t rows) {
   return max<int64_t>(1, min(k.y.n, 4 * kTileCols<T> / max<int64_t>(1, elements)));
 }
 
+// Weights that lie in the order in which a tile reads them stay where they are if so few tiles meet
+// them that packing would take longer than what their rows cost, which lie far apart.
+template <class T>
+bool packs_weights(const Correlation<T>& k, const CorrelationPlan& p) {
+  constexpr int64_t kFewTiles = 8;
+  const KernelWeights<T>& w = k.weights;
+  const bool ordered = k.rows.tap_step * w.row_step == k.cols.taps &&
+                       k.cols.tap_step * w.col_step == 1 && w.in_step == p.stage.taps();
+  return !ordered || p.image_items * p.row_items * (p.results / p.tile) > kFewTiles;
+}
+
 template <class T>
 CorrelationPlan plan_correlation(const dt_stream* stream, const Correlation<T>& k) {
   CorrelationPlan p = {};
@@ -120,6 +134,7 @@ CorrelationPlan plan_correlation(const dt_stream* stream, const Correlation<T>& 
     p.panel_block = ceil_div(p.panel_block, 2);
   p.panel_items = ceil_div(p.panels, p.panel_block);
   p.stage_size = p.group_block * k.in_channels * p.stage.channel + p.tile;
+  p.packs_weights = packs_weights(k, p);
   return p;
 }
 
@@ -132,12 +147,34 @@ struct CorrelationScratch {
   CorrelationScratch(const Correlation<T>& k, const CorrelationPlan& p, Workspace* workspace) {
     panel_size = p.height * k.in_channels * p.stage.taps();
     results_size = p.group_block * p.panel_block * p.height * p.results;
-    weights = workspace->take<T>(k.groups * p.panels * panel_size);
+    weights = workspace->take<T>(p.packs_weights ? k.groups * p.panels * panel_size : 0);
     offsets = workspace->take<int64_t>(p.channels_per_block * p.stage.taps());
     stages = workspace->take<T>(p.workers * p.stage_size);
     results = workspace->take<T>(p.workers * results_size);
   }
 };
+
+// The weights of a panel from input channel c on, and the distances of two output channels and of
+// two input channels' taps.
+template <class T>
+struct PanelWeights {
+  const T* data;
+  int64_t row, step;
+};
+
+template <class T>
+PanelWeights<T> weights_of_panel(const Correlation<T>& k, const CorrelationPlan& p,
+                                 const CorrelationScratch<T>& scratch, int64_t g, int64_t panel,
+                                 int64_t c) {
+  const KernelWeights<T>& w = k.weights;
+  if (p.packs_weights) {
+    const T* const packed = scratch.weights + (g * p.panels + panel) * scratch.panel_size;
+    return {packed + c * p.stage.taps() * p.height, 1, p.height};
+  }
+  return {w.data + g * w.group_step + panel * p.height * w.out_step + c * w.in_step +
+              k.rows.tap_first * w.row_step + k.cols.tap_first * w.col_step,
+          w.out_step, 1};
+}
 
 // Packs some input channels of a panel of `rows` output channels: [channel in][tap][channel out].
 template <class T>
@@ -186,6 +223,17 @@ void pack_weights(const Correlation<T>& k, const CorrelationPlan& p,
   }
 }
 
+template <class T>
+void pack_all_weights(const dt_stream* stream, const Correlation<T>& k, const CorrelationPlan& p,
+                      const CorrelationScratch<T>& scratch) {
+  const int64_t panels = k.groups * p.panels;
+  const bool many_weights = p.parallel && worth_threads(stream, panels * scratch.panel_size);
+  const int64_t together = many_weights ? ceil_div(panels, 2 * stream->threads) : panels;
+  for_each_item(stream, ceil_div(panels, together), many_weights, [&](int64_t item, int64_t) {
+    pack_weights(k, p, scratch, item * together, min(panels, (item + 1) * together));
+  });
+}
+
 // An item: some images or rows, some groups, some panels of each group's output channels.
 template <class T>
 struct CorrelationItem {
@@ -209,20 +257,20 @@ struct CorrelationItem {
     n_count = min(p.stage.images, k.y.n - n);
   }
 
-  void tile(const T* stage, T* results, int64_t g, int64_t panel_index, int64_t c,
-            int64_t number) const;
+  void tile(const T* stage, T* results, int64_t g, int64_t panel_index, int64_t c, int64_t number,
+            int64_t cols) const;
   void correlate_group(const T* stage, T* results, int64_t g) const;
   void run(int64_t worker) const;
 };
 
-// One tile: a panel of output channels, input channels from c on, outputs from `number` on.
+// One tile: a panel of output channels, input channels from c on, `cols` outputs from `number` on,
+// and as many more as make whole vectors.
 template <class T>
 void CorrelationItem<T>::tile(const T* stage, T* results, int64_t g, int64_t panel_index, int64_t c,
-                              int64_t number) const {
+                              int64_t number, int64_t cols) const {
   const int64_t taps = p.stage.taps(), channels = min(p.channels_per_block, k.in_channels - c);
   const int64_t o = panel_index * p.height, rows = min(p.height, k.out_channels - o);
-  const T* weights =
-      scratch.weights + (g * p.panels + panel_index) * scratch.panel_size + c * taps * p.height;
+  const PanelWeights<T> w = weights_of_panel(k, p, scratch, g, panel_index, c);
   TileOutput<T> out = {
       results + (o - panel * p.height) * p.results + number, p.results, nullptr, 0, nullptr, 1, 1};
   T bias[kTileRows];
@@ -235,13 +283,16 @@ void CorrelationItem<T>::tile(const T* stage, T* results, int64_t g, int64_t pan
   const T* b = stage + c * p.stage.channel + number;
   const ListedRows listed = {scratch.offsets};
   if (p.height == 1) {
-    outer_tile<T, kWidestVectors, ListedRows, 1>(1, channels * taps, weights, 1, 1, b, listed,
-                                                 p.tile, out, {b, 0});
+    outer_tile<T, kWidestVectors, ListedRows, 1>(1, channels * taps, w.data, w.row, w.step, b,
+                                                 listed, p.tile, out, {b, 0});
   } else if (p.height <= kWideRows) {
-    outer_tile<T, kWideVectors, ListedRows, kWideRows>(rows, channels * taps, weights, 1, p.height,
+    outer_tile<T, kWideVectors, ListedRows, kWideRows>(rows, channels * taps, w.data, w.row, w.step,
                                                        b, listed, p.tile, out, {b, 0});
+  } else if (kHasNarrowTiles && cols <= kLanes<T>) {
+    outer_tile<T, 1>(rows, channels * taps, w.data, w.row, w.step, b, listed, kLanes<T>, out,
+                     {b, 0});
   } else {
-    outer_tile<T, 2>(rows, channels * taps, weights, 1, p.height, b, listed, p.tile, out, {b, 0});
+    outer_tile<T, 2>(rows, channels * taps, w.data, w.row, w.step, b, listed, p.tile, out, {b, 0});
   }
 }
 
@@ -249,7 +300,7 @@ template <class T>
 void CorrelationItem<T>::correlate_group(const T* stage, T* results, int64_t g) const {
   // Of outputs and panels of weights, those that take more room pass by once, and the others stay
   // in a near cache meanwhile.
-  const int64_t tiles = ceil_div(p.stage.elements(n_count, row_count), p.tile);
+  const int64_t elements = p.stage.elements(n_count, row_count), tiles = ceil_div(elements, p.tile);
   const bool outputs_outside = p.stage.channel > panel_count * p.height * p.stage.taps();
   const int64_t outer = outputs_outside ? tiles : panel_count;
   const int64_t inner = outputs_outside ? panel_count : tiles;
@@ -257,8 +308,8 @@ void CorrelationItem<T>::correlate_group(const T* stage, T* results, int64_t g) 
   do {  // once even if there are no input channels: y = bias
     for (int64_t a = 0; a < outer; ++a) {
       for (int64_t b = 0; b < inner; ++b) {
-        tile(stage, results, g, panel + (outputs_outside ? b : a), c,
-             (outputs_outside ? a : b) * p.tile);
+        const int64_t number = (outputs_outside ? a : b) * p.tile;
+        tile(stage, results, g, panel + (outputs_outside ? b : a), c, number, elements - number);
       }
     }
     c += p.channels_per_block;
@@ -305,12 +356,7 @@ void correlate(const dt_stream* stream, const Correlation<T>& k, Workspace works
   const CorrelationPlan p = plan_correlation(stream, k);
   const CorrelationScratch<T> scratch(k, p, &workspace);
   list_offsets(p.stage, min(p.channels_per_block, k.in_channels), scratch.offsets);
-  const int64_t panels = k.groups * p.panels;
-  const bool many_weights = p.parallel && worth_threads(stream, panels * scratch.panel_size);
-  const int64_t together = many_weights ? ceil_div(panels, 2 * stream->threads) : panels;
-  for_each_item(stream, ceil_div(panels, together), many_weights, [&](int64_t item, int64_t) {
-    pack_weights(k, p, scratch, item * together, min(panels, (item + 1) * together));
-  });
+  if (p.packs_weights) pack_all_weights(stream, k, p, scratch);
   for_each_item(
       stream, p.image_items * p.row_items * p.group_items * p.panel_items, p.parallel,
       [&](int64_t item, int64_t worker) { CorrelationItem<T>(k, p, scratch, item).run(worker); });

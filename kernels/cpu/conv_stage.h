@@ -103,25 +103,36 @@ inline void fill_zero_and_beyond(T* y, int64_t count) {
   for (int64_t i = 0; i < count; i += kLanes<T>) store(y + i, Vector<T>{});
 }
 
+template <class T, size_t... kLane>
+inline Vector<T> pick_lanes(Vector<T> low, Vector<T> high, std::index_sequence<kLane...>) {
+#if defined(__clang__)
+  return __builtin_shufflevector(low, high, kLane...);
+#else
+  using Index = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;
+  return __builtin_shuffle(low, high, Vector<Index>{kLane...});
+#endif
+}
+
 // kLanes elements of x, every second one. Nothing behind the last of them is read: the upper half
 // is read from one element earlier, where the wanted ones lie in odd lanes.
 template <class T, size_t... kLane>
 inline Vector<T> load_every_second(const T* x, std::index_sequence<kLane...>) {
   constexpr size_t kHalf = kLanes<T> / 2;
-  const Vector<T> low = load(x), high = load(x + kLanes<T> - 1);
-#if defined(__clang__)
-  return __builtin_shufflevector(low, high, (kLane < kHalf ? 2 * kLane : 2 * kLane + 1)...);
-#else
-  using Index = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;
-  return __builtin_shuffle(low, high,
-                           Vector<Index>{(kLane < kHalf ? 2 * kLane : 2 * kLane + 1)...});
-#endif
+  return pick_lanes<T>(load(x), load(x + kLanes<T> - 1),
+                       std::index_sequence<(kLane < kHalf ? 2 * kLane : 2 * kLane + 1)...>());
+}
+
+// The same for fewer.
+template <class T, size_t... kLane>
+inline Vector<T> load_every_second(const T* x, int64_t count, std::index_sequence<kLane...>) {
+  const int64_t reach = 2 * count - 1;
+  const Vector<T> low = load_first(x, min<int64_t>(kLanes<T>, reach));
+  const Vector<T> high = load_first(x + kLanes<T>, max<int64_t>(0, reach - kLanes<T>));
+  return pick_lanes<T>(low, high, std::index_sequence<2 * kLane...>());
 }
 
 template <class T>
-inline Vector<T> load_every_second(const T* x) {
-  return load_every_second(x, std::make_index_sequence<kLanes<T>>());
-}
+using AllLanes = std::make_index_sequence<kLanes<T>>;
 
 // y[2 * i] = x[i]; the elements between them are written, too, as they are.
 template <class T>
@@ -146,8 +157,10 @@ template <class T>
 inline void copy_row(T* y, int64_t y_step, const T* x, int64_t x_step, int64_t count) {
   if (y_step == 1 && x_step == 2 && count >= kLanes<T>) {
     for (int64_t i = 0; i + kLanes<T> < count; i += kLanes<T>)
-      store(y + i, load_every_second(x + 2 * i));
-    store(y + count - kLanes<T>, load_every_second(x + 2 * (count - kLanes<T>)));
+      store(y + i, load_every_second(x + 2 * i, AllLanes<T>()));
+    store(y + count - kLanes<T>, load_every_second(x + 2 * (count - kLanes<T>), AllLanes<T>()));
+  } else if (y_step == 1 && x_step == 2 && count > 0) {
+    store_few(y, load_every_second(x, count, AllLanes<T>()), count);
   } else if (y_step != 1 || x_step != 1) {
     for (int64_t i = 0; i < count; ++i) y[i * y_step] = x[i * x_step];
   } else if (count < kLanes<T>) {

@@ -70,13 +70,17 @@ inline bool use_a_in_place(const Gemm<T>& g) {
   return !crowds_cache<T>(line) && g.n <= (g.a.col == 1 ? 32 : 4) * kTileCols<T>;
 }
 
+// From this size on b comes from memory, whose rate wide vectors outrun: it is read in the order in
+// which it lies, and packed.
+constexpr int64_t kFromMemory = kFetchInLoop ? int64_t{1} << 23 : Limits<int64_t>::kHighest;
+
 // b can stay where it is if its rows are contiguous, and it pays if few panels of a will read it or
 // it is small.
 template <class T>
 inline bool use_b_in_place(const Gemm<T>& g) {
   if (g.b.col != 1 || g.piece != 0) return false;
-  if (g.m <= 2 * kTileRows) return true;
   const int64_t bytes = g.k * g.b.row * static_cast<int64_t>(sizeof(T));
+  if (g.m <= 2 * kTileRows) return bytes < kFromMemory;
   if (bytes <= 32768) return true;
   return g.m <= (bytes <= 262144 ? 12 : 6) * kTileRows && !crowds_cache<T>(g.b.row);
 }
@@ -227,13 +231,16 @@ TileOutput<T> GemmGroup<T>::output(int64_t batch, int64_t i, int64_t j, int64_t 
   return out;
 }
 
-// The tiles of one panel of b share the work of fetching the next one.
+// The tiles of one panel of b share the work of fetching the next one: of one that is packed each a
+// piece, of one in place each a line of every row, which the processor does not foresee.
 template <class T>
 Ahead<T> GemmGroup<T>::next_panel(const Block& at, int64_t j) const {
   const int64_t next = j + kTileCols<T>, tiles = ceil_div(at.i1 - at.i0, plan.height);
   const int64_t panel = (next < g.n ? next : 0) / kTileCols<T>;
-  if (panel < plan.b_in_place) return {b_panel(at.batch, panel, at.k0).data, 0};
-  return {packed_b(panel, next < g.n ? at.k0 : at.k1), ceil_div(kTileCols<T>, tiles)};
+  if (panel < plan.b_in_place)
+    return {b_panel(at.batch, panel, at.k0).data, kFetchInLoop ? g.b.row : 0, kLanes<T>};
+  const int64_t step = ceil_div(kTileCols<T>, tiles);
+  return {packed_b(panel, next < g.n ? at.k0 : at.k1), step, (at.k1 - at.k0) * step};
 }
 
 // One tile of the block, with rows from i and columns from j on.
@@ -273,7 +280,7 @@ void GemmGroup<T>::multiply_block(const Block& at, const Panel<T>& a) const {
     Ahead<T> ahead = next_panel(at, j);
     for (int64_t i = at.i0; i < at.i1; i += plan.height) {
       tile(at, a, i, j, ahead);
-      ahead.data += length * ahead.step;
+      ahead.data += ahead.next;
     }
   }
 }

@@ -36,11 +36,11 @@ struct TileOutput {
 };
 
 // What will be needed soon: `step` elements from `data` on for each step along k are brought into
-// the second-level cache while the tile is computed.
+// the second-level cache while the tile is computed; the next tile goes on `next` elements further.
 template <class T>
 struct Ahead {
   const T* data;
-  int64_t step;
+  int64_t step, next = 0;
 };
 
 // Where row k of b begins.

@@ -53,15 +53,18 @@ SHAPES = (
 )
 
 
+ORDERS = ("NN", "NT", "TN", "TT")
+
+
+def operand(x, letter):
+    return dt.tensor(x) if letter == "N" else dt.tensor(np.ascontiguousarray(x.T)).t()
+
+
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("order", ("NN", "NT", "TN", "TT"))
+@pytest.mark.parametrize("order", ORDERS)
 def test_matmul(shape, order):
     m, n, k = shape
     a, b = numbers(m, k), numbers(k, n)
-
-    def operand(x, letter):
-        return dt.tensor(x) if letter == "N" else dt.tensor(np.ascontiguousarray(x.T)).t()
-
     (y,) = at_any_number_of_threads(
         lambda: ((operand(a, order[0]) @ operand(b, order[1])).numpy(),)
     )
@@ -69,16 +72,43 @@ def test_matmul(shape, order):
     assert_product(y, a @ b, np.abs(a) @ np.abs(b), k)
 
 
-# Products of bfloat16 are exact in float32, and their sum is rounded once.
-@pytest.mark.parametrize("shape", ((1, 300), (1501, 799), (1031, 1024)))
-def test_a_vector_of_bfloat16(shape):
-    n, k = shape
-    w, x = (dt.tensor(numbers(*sizes)).bfloat16() for sizes in ((n, k), (1, k)))
-    (y,) = at_any_number_of_threads(lambda: ((x @ w.t()).float().numpy(),))
-    w, x = (t.float().numpy().astype(np.float64) for t in (w, x))
-    truth, magnitude = x @ w.T, np.abs(x) @ np.abs(w.T)
+# Products of bfloat16 are exact in float32, and their sum is rounded once. Vectors, one step along k more or less than
+# tiles and blocks have, and blocks of rows and of k.
+BRAIN_SHAPES = (
+    (1, 1, 300),
+    (1, 1501, 799),
+    (1, 1031, 1024),
+    (3, 300, 70),
+    (5, 1, 31),
+    (31, 33, 32),
+    (32, 32, 33),
+    (33, 31, 1),
+    (65, 70, 511),
+    (13, 40, 513),
+    (300, 45, 1100),
+    (1200, 90, 800),
+)
+
+
+@pytest.mark.parametrize("shape", BRAIN_SHAPES)
+@pytest.mark.parametrize("order", ORDERS)
+def test_matmul_of_bfloat16(shape, order):
+    m, n, k = shape
+    a, b = (
+        operand(x, o).bfloat16() for x, o in zip((numbers(m, k), numbers(k, n)), order, strict=True)
+    )
+    (y,) = at_any_number_of_threads(lambda: ((a @ b).float().numpy(),))
+    a, b = (t.float().numpy().astype(np.float64) for t in (a, b))
+    truth, magnitude = a @ b, np.abs(a) @ np.abs(b)
     rounding = 2.0**-8 * np.abs(truth) + EPSILON * (4 + k**0.5) * magnitude
     assert np.all(np.abs(y - truth) <= rounding)
+
+
+def test_matmul_of_bfloat16_in_any_order_of_memory():
+    a = dt.tensor(numbers(70, 90, 2)).bfloat16()
+    x, y = a[..., 0], a[..., 1].t()
+    truth = x.contiguous().double() @ y.contiguous().double()
+    assert np.allclose((x @ y).double().numpy(), truth.numpy(), rtol=2.0**-8, atol=1e-4)
 
 
 def test_matmul_spreads_what_is_not_finite():
