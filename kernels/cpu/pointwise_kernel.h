@@ -182,11 +182,11 @@ DT_MATH void run_row_in_blocks(Out* out, const T* parameters, int64_t n, Argumen
   }
 }
 
-// As run_row, but elements that came out as NaN, perhaps because the fast sine does not reach so
-// far, are computed again exactly. Results wait in a buffer because the row may be written over an
-// input.
+// As run_row, but elements that came out as NaN, perhaps because the fast form of a function does
+// not reach so far, are computed again exactly. Results wait in a buffer because the row may be
+// written over an input.
 template <class F, int kOutput, class T, class... Arguments>
-inline void run_trigonometric_row(T* out, const T* parameters, int64_t n, Arguments... arguments) {
+inline void run_partial_row(T* out, const T* parameters, int64_t n, Arguments... arguments) {
   constexpr int64_t kChunk = 256;
   T result[kChunk];
   const auto* exact_parameters = reinterpret_cast<const math::Exact<T>*>(parameters);
@@ -234,8 +234,8 @@ DT_MATH void run_tile_inputs(const Tile& tile, Indices<kInput...>) {
     constexpr int kScalar = kForm == kFirstScalar ? 0 : kForm == kSecondScalar ? 1 : -1;
     using Out = std::conditional_t<F::bool_out, uint8_t, T>;
     Out* out = static_cast<Out*>(tile.out) + r * tile.out_row;
-    if constexpr (formula.trigonometric) {
-      run_trigonometric_row<F, kOutput, T>(
+    if constexpr (formula.partial) {
+      run_partial_row<F, kOutput, T>(
           out, parameters, tile.n,
           Argument<F, kInput, T, false>{row(kInput, is_bool_input<F, kInput>())}...);
     } else if constexpr (kVectorCode && is_costly<F, kOutput, T>() && !formula.scalar) {
