@@ -33,6 +33,7 @@ struct ne;
 struct neg;
 struct relu;
 struct rsub;
+struct sign;
 struct sub;
 struct true_divide;
 struct where;
@@ -303,8 +304,8 @@ constexpr Narrow kNarrow =
     : is_one_of<F, fn::mul, fn::bitwise_and, fn::bitwise_or, fn::bitwise_xor, fn::eq, fn::ne,
                 fn::where>
         ? Narrow::kBits
-    : is_one_of<F, fn::abs, fn::relu, fn::maximum, fn::minimum, fn::clamp_max, fn::clamp_min,
-                fn::lt, fn::le, fn::gt, fn::ge>
+    : is_one_of<F, fn::abs, fn::sign, fn::relu, fn::maximum, fn::minimum, fn::clamp_max,
+                fn::clamp_min, fn::lt, fn::le, fn::gt, fn::ge>
         ? Narrow::kOrders
         : Narrow::kNone;
 
@@ -343,7 +344,8 @@ constexpr bool kHalfVectors = false;
 template <class F>
 constexpr bool kTakesHalves =
     kChangesSign<F> ||
-    (kHalfVectors && is_one_of<F, fn::add, fn::sub, fn::rsub, fn::mul, fn::true_divide, fn::relu>);
+    (kHalfVectors && is_one_of<F, fn::add, fn::sub, fn::rsub, fn::mul, fn::true_divide, fn::relu,
+                               fn::maximum, fn::minimum, fn::clamp_max, fn::clamp_min>);
 
 template <class F>
 void run_sign_row(void* out, const void* const* in, const float*, int64_t n) {
