@@ -21,10 +21,13 @@ inline void advance(const dt_view& x, int64_t* at, int64_t n) {
   }
 }
 
-// How many elements lie at equal distances, from the last dimension's outwards.
+constexpr int64_t kLongRow = 64;  // for which it pays to begin anew
+
+// How many elements lie at equal distances, from the last dimension's outwards. A long row is a run
+// of its own.
 inline int64_t run_length(const dt_view& x) {
   int64_t n = 1;
-  for (int d = x.ndim - 1; d >= 0; --d) {
+  for (int d = x.ndim - 1; d >= 0 && n < kLongRow; --d) {
     if (x.sizes[d] != 1 && x.strides[d] != n * x.strides[x.ndim - 1]) break;
     n *= x.sizes[d];
   }
@@ -72,6 +75,14 @@ inline int64_t* write_coordinates(int64_t* y, const dt_view& x, const int64_t* f
   if (x.ndim == 1) {
     for (int64_t i = 0; i < count; ++i) y[i] = first[0] + picked[i];
     return y + count;
+  }
+  const int last = x.ndim - 1;
+  if (first[last] + n <= x.sizes[last]) {
+    for (int64_t i = 0; i < count; ++i, y += x.ndim) {
+      for (int d = 0; d < last; ++d) y[d] = first[d];
+      y[last] = first[last] + picked[i];
+    }
+    return y;
   }
   int64_t at[DT_MAX_DIMS];
   for (int d = 0; d < x.ndim; ++d) at[d] = first[d];
