@@ -281,11 +281,11 @@ DT_MATH int64_t pow(int64_t x, int64_t e) {
   return int_pow<int64_t, uint64_t>(x, e);
 }
 
-// ---- division of floating numbers, rounded; Python's remainder, whose sign is the divisor's
+// ---- division of floating numbers, rounded; Python's remainder, whose sign is the divisor's. From
+// fmod's remainder of both, which is NaN where that is.
 
 template <class T>
-DT_MATH T float_modulo(T a, T b) {
-  const T remainder = fmod(a, b);
+DT_MATH T float_modulo(T b, T remainder) {
   const bool wrong_sign = (remainder != T(0)) & ((remainder < T(0)) != (b < T(0)));
   return wrong_sign ? remainder + b : remainder;
 }
@@ -293,14 +293,13 @@ DT_MATH T float_modulo(T a, T b) {
 // Through the remainder, as Python and PyTorch: floor(a / b) would be wrong where a / b rounds up
 // to an integer.
 template <class T>
-DT_MATH T float_div_floor(T a, T b) {
-  const T remainder = fmod(a, b);
+DT_MATH T float_div_floor(T a, T b, T remainder) {
   const bool below = (remainder != T(0)) & ((remainder < T(0)) != (b < T(0)));
-  const T quotient = (a - remainder) / b - T(below);
+  const T ratio = a / b, quotient = (a - remainder) / b - (below ? T(1) : T(0));
   const T rounded = floor(quotient);
   const T exact = quotient - rounded > T(0.5) ? rounded + T(1) : rounded;
-  const T result = quotient == T(0) ? copysign(T(0), a / b) : exact;
-  return b == T(0) ? a / b : result;
+  const T result = quotient == T(0) ? copysign(T(0), ratio) : exact;
+  return b == T(0) ? ratio : result;
 }
 
 DT_MATH float div_trunc(float a, float b) {
@@ -310,16 +309,16 @@ DT_MATH double div_trunc(double a, double b) {
   return trunc(a / b);
 }
 DT_MATH float div_floor(float a, float b) {
-  return float_div_floor(a, b);
+  return float_div_floor(a, b, fmod(a, b));
 }
 DT_MATH double div_floor(double a, double b) {
-  return float_div_floor(a, b);
+  return float_div_floor(a, b, fmod(a, b));
 }
 DT_MATH float modulo(float a, float b) {
-  return float_modulo(a, b);
+  return float_modulo(b, fmod(a, b));
 }
 DT_MATH double modulo(double a, double b) {
-  return float_modulo(a, b);
+  return float_modulo(b, fmod(a, b));
 }
 
 }  // namespace dt::math

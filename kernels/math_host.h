@@ -232,9 +232,12 @@ DT_MATH T at_most(T high, T x) {
   return x > high ? high : x;
 }
 
+// Both comparisons ask about x: the second of at_most(high, at_least(low, x)) would be made three
+// by a compiler that follows the first one's outcomes.
 template <class T>
 DT_MATH T clamp(T x, T low, T high) {
-  return at_most(high, at_least(low, x));
+  const T bounded = x < low ? low : x;
+  return x > high ? high : bounded;
 }
 
 template <class T>
@@ -288,14 +291,16 @@ DT_MATH LogParts<T> log_parts(T x) {
   return {subnormal ? k - F::kFromSubnormalExponent : k, from_bits(mantissa) - T(1)};
 }
 
-// k ln 2 + ln(1 + f) + correction, summed from the smallest term up.
 // (ln(1 + f) - f + f^2 / 2) / f^3 with error 2^-30.
+DT_MATH float log_tail(float f) {
+  return polynomial(f, 0.333333105f, -0.249999866f, 0.200022265f, -0.16669254f, 0.142186597f,
+                    -0.123842761f, 0.118728995f, -0.117902398f, 0.0691605657f);
+}
+
+// k ln 2 + ln(1 + f) + correction, summed from the smallest term up.
 DT_MATH float log_sum(LogParts<float> x, float correction) {
   const float f = x.f, square = f * f;
-  const float tail =
-      polynomial(f, 0.333333105f, -0.249999866f, 0.200022265f, -0.16669254f, 0.142186597f,
-                 -0.123842761f, 0.118728995f, -0.117902398f, 0.0691605657f);
-  const float low = fma(f * square, tail, fma(x.k, Format<float>::kLn2Low, correction));
+  const float low = fma(f * square, log_tail(f), fma(x.k, Format<float>::kLn2Low, correction));
   return x.k * Format<float>::kLn2High + (f + (low - 0.5f * square));
 }
 

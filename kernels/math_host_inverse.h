@@ -1,8 +1,9 @@
 // tan, the inverse trigonometric, the hyperbolic and their inverse functions, and exponentials and
 // logarithms to other bases, on a CPU. Included by math_elementwise.h.
 //
-// They are double; a float goes through double, where one text serves both and a float's result is
-// right to half a unit. Coefficients and tricks are as in math_host.h.
+// Of double; some of float go through these, where a result is right to half a unit, and what is
+// called often has formulas of its own (math_host_float.h). Coefficients and tricks are as in
+// math_host.h.
 #pragma once
 
 namespace dt::math {
@@ -53,7 +54,6 @@ DT_MATH double asin_tail(double z) {
 
 // asin of |x| or, beyond 1/2, of r: root + rest, root being |x| or r.
 struct Arc {
-  bool beyond;
   double root, rest;
 };
 
@@ -64,22 +64,24 @@ DT_MATH Arc arc_of(double x) {
   // What the root's rounding dropped.
   const Pair square = exact_product(root, root);
   const double dropped = ((z - square.high) - square.low) / at_least(1e-300, 2.0 * root);
-  return {beyond, root, fma(root * z, asin_tail(z), beyond ? dropped : 0.0)};
+  return {root, fma(root * z, asin_tail(z), beyond ? dropped : 0.0)};
 }
 
 DT_MATH double asin(double x) {
   const Arc arc = arc_of(x);
+  const bool beyond = abs(x) > 0.5;
   const Pair far = fast_sum(0.5 * kPi, -2.0 * arc.root);
   const double large = far.high + (far.low + (0.5 * kPiLow - 2.0 * arc.rest));
-  return copysign(arc.beyond ? large : arc.root + arc.rest, x);
+  return copysign(beyond ? large : arc.root + arc.rest, x);
 }
 
 DT_MATH double acos(double x) {
   const Arc arc = arc_of(x);
-  const double part = arc.beyond ? 1.0 : 0.5, times = arc.beyond ? 2.0 : copysign(1.0, x);
+  const bool beyond = abs(x) > 0.5;
+  const double part = beyond ? 1.0 : 0.5, times = beyond ? 2.0 : copysign(1.0, x);
   const Pair far = fast_sum(part * kPi, -times * arc.root);
   const double away = far.high + (far.low + (part * kPiLow - times * arc.rest));
-  return arc.beyond & (x > 0.0) ? 2.0 * arc.root + 2.0 * arc.rest : away;
+  return beyond & (x > 0.0) ? 2.0 * arc.root + 2.0 * arc.rest : away;
 }
 
 // ---- atan, atan2: y / x is turned by 45 or 90 degrees to at most tan(pi / 8)
@@ -108,10 +110,13 @@ DT_MATH double atan(double x) {
 
 // Large numbers are scaled, since their sum may overflow. C's values for zeros and infinities.
 DT_MATH double atan2(double y, double x) {
-  const bool diagonal = isinf(x) & isinf(y), origin = (x == 0.0) & (y == 0.0);
-  const double a = diagonal ? 1.0 : abs(y), b = diagonal | origin ? 1.0 : abs(x);
-  const double factor = (a > 0x1p1021) | (b > 0x1p1021) ? 0.25 : 1.0;
-  const double angle = atan_of(a * factor, b * factor);
+  const double a = abs(y), b = abs(x);
+  const double smaller = a > b ? b : a, larger = a > b ? a : b;
+  const double factor = larger > 0x1p1021 ? 0.25 : 1.0;
+  const double diagonal = larger == kInfinity ? 1.0 : larger;  // or NaN
+  const double over = smaller == kInfinity ? diagonal : a * factor;
+  const double under = larger == 0.0 ? 1.0 : b * factor;
+  const double angle = atan_of(over, smaller == kInfinity ? 1.0 : under);
   const double turned = copysign(1.0, x) < 0.0 ? kPi - (angle - kPiLow) : angle;
   return copysign(turned, y);
 }
@@ -194,31 +199,17 @@ DT_MATH double log2(double x) {
 DT_MATH double log10(double x) {
   return log_to_base(x, {0x1.bcb7b1526e50ep-2, 0x1.95355baaafad3p-57});
 }
-DT_MATH float log2(float x) {
-  return float(log(double(x)) * 0x1.71547652b82fep+0);
-}
-DT_MATH float log10(float x) {
-  return float(log(double(x)) * 0x1.bcb7b1526e50ep-2);
-}
 
 #define DT_THROUGH_DOUBLE(name)    \
   DT_MATH float name(float x) {    \
     return float(name(double(x))); \
   }
-DT_THROUGH_DOUBLE(tan)
-DT_THROUGH_DOUBLE(asin)
-DT_THROUGH_DOUBLE(acos)
-DT_THROUGH_DOUBLE(atan)
 DT_THROUGH_DOUBLE(sinh)
 DT_THROUGH_DOUBLE(cosh)
 DT_THROUGH_DOUBLE(asinh)
 DT_THROUGH_DOUBLE(acosh)
-DT_THROUGH_DOUBLE(atanh)
-DT_THROUGH_DOUBLE(exp2)
 #undef DT_THROUGH_DOUBLE
 
-DT_MATH float atan2(float y, float x) {
-  return float(atan2(double(y), double(x)));
-}
-
 }  // namespace dt::math
+
+#include "kernels/math_host_float.h"

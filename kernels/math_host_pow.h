@@ -92,14 +92,34 @@ DT_MATH double pow(double x, double y) {
   return pow_edges(x, y, exp_of_pair({product.high, low}));
 }
 
-// In double, where y ln x is exact enough and 2^k cannot leave the range.
-DT_MATH float pow(float x, float y) {
-  const double log = log_sum(log_parts(abs(double(x))), 0.0);
-  const ExpParts<double> e = exp_parts(clamp(double(y) * log, -200.0, 200.0));
-  return pow_edges(x, y, float((1.0 + e.p) * power_of_two<double>(e.k_bits)));
+// (e^r - 1 - r) / r^2 on |r| <= ln 2 / 2, error of e^r 2^-28: of double where a float is wanted.
+DT_MATH double short_exp_tail(double r) {
+  return polynomial(r, 0.50000000951655, 0.166665188515561, 0.0416662058722661, 0.00836888786224164,
+                    0.00139504863216612);
 }
 
-// The remainder of truncated division, exactly: long division of the mantissas, as many quotient
+// e^x where 2^k cannot leave the range.
+DT_MATH double short_exp(double x) {
+  const double shifted = fma(x, 1.4426950408889634, Format<double>::kExpRounder);
+  const double r = fma(shifted - Format<double>::kExpRounder, -0.6931471805599453, x);
+  const double power = power_of_two<double>(to_bits(shifted));
+  return fma(fma(r * r, short_exp_tail(r), r), power, power);
+}
+
+// (ln(1 + f) - 2 s) / (s z) with s = f / (2 + f) and z = s^2; error 2^-37 of ln(1 + f).
+DT_MATH double short_log_tail(double z) {
+  return polynomial(z, 0.666666656450489, 0.400003352901602, 0.285373018132478, 0.23582286535166);
+}
+
+// In double, where y ln x is exact enough and 2^k cannot leave the range.
+DT_MATH float pow(float x, float y) {
+  const LogParts<float> parts = log_parts(abs(x));
+  const double f = double(parts.f), s = f / (2.0 + f), z = s * s;
+  const double log = fma(double(parts.k), 0.6931471805599453, fma(s * z, short_log_tail(z), s + s));
+  return pow_edges(x, y, float(short_exp(clamp(double(y) * log, -200.0, 200.0))));
+}
+
+// The remainder of truncated division: long division of the mantissas, as many quotient
 // bits a step as fit in
 // 64. A loop, so no vector code. The largest exponent of T makes it 190 steps (7 for float); close
 // operands need one.
@@ -129,10 +149,28 @@ DT_MATH T fmod_of(T a, T b) {
   return copysign(T(static_cast<int64_t>(rest)) * (unit_high / T(static_cast<int64_t>(kOne))), a);
 }
 
+// The fast forms take the truncated quotient's product from the dividend, which is exact as long as
+// the quotient is: beyond, they return NaN, and a caller repeats such elements with the exact form,
+// as with sin (math_host_trig.h). A quotient of double is rounded, and may be one too large.
 DT_MATH float fmod(float a, float b) {
-  return fmod_of(a, b);
+  const double x = double(abs(a)), y = double(abs(b)), quotient = trunc(x / y);
+  const double rest = quotient < 0x1p28 ? x - quotient * y : kNaN;
+  return copysign(float(x < y ? x : rest), a);
 }
+
 DT_MATH double fmod(double a, double b) {
+#ifdef __FMA__
+  const double x = abs(a), y = abs(b), quotient = trunc(x / y);
+  const double rest = quotient < 0x1p52 ? __builtin_fma(-quotient, y, x) : kNaN;
+  const double positive = rest < 0.0 ? rest + y : rest;
+  return copysign(x < y ? x : positive, a);
+#else
+  return fmod_of(a, b);
+#endif
+}
+
+template <class T>
+DT_MATH T exact_fmod(T a, T b) {
   return fmod_of(a, b);
 }
 

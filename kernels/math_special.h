@@ -23,7 +23,7 @@ DT_MATH double horner(double, double c) {
 
 template <class... More>
 DT_MATH double horner(double x, double c, More... more) {
-  return c + x * horner(x, more...);
+  return fma(horner(x, more...), x, c);
 }
 
 // ---- erfc, erfcx
@@ -253,7 +253,9 @@ namespace dt::math {
   DT_MATH float name(float x) {    \
     return float(name(double(x))); \
   }
+#if defined(__CUDA_ARCH__) || defined(__CUDACC_RTC__)
 DT_THROUGH_DOUBLE(erfc)
+#endif
 DT_THROUGH_DOUBLE(erfcx)
 DT_THROUGH_DOUBLE(erfinv)
 DT_THROUGH_DOUBLE(ndtri)

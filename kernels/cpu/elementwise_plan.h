@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kBufferBytes = 8192;
 // Shorter rows are packed into one loop by way of buffers; rows at least this long get a loop of
 // their own. With an operand of one element per row the limit is lower: to spread that out costs
-// more.
+// more. In elements of four bytes: of narrower ones a vector holds more.
 constexpr int64_t kShortRow = 32, kShortRowOfOne = 17;
 // Elements of a tile that needs no buffers, and cycles of a task, when threads share the work.
 constexpr int64_t kGrain = 16384, kTaskCycles = 30000;
@@ -293,11 +293,13 @@ inline bool only_moves_rows(const ElementwisePlan& plan) {
 inline bool has_short_rows(const ElementwisePlan& plan) {
   const int last = plan.ndim - 1;
   if (only_moves_rows(plan)) return plan.size[last] == 1;
+  const int64_t packed = max<int64_t>(1, 4 / bytes_of(plan.op->in_dtype[0]));
   for (int k = plan.op->n_out; k < plan.n_operands; ++k) {
     const PlannedOperand& x = plan.operand[k];
-    if (x.stride[last] == 0 && x.stride[last - 1] != 0) return plan.size[last] < kShortRowOfOne;
+    if (x.stride[last] == 0 && x.stride[last - 1] != 0)
+      return plan.size[last] < kShortRowOfOne * packed;
   }
-  return plan.size[last] < kShortRow;
+  return plan.size[last] < kShortRow * packed;
 }
 
 // `grain`: how many elements a tile may have if it needs no buffers.

@@ -1,8 +1,9 @@
 // Two number-like types that a formula of functors_*.gen.h can be evaluated over besides float and
 // double:
-// - Probe counts what a formula does, at compile time: its cost, whether it calls sin, cos or tan,
-// and whether it calls what no vector code is made of;
-// - Exact<T> is T with the slow, exact sin, cos and tan (see math_host_trig.h).
+// - Probe counts what a formula does, at compile time: its cost, whether it calls what answers NaN
+// where its fast form does not reach (sin, cos, tan, and remainders), and whether it calls what no
+// vector code is made of;
+// - Exact<T> is T with the slow, exact forms of these (see math_host_trig.h, math_host_pow.h).
 // Formulas call dt::math functions by qualified name, so the overloads must be declared before
 // functors_*.gen.h.
 #pragma once
@@ -13,11 +14,11 @@ namespace dt::math {
 
 struct Probe {
   int operations = 0;
-  bool trigonometric = false, scalar = false;
+  bool partial = false, scalar = false;
   constexpr Probe() = default;
   constexpr explicit Probe(double) {}
-  constexpr Probe(int operations, bool trigonometric, bool scalar)
-      : operations(operations), trigonometric(trigonometric), scalar(scalar) {}
+  constexpr Probe(int operations, bool partial, bool scalar)
+      : operations(operations), partial(partial), scalar(scalar) {}
 };
 
 // Functions of this cost are scalar loops.
@@ -25,7 +26,7 @@ constexpr int kScalarLoop = 100;
 
 constexpr Probe cost(int operations, Probe a, Probe b = {}, Probe c = {}) {
   return {operations + a.operations + b.operations + c.operations,
-          a.trigonometric || b.trigonometric || c.trigonometric,
+          a.partial || b.partial || c.partial,
           operations >= kScalarLoop || a.scalar || b.scalar || c.scalar};
 }
 
@@ -52,8 +53,7 @@ struct Exact {
   X(minimum, 3)                \
   X(pow, 80)                   \
   X(div_trunc, 8)              \
-  X(div_floor, 200)            \
-  X(modulo, 150) X(fmod, 150) X(copysign, 2) X(atan2, 60) X(hypot, 20) X(xlogy, 28) X(zeta, 1500)
+  X(copysign, 2) X(atan2, 60) X(hypot, 20) X(xlogy, 28) X(zeta, 1500)
 #define DT_COMPARISONS(X) X(eq, ==) X(ne, !=) X(lt, <) X(le, <=) X(gt, >) X(ge, >=)
 #define DT_OPERATORS(X) X(+, 1) X(-, 1) X(*, 1) X(/, 6)
 
@@ -143,6 +143,15 @@ constexpr Probe cos(Probe a) {
 constexpr Probe tan(Probe a) {
   return {a.operations + 60, true, a.scalar};
 }
+constexpr Probe fmod(Probe a, Probe b) {
+  return cost(40, {0, true, false}, a, b);
+}
+constexpr Probe modulo(Probe a, Probe b) {
+  return cost(6, fmod(a, b));
+}
+constexpr Probe div_floor(Probe a, Probe b) {
+  return cost(30, fmod(a, b));
+}
 // A predicate's answer is no number that costs anything more: the loop is a few instructions.
 constexpr bool isfinite(Probe) {
   return false;
@@ -166,6 +175,21 @@ DT_MATH Exact<T> cos(Exact<T> a) {
 template <class T>
 DT_MATH Exact<T> tan(Exact<T> a) {
   return exact_tan(a.value);
+}
+
+template <class T>
+DT_MATH Exact<T> fmod(Exact<T> a, Exact<T> b) {
+  return exact_fmod(a.value, b.value);
+}
+
+template <class T>
+DT_MATH Exact<T> modulo(Exact<T> a, Exact<T> b) {
+  return float_modulo(b.value, exact_fmod(a.value, b.value));
+}
+
+template <class T>
+DT_MATH Exact<T> div_floor(Exact<T> a, Exact<T> b) {
+  return float_div_floor(a.value, b.value, exact_fmod(a.value, b.value));
 }
 
 }  // namespace dt::math

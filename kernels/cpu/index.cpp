@@ -57,19 +57,25 @@ void write_run(T* y, int64_t y_stride, const T* x, int64_t x_stride, int64_t n, 
     y[i * y_stride] = Op::apply(y[i * y_stride], x[i * x_stride], alpha);
 }
 
+// `offsets` has room for a tile of them. If they are known, it has those of the whole list already.
 template <class Op, class T>
 void write_list(const IndexPlan& plan, const IndexLists& lists, const IndexWalk& walk, T* y,
-                const T* x, T alpha) {
+                const T* x, T alpha, int64_t* offsets, bool known) {
   const int64_t x_step = lists.plain_step(plan);
   x += walk.plain;
   y += walk.indexed;
-  int64_t offsets[kIndexTile];
   for (int64_t first = 0; first < lists.size; first += kIndexTile) {
     const int64_t n = min(kIndexTile, lists.size - first);
-    selected_offsets(plan, lists.list, walk, first, n, offsets);
+    if (!known) selected_offsets(plan, lists.list, walk, first, n, offsets);
+    const T* from = x + first * x_step;
+    if (lists.run == 1) {
+      for (int64_t i = 0; i < n; ++i)
+        y[offsets[i]] = Op::apply(y[offsets[i]], from[i * x_step], alpha);
+      continue;
+    }
     for (int64_t i = 0; i < n; ++i) {
-      write_run<Op>(y + offsets[i], lists.indexed_stride, x + (first + i) * x_step,
-                    lists.plain_stride, lists.run, alpha);
+      write_run<Op>(y + offsets[i], lists.indexed_stride, from + i * x_step, lists.plain_stride,
+                    lists.run, alpha);
     }
   }
 }
@@ -111,8 +117,12 @@ void write_elements(const dt_stream* stream, const IndexPlan& plan, T* y, const 
                     d < 0 ? plan.sizes[0] : min(size, (tile + 1) * width));
     const IndexLists lists(part.plan);
     IndexWalk walk(part.plan, max(lists.list, 0), 0);
-    for (int64_t i = 0; i < lists.count; ++i, walk.next())
-      write_list<Op>(part.plan, lists, walk, y + part.indexed, x + part.plain, alpha);
+    int64_t offsets[kIndexTile];
+    const bool same = lists.fixed && lists.size <= kIndexTile;
+    for (int64_t i = 0; i < lists.count; ++i, walk.next()) {
+      write_list<Op>(part.plan, lists, walk, y + part.indexed, x + part.plain, alpha, offsets,
+                     same && i > 0);
+    }
   });
 }
 

@@ -11,27 +11,48 @@ namespace {
 
 constexpr int64_t kTile = 1024;
 
+// Moves coordinates n elements on in row-major order.
+inline void advance(const dt_view& x, int64_t* at, int64_t n) {
+  int d = x.ndim - 1;
+  at[d] += n;
+  for (; d > 0 && at[d] >= x.sizes[d]; --d) {
+    const int64_t rows = at[d] < 2 * x.sizes[d] ? 1 : at[d] / x.sizes[d];
+    at[d] -= rows * x.sizes[d], at[d - 1] += rows;
+  }
+}
+
+constexpr int64_t kLongRow = 64;  // for which it pays to begin anew
+
+// How many elements lie at equal distances, from the last dimension's outwards. A long row is a run
+// of its own.
+inline int64_t run_length(const dt_view& x) {
+  int64_t n = 1;
+  for (int d = x.ndim - 1; d >= 0 && n < kLongRow; --d) {
+    if (x.sizes[d] != 1 && x.strides[d] != n * x.strides[x.ndim - 1]) break;
+    n *= x.sizes[d];
+  }
+  return n;
+}
+
 // Walks elements [begin, end) of x in row-major order and calls body(coordinates, flags, n) for
-// runs along the last dimension: the coordinates are those of the first of n elements, and flags
-// say which of them are nonzero.
+// runs of elements at equal distances: the coordinates are those of the first of n elements, and
+// flags say which of them are nonzero.
 template <class Body>
 void for_each_run(const dt_view& x, int64_t begin, int64_t end, const Body& body) {
   if (begin == end) return;  // an empty x has no coordinates
   const int last = x.ndim - 1;
-  int64_t at[DT_MAX_DIMS];
+  const int64_t run = run_length(x);
+  int64_t at[DT_MAX_DIMS] = {};
   for (int64_t d = last, rest = begin; d >= 0; rest /= x.sizes[d], --d) at[d] = rest % x.sizes[d];
   uint8_t flags[kTile];
-  while (begin < end) {
+  for (int64_t n; begin < end; begin += n) {
     int64_t offset = 0;
     for (int d = 0; d <= last; ++d) offset += at[d] * x.strides[d];
-    const int64_t n = min(min(kTile, end - begin), last < 0 ? 1 : x.sizes[last] - at[last]);
+    n = min(min(kTile, end - begin), run - begin % run);
     load_truth(flags, data<const char>(x) + offset * bytes_of(x.dtype), x.dtype,
                last < 0 ? 1 : x.strides[last], n);
     body(at, flags, n);
-    begin += n;
-    if (last < 0) return;
-    at[last] += n;
-    for (int d = last; d > 0 && at[d] == x.sizes[d]; --d) at[d] = 0, ++at[d - 1];
+    if (last >= 0) advance(x, at, n);
   }
 }
 
@@ -43,21 +64,31 @@ inline int64_t count_flags(const uint8_t* flags, int64_t n) {
 
 // Writes the coordinates of a run's nonzero elements and returns where the next ones go. The
 // elements are picked without jumps, which could not be predicted.
-inline int64_t* write_coordinates(int64_t* y, int ndim, const int64_t* at, const uint8_t* flags,
-                                  int64_t n) {
+inline int64_t* write_coordinates(int64_t* y, const dt_view& x, const int64_t* first,
+                                  const uint8_t* flags, int64_t n) {
   int16_t picked[kTile];
   int64_t count = 0;
   for (int64_t i = 0; i < n; ++i) {
     picked[count] = static_cast<int16_t>(i);
     count += flags[i];
   }
-  if (ndim == 1) {
-    for (int64_t i = 0; i < count; ++i) y[i] = at[0] + picked[i];
+  if (x.ndim == 1) {
+    for (int64_t i = 0; i < count; ++i) y[i] = first[0] + picked[i];
     return y + count;
   }
-  for (int64_t i = 0; i < count; ++i, y += ndim) {
-    for (int d = 0; d < ndim - 1; ++d) y[d] = at[d];
-    y[ndim - 1] = at[ndim - 1] + picked[i];
+  const int last = x.ndim - 1;
+  if (first[last] + n <= x.sizes[last]) {
+    for (int64_t i = 0; i < count; ++i, y += x.ndim) {
+      for (int d = 0; d < last; ++d) y[d] = first[d];
+      y[last] = first[last] + picked[i];
+    }
+    return y;
+  }
+  int64_t at[DT_MAX_DIMS];
+  for (int d = 0; d < x.ndim; ++d) at[d] = first[d];
+  for (int64_t i = 0, here = 0; i < count; here = picked[i], ++i, y += x.ndim) {
+    advance(x, at, picked[i] - here);
+    for (int d = 0; d < x.ndim; ++d) y[d] = at[d];
   }
   return y;
 }
@@ -93,7 +124,7 @@ int32_t kernels::nonzero(const dt_stream* stream, const calls::Nonzero& call) {
     int64_t* y = data<int64_t>(call.y) + places[chunk] * x.ndim;
     for_each_run(x, c.begin(chunk), c.end(chunk),
                  [&](const int64_t* at, const uint8_t* flags, int64_t n) {
-                   y = write_coordinates(y, x.ndim, at, flags, n);
+                   y = write_coordinates(y, x, at, flags, n);
                  });
   });
   return DT_KERNEL_OK;

@@ -35,6 +35,7 @@ struct ne;
 struct neg;
 struct relu;
 struct rsub;
+struct sign;
 struct sub;
 struct true_divide;
 struct where;
@@ -175,11 +176,11 @@ DT_MATH void run_row_in_blocks(Out* out, const T* parameters, int64_t n, Argumen
   }
 }
 
-// As run_row, but elements that came out as NaN, perhaps because the fast sine does not reach so
-// far, are computed again exactly. Results wait in a buffer because the row may be written over an
-// input.
+// As run_row, but elements that came out as NaN, perhaps because the fast form of a function does
+// not reach so far, are computed again exactly. Results wait in a buffer because the row may be
+// written over an input.
 template <class F, int kOutput, class T, class... Arguments>
-inline void run_trigonometric_row(T* out, const T* parameters, int64_t n, Arguments... arguments) {
+inline void run_partial_row(T* out, const T* parameters, int64_t n, Arguments... arguments) {
   constexpr int64_t kChunk = 256;
   T result[kChunk];
   const auto* exact_parameters = reinterpret_cast<const math::Exact<T>*>(parameters);
@@ -227,8 +228,8 @@ DT_MATH void run_tile_inputs(const Tile& tile, std::integer_sequence<int, kInput
     constexpr int kScalar = kForm == kFirstScalar ? 0 : kForm == kSecondScalar ? 1 : -1;
     using Out = std::conditional_t<F::bool_out, uint8_t, T>;
     Out* out = static_cast<Out*>(tile.out) + r * tile.out_row;
-    if constexpr (formula.trigonometric) {
-      run_trigonometric_row<F, kOutput, T>(
+    if constexpr (formula.partial) {
+      run_partial_row<F, kOutput, T>(
           out, parameters, tile.n,
           Argument<F, kInput, T, false>{row(kInput, is_bool_input<F, kInput>())}...);
     } else if constexpr (kVectorCode && is_costly<F, kOutput, T>() && !formula.scalar) {
@@ -296,8 +297,8 @@ constexpr Narrow kNarrow =
     : is_one_of<F, fn::mul, fn::bitwise_and, fn::bitwise_or, fn::bitwise_xor, fn::eq, fn::ne,
                 fn::where>
         ? Narrow::kBits
-    : is_one_of<F, fn::abs, fn::relu, fn::maximum, fn::minimum, fn::clamp_max, fn::clamp_min,
-                fn::lt, fn::le, fn::gt, fn::ge>
+    : is_one_of<F, fn::abs, fn::sign, fn::relu, fn::maximum, fn::minimum, fn::clamp_max,
+                fn::clamp_min, fn::lt, fn::le, fn::gt, fn::ge>
         ? Narrow::kOrders
         : Narrow::kNone;
 
@@ -336,7 +337,8 @@ constexpr bool kHalfVectors = false;
 template <class F>
 constexpr bool kTakesHalves =
     kChangesSign<F> ||
-    (kHalfVectors && is_one_of<F, fn::add, fn::sub, fn::rsub, fn::mul, fn::true_divide, fn::relu>);
+    (kHalfVectors && is_one_of<F, fn::add, fn::sub, fn::rsub, fn::mul, fn::true_divide, fn::relu,
+                               fn::maximum, fn::minimum, fn::clamp_max, fn::clamp_min>);
 
 template <class F>
 void run_sign_row(void* out, const void* const* in, const float*, int64_t n) {

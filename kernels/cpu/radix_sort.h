@@ -1,4 +1,6 @@
-// Sorts items: few by merging, many by their keys' digits, lowest first.
+// Sorts items: few by merging, more by their keys' digits, lowest first, and what is too large for
+// the caches by the highest digit first, so that what is left to do is in parts that the caches
+// hold.
 //
 // Large inputs are cut into slices: each counts its own digits and knows where to write, so that
 // slices can be scattered at the same time.
@@ -13,6 +15,8 @@ constexpr int kDigitBits = 9;  // with more, the places that are written to leav
 constexpr int64_t kRun = 16;   // items that are sorted before there is something to merge
 constexpr int64_t kSliceItems = 1 << 16;
 constexpr int64_t kMaxSlices = 16;
+constexpr int64_t kCachedBytes =
+    64 * 1024;  // of items that are sorted by their lowest digits first
 
 inline int64_t slices_of(int64_t n, int64_t threads) {
   return threads <= 1 ? 1 : min(min(kMaxSlices, 4 * threads), ceil_div(n, kSliceItems));
@@ -66,6 +70,109 @@ __attribute__((noinline)) void merge_sort(Item* x, Item* y, int64_t n, bool in_y
   if (!in_y) __builtin_memcpy(x, y, static_cast<size_t>(n) * sizeof(Item));
 }
 
+// Part of a key.
+struct Digit {
+  int shift;
+  uint32_t mask;
+
+  template <class Item>
+  uint32_t of(const Item& item) const {
+    return static_cast<uint32_t>(item.key() >> shift) & mask;
+  }
+};
+
+// The highest digit of keys of so many bits.
+inline Digit top_digit(int bits) {
+  return {max(0, bits - kDigitBits), (uint32_t{1} << min(bits, kDigitBits)) - 1};
+}
+
+template <class Item>
+inline void count_digits(typename Item::Place* counts, const Digit& digit, const Item* x,
+                         int64_t n) {
+  for (uint32_t d = 0; d <= digit.mask; ++d) counts[d] = 0;
+  for (int64_t i = 0; i < n; ++i) ++counts[digit.of(x[i])];
+}
+
+// Each item goes to the place of its digit, which moves on.
+template <class Item>
+inline void scatter(Item* y, typename Item::Place* places, const Digit& digit, const Item* x,
+                    int64_t n) {
+  for (int64_t i = 0; i < n; ++i) y[places[digit.of(x[i])]++] = x[i];
+}
+
+// Turns the counts of slices, `distance` apart, into the place of each slice's first item of each
+// digit. False if all n items share one digit, so that nothing would move.
+template <class Place>
+inline bool make_places(Place* counts, int64_t slices, int64_t distance, const Digit& digit,
+                        int64_t n) {
+  Place place = 0;
+  for (uint32_t d = 0; d <= digit.mask; ++d) {
+    const Place before = place;
+    for (int64_t slice = 0; slice < slices; ++slice) {
+      Place& count = counts[slice * distance + d];
+      const Place here = count;
+      count = place;
+      place += here;
+    }
+    if (static_cast<int64_t>(place - before) == n) return false;
+  }
+  return true;
+}
+
+// What a step of merging costs, in digits, and what counting costs of any number of items.
+template <class Item>
+constexpr int64_t kStepCost = sizeof(Item) > 8 ? 2 : 1;
+constexpr int64_t kDigitItems = 256;
+
+inline int64_t digits_of(int bits) {
+  return ceil_div(bits, kDigitBits);
+}
+
+// Steps of merging.
+inline int64_t steps_of(int64_t n) {
+  int64_t steps = 1;
+  for (int64_t run = n; run > kRun; run = ceil_div(run, 2)) ++steps;
+  return steps;
+}
+
+template <class Item>
+inline bool merges(int64_t n, int bits) {
+  const int64_t digits = digits_of(bits);
+  return digits > 0 && kStepCost<Item> * steps_of(n) * n <= digits * (n + kDigitItems);
+}
+
+// Sorts n items in x by the lowest bits of their keys, and leaves them in x, or in y; both have
+// room for them.
+template <class Item>
+void sort_part(Item* x, Item* y, int64_t n, int bits, bool in_y) {
+  if (merges<Item>(n, bits)) return merge_sort(x, y, n, in_y);
+  typename Item::Place places[1 << kDigitBits];
+  if (n * static_cast<int64_t>(sizeof(Item)) > kCachedBytes && bits > kDigitBits) {
+    const Digit digit = top_digit(bits);
+    count_digits(places, digit, x, n);
+    if (!make_places(places, 1, 0, digit, n)) return sort_part(x, y, n, digit.shift, in_y);
+    scatter(y, places, digit, x, n);
+    int64_t begin = 0;
+    for (uint32_t d = 0; d <= digit.mask; begin = static_cast<int64_t>(places[d]), ++d) {
+      sort_part(y + begin, x + begin, static_cast<int64_t>(places[d]) - begin, digit.shift, !in_y);
+    }
+    return;
+  }
+  const int digits = static_cast<int>(digits_of(bits));
+  const int width = digits == 0 ? 0 : static_cast<int>(ceil_div(bits, digits));
+  bool is_in_y = false;
+  for (int i = 0; i < digits; ++i) {
+    const Digit digit = {i * width, (uint32_t{1} << width) - 1};
+    const Item* const from = is_in_y ? y : x;
+    count_digits(places, digit, from, n);
+    if (!make_places(places, 1, 0, digit, n)) continue;
+    scatter(is_in_y ? x : y, places, digit, from, n);
+    is_in_y = !is_in_y;
+  }
+  if (is_in_y != in_y)
+    __builtin_memcpy(in_y ? y : x, in_y ? x : y, static_cast<size_t>(n) * sizeof(Item));
+}
+
 template <class Item>
 class RadixSort {
  public:
@@ -83,71 +190,48 @@ class RadixSort {
 
   // Sorts n items with keys of so many bits, and says where they are then.
   const Item* run(const dt_stream* stream, int64_t n, int bits) {
-    const int digits = static_cast<int>(ceil_div(bits, kDigitBits));
-    int64_t steps = 1;
-    bool in_other = true;  // so that rank_sort leaves its items where they belong
-    for (int64_t run = n; run > kRun; run = ceil_div(run, 2)) ++steps, in_other = !in_other;
-    if (digits > 0 && kStepCost * steps * n <= digits * (n + kDigitItems)) {
-      merge_sort(items_, other_, n, in_other);
-      return in_other ? other_ : items_;
-    }
-    const int width = digits == 0 ? 0 : static_cast<int>(ceil_div(bits, digits));
-    for (int digit = 0; digit < digits; ++digit)
-      sort_by_digit(stream, n, {digit * width, (uint32_t{1} << width) - 1});
-    return items_;
+    if (n * static_cast<int64_t>(sizeof(Item)) > kCachedBytes) return sort_large(stream, n, bits);
+    // So that what merges begins with is where it belongs.
+    const bool in_other = merges<Item>(n, bits) && steps_of(n) % 2 != 0;
+    sort_part(items_, other_, n, bits, in_other);
+    return in_other ? other_ : items_;
   }
 
  private:
-  // What a step of merging costs, in digits, and what counting costs of any number of items.
-  static constexpr int64_t kStepCost = sizeof(Item) > 8 ? 2 : 1, kDigitItems = 256;
-
-  struct Digit {
-    int shift;
-    uint32_t mask;
-
-    uint32_t of(const Item& item) const {
-      return static_cast<uint32_t>(item.key() >> shift) & mask;
-    }
-  };
+  const Item* sort_large(const dt_stream* stream, int64_t n, int bits) {
+    Digit digit = top_digit(bits);
+    for (; bits > 0 && !scatter_slices(stream, n, digit); digit = top_digit(bits))
+      bits = digit.shift;
+    if (bits == 0) return items_;
+    if (digit.shift == 0) return other_;
+    // The last slice has moved to where the digits end.
+    const Place* const ends = counts_ + ((slices_ - 1) << kDigitBits);
+    parallel_for(stream, int64_t{digit.mask} + 1, slices_ == 1 ? 0 : n, [&](int64_t d) {
+      const int64_t begin = d == 0 ? 0 : static_cast<int64_t>(ends[d - 1]);
+      sort_part(other_ + begin, items_ + begin, static_cast<int64_t>(ends[d]) - begin, digit.shift,
+                true);
+    });
+    return items_;
+  }
 
   template <class Body>
   void for_each_slice(const dt_stream* stream, int64_t n, const Body& body) const {
     const int64_t per_slice = ceil_div(n, slices_);
     parallel_for(stream, slices_, slices_ == 1 ? 0 : n, [&](int64_t slice) {
-      body(counts_ + (slice << kDigitBits), slice * per_slice, min(n, (slice + 1) * per_slice));
+      const int64_t begin = min(n, slice * per_slice);
+      body(counts_ + (slice << kDigitBits), items_ + begin, min(n, begin + per_slice) - begin);
     });
   }
 
-  void sort_by_digit(const dt_stream* stream, int64_t n, const Digit& digit) {
-    for_each_slice(stream, n, [&](Place* counts, int64_t begin, int64_t end) {
-      for (uint32_t d = 0; d <= digit.mask; ++d) counts[d] = 0;
-      for (int64_t i = begin; i < end; ++i) ++counts[digit.of(items_[i])];
+  // From items_ to other_; false if nothing would move.
+  bool scatter_slices(const dt_stream* stream, int64_t n, const Digit& digit) {
+    for_each_slice(stream, n, [&](Place* counts, const Item* x, int64_t m) {
+      count_digits(counts, digit, x, m);
     });
-    if (!make_places(n, digit)) return;
-    for_each_slice(stream, n, [&](Place* places, int64_t begin, int64_t end) {
-      const Item* items = items_;
-      Item* other = other_;
-      for (int64_t i = begin; i < end; ++i) other[places[digit.of(items[i])]++] = items[i];
+    if (!make_places(counts_, slices_, int64_t{1} << kDigitBits, digit, n)) return false;
+    for_each_slice(stream, n, [&](Place* places, const Item* x, int64_t m) {
+      scatter(other_, places, digit, x, m);
     });
-    Item* sorted = other_;
-    other_ = items_;
-    items_ = sorted;
-  }
-
-  // Turns counts into the place of each slice's first item of each digit. False if all items share
-  // one digit, so that nothing would move.
-  bool make_places(int64_t n, const Digit& digit) const {
-    Place place = 0;
-    for (uint32_t d = 0; d <= digit.mask; ++d) {
-      const Place before = place;
-      for (int64_t slice = 0; slice < slices_; ++slice) {
-        Place& count = counts_[(slice << kDigitBits) + d];
-        const Place here = count;
-        count = place;
-        place += here;
-      }
-      if (static_cast<int64_t>(place - before) == n) return false;
-    }
     return true;
   }
 

@@ -66,7 +66,7 @@ struct Loops {
   Sum (*scan)(const Lines<Sum>& lines, Sum sum);
   Sum (*scan_floats)(const Lines<float>& lines, Sum sum);  // may be absent
   Sum (*join)(const Sum* x, int64_t n, Sum sum);
-  void (*join_each)(Sum* sum, const Sum* x, int64_t n);
+  void (*scan_columns)(Sum* x, Sum* sum, int64_t width, int64_t rows);
 };
 
 // Where lane `lane` comes from when lanes move up by `distance`: in the place of those below the
@@ -252,14 +252,34 @@ Sum join_tile(const Sum* x, int64_t n, Sum sum) {
   return sum;
 }
 
+// Rows that follow each other become the sums of those up to them. Where few sums go on from row to
+// row they stay in registers.
+template <class Fold, int64_t kWidth, class Sum = typename Fold::Value>
+void scan_few_columns(Sum* x, Sum* sum, int64_t rows) {
+  Sum last[kWidth];
+  __builtin_memcpy(last, sum, sizeof(last));
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t j = 0; j < kWidth; ++j)
+      x[r * kWidth + j] = last[j] = Fold::join(last[j], x[r * kWidth + j]);
+  }
+  __builtin_memcpy(sum, last, sizeof(last));
+}
+
 template <class Fold, class Sum = typename Fold::Value>
-void join_each(Sum* sum, const Sum* x, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) sum[i] = Fold::join(sum[i], x[i]);
+void scan_columns(Sum* x, Sum* sum, int64_t width, int64_t rows) {
+  if (width == 1) return scan_few_columns<Fold, 1>(x, sum, rows);
+  if (width == 2) return scan_few_columns<Fold, 2>(x, sum, rows);
+  if (width == 3) return scan_few_columns<Fold, 3>(x, sum, rows);
+  if (width == 4) return scan_few_columns<Fold, 4>(x, sum, rows);
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t j = 0; j < width; ++j)
+      x[r * width + j] = sum[j] = Fold::join(sum[j], x[r * width + j]);
+  }
 }
 
 template <class Fold, class Sum = typename Fold::Value>
 constexpr Loops<Sum> make_loops() {
-  Loops<Sum> loops{Fold::kNothing, Fold::kCycles, nullptr, nullptr, nullptr, join_each<Fold>};
+  Loops<Sum> loops{Fold::kNothing, Fold::kCycles, nullptr, nullptr, nullptr, scan_columns<Fold>};
   if constexpr (std::is_same_v<Fold, LogOfSum>) {
     loops.scan = scan_logs;
     loops.join = join_logs;
@@ -465,12 +485,19 @@ class Scan {
     const Axis &inner = lines_.kept.inner(), &along = lines_.along;
     const Walk outer(lines_.kept, lines_.kept.n - 1, line);
     const int64_t width = min(kColumns, inner.size - first);
-    Sum sum[kColumns], row[kColumns];
+    const int64_t together = kColumns / width;  // rows
+    const int64_t x = outer.y + first * inner.y, y = outer.x + first * inner.x;
+    Sum sum[kColumns], tile[kColumns];
     for (Sum& s : sum) s = loops_.nothing;
-    for (int64_t r = 0; r < along.size; ++r) {
-      load_run(row, x_at(outer.y + first * inner.y + r * along.y), x_.dtype, inner.y, width);
-      loops_.join_each(sum, row, width);
-      store_run(y_at(outer.x + first * inner.x + r * along.x), y_.dtype, inner.x, sum, width);
+    for (int64_t r = 0; r < along.size; r += together) {
+      const int64_t rows = min(together, along.size - r);
+      for_each_run(inner.y, along.y, rows, width, [&](int64_t row, int64_t n) {
+        load_run(tile + row * width, x_at(x + (r + row) * along.y), x_.dtype, inner.y, n);
+      });
+      loops_.scan_columns(tile, sum, width, rows);
+      for_each_run(inner.x, along.x, rows, width, [&](int64_t row, int64_t n) {
+        store_run(y_at(y + (r + row) * along.x), y_.dtype, inner.x, tile + row * width, n);
+      });
     }
   }
 

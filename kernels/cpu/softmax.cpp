@@ -15,6 +15,7 @@ namespace {
 
 constexpr int64_t kColumns = 256;  // rows that are handled side by side, at most
 constexpr int64_t kBlockBytes = 256 * 1024;
+constexpr int64_t kShortestRow = 5;  // elements; many shorter rows are handled side by side
 
 // The operands' strides: an axis holds the output's as x and the inputs' as y and z.
 struct SoftmaxLines {
@@ -40,8 +41,9 @@ inline SoftmaxLines make_lines(const dt_view& out, const dt_view& first, const d
     }
   }
   coalesce(&lines.kept);
-  lines.is_dense = lines.along.x == 1 && lines.along.y == 1 && lines.along.z == 1;
   if (lines.kept.n == 0) lines.kept.axis[lines.kept.n++] = Axis{1, 1, 1, 1};
+  const bool fills_columns = lines.along.size < kShortestRow && lines.kept.inner().size >= 16;
+  lines.is_dense = lines.along.x == 1 && lines.along.y == 1 && lines.along.z == 1 && !fills_columns;
   const int64_t fitting = kBlockBytes / (lines.along.size * bytes_of(out.dtype));
   lines.columns = min(max<int64_t>(fitting, 64), kColumns);
   return lines;

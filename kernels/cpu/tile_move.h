@@ -188,6 +188,21 @@ inline void repeat_row(T* y, const T* x, int64_t rows, int64_t n) {
   }
 }
 
+// Of rows that are shorter than a loop takes to begin, element after element of all rows.
+constexpr int64_t kShortestRow = 5;
+
+template <class T>
+inline void copy_rows(T* y, int64_t y_row, int64_t y_stride, const T* x, int64_t x_row,
+                      int64_t x_stride, const Box& box) {
+  if (box.n < kShortestRow && box.n < box.rows) {
+    for (int64_t i = 0; i < box.n; ++i)
+      copy_row(y + i * y_stride, y_row, x + i * x_stride, x_row, box.rows);
+  } else {
+    for (int64_t r = 0; r < box.rows; ++r)
+      copy_row(y + r * y_row, y_stride, x + r * x_row, x_stride, box.n);
+  }
+}
+
 // Reads a strided box into dense planes of rows that are y_row elements apart.
 template <class T>
 inline void gather_box(T* y, int64_t y_row, const T* x, const Box& box, const BoxStrides& stride) {
@@ -199,8 +214,7 @@ inline void gather_box(T* y, int64_t y_row, const T* x, const Box& box, const Bo
     } else if (stride.row == 0 && stride.element == 1 && y_row == box.n) {
       repeat_row(y, x, box.rows, box.n);
     } else {
-      for (int64_t r = 0; r < box.rows; ++r)
-        copy_row(y + r * y_row, 1, x + r * stride.row, stride.element, box.n);
+      copy_rows(y, y_row, 1, x, stride.row, stride.element, box);
     }
   }
 }
@@ -208,10 +222,8 @@ inline void gather_box(T* y, int64_t y_row, const T* x, const Box& box, const Bo
 // Writes a dense buffer to a strided box.
 template <class T>
 inline void scatter_box(T* y, const BoxStrides& stride, const T* x, const Box& box) {
-  for (int64_t p = 0; p < box.planes; ++p, x += box.rows * box.n, y += stride.plane) {
-    for (int64_t r = 0; r < box.rows; ++r)
-      copy_row(y + r * stride.row, stride.element, x + r * box.n, 1, box.n);
-  }
+  for (int64_t p = 0; p < box.planes; ++p, x += box.rows * box.n, y += stride.plane)
+    copy_rows(y, stride.row, stride.element, x, box.n, 1, box);
 }
 
 inline void gather(void* y, int64_t y_row, const void* x, int64_t bytes, const Box& box,

@@ -132,6 +132,9 @@ void test_type() {
   unary<T>(
       "erf", 6, 2, [](T x) { return math::erf(x); }, [](W x) { return std::erf(x); });
   unary<T>(
+      "erfc", 11, sizeof(T) == 4 ? 1 : 6, [](T x) { return math::erfc(x); },
+      [](W x) { return std::erfc(x); });
+  unary<T>(
       "tan", 1e5, 2,
       [](T x) { return std::fabs(x) <= 1048576 ? math::tan(x) : math::exact_tan(x); },
       [](W x) { return std::tan(x); });
@@ -169,7 +172,11 @@ void test_type() {
   binary<T>(
       "pow", 2, [](T x, T y) { return math::pow(x, y); }, [](W x, W y) { return std::pow(x, y); });
   binary<T>(
-      "fmod", 0, [](T x, T y) { return math::fmod(x, y); },
+      "fmod", 0,
+      [](T x, T y) {
+        const T fast = math::fmod(x, y);
+        return std::isnan(fast) ? math::exact_fmod(x, y) : fast;
+      },
       [](W x, W y) { return std::fmod(x, y); });
   binary<T>(
       "atan2", 2, [](T y, T x) { return math::atan2(y, x); },

@@ -109,6 +109,9 @@ LINES = (
     ((9, 31), 1),
     ((9, 32), 1),
     ((5, 1030), 1),
+    ((700, 2), 0),
+    ((3, 301, 3), 1),
+    ((301, 6), 0),
 )
 NEAR = {"float16": 1e-3, "bfloat16": 8e-3, "float32": 1e-6, "float64": 1e-12}
 
@@ -213,3 +216,34 @@ def test_sorted_rows(name):
             falling = dt.sort(x, dim=1, stable=True, descending=True)[0]
             assert (falling.numpy() == right[:, ::-1]).all()
             assert (dt.median(x, 1)[0].numpy() == right[:, (length - 1) // 2]).all()
+
+
+@pytest.mark.parametrize("name", ["float32", "int64"])
+def test_sorts_beyond_the_caches(name):
+    """Keys that spread over their range, crowd at few places, or are all the same."""
+    generator = np.random.default_rng(7)
+    n = 150_001
+    crowds = generator.integers(0, 3, n) * 1e6 + generator.integers(0, 50, n)
+    for array in (generator.standard_normal(n) * 1e5, crowds, np.arange(n) // 70_000, np.ones(n)):
+        array = array.astype(name)
+        values, indices = dt.sort(dt.tensor(array), stable=True)
+        assert (values.numpy() == np.sort(array)).all()
+        assert (indices.numpy() == np.argsort(array, kind="stable")).all()
+        assert (dt.sort(dt.tensor(array), descending=True)[0].numpy() == values.numpy()[::-1]).all()
+
+
+@pytest.mark.parametrize("sizes", [(3000, 1), (900, 3), (40, 3, 19), (2, 1, 3, 700), (5, 2049)])
+def test_places_in_short_rows(sizes):
+    """Dense, with gaps, and in another order than that of the memory."""
+    generator = np.random.default_rng(11)
+    for share in (0.02, 0.5, 1.0):
+        whole = generator.random((*sizes[:-1], sizes[-1] + 2)) < share
+        views = lambda x: x, lambda x: x[..., 1:-1], lambda x: x.transpose(0, -1)
+        for ours in (view(dt.tensor(whole)) for view in views):
+            mask = ours.numpy()
+            right = np.stack(np.nonzero(mask), 1)
+            assert (ours.nonzero().numpy() == right).all()
+            filled = np.zeros(mask.shape, np.float32)
+            filled[mask] = np.arange(1, len(right) + 1)
+            source = dt.arange(1, mask.size + 1, dtype=dt.float32)
+            assert (dt.zeros(mask.shape).masked_scatter(ours, source).numpy() == filled).all()

@@ -54,8 +54,11 @@ Tensor index_copy(const Tensor& input, int64_t dim, const Tensor& index, const T
 
 const Tensor& masked_scatter_(const Tensor& self, const Tensor& mask, const Tensor& source) {
   check_masked_scatter(self, mask, source);
-  const Tensor target = at_least_1d(self);
-  const std::vector<Tensor> places = unbind(nonzero(expand(mask, target.sizes())), 1);
+  // Elements of one run are found by one number each. A graph sees the tensor as it is.
+  const bool is_run = self.is_contiguous() && !self.requires_grad() && !source.requires_grad();
+  const Tensor target = is_run ? view(self, {self.numel()}) : at_least_1d(self);
+  const Tensor here = reshape(expand(mask, self.sizes()), target.sizes());
+  const std::vector<Tensor> places = unbind(nonzero(here), 1);
   const int64_t count = places[0].numel();
   check_masked_count(source, count);
   const bool overlaps = source.storage().get() == self.storage().get();
