@@ -240,6 +240,21 @@ def test_gradients_of_all_parts_are_joined_once():
     assert kernels[kernels.index("exp_backward") :] == ["exp_backward", "mul_backward"]
 
 
+@pytest.mark.parametrize("cut", [lambda x: x.unbind(), lambda x: x.split(2), lambda x: x.chunk(1)])
+def test_a_part_alone_and_twice(cut, torch):
+    """The seed of a backward may be the only part's gradient; nothing is saved that one backward would free."""
+    for t in (dt, torch):
+        x = t.zeros(1, requires_grad=True)
+        (part,) = cut(x)
+        part.sum().backward()
+        part.reshape(()).backward()
+        (part * part).backward(t.ones(part.shape))
+        assert x.grad.tolist() == [2.0]
+        x.grad = None
+        cut(x)[0].backward(*([] if part.dim() < 2 else [t.ones(1, 1)]))
+        assert x.grad.tolist() == [1.0]
+
+
 @pytest.mark.parametrize("cut", ["unbind", "split"])
 def test_gradients_of_packed_attention_are_one_tensor(cut):
     x = dt.randn(2, 10, 96, requires_grad=True)

@@ -49,6 +49,7 @@ struct Cut {
   // The gradient of the tensor by those of the parts; what has none is zero.
   Tensor joined(const BackwardCall& b) const {
     const OutputInfo& like = b.node->outputs[0];
+    if (b.is_seed) b.grad();  // made where it is asked for
     if (b.create_graph) return cat(in_a_row(b), dim);
     if (const auto whole = whole_of(b.grads)) return *whole;
     const Tensor whole = make_empty_strided(sizes, strides, like.dtype, like.device);
@@ -68,13 +69,23 @@ struct Cut {
   }
 };
 
+// Saves no tensor, so any number of backwards may come by.
+class PartsNode final : public Node {
+ public:
+  PartsNode(const char* name, Cut cut) : Node(name), cut_(std::move(cut)) {}
+  void backward(BackwardCall& b) override { b.results[0] = cut_.joined(b); }
+  void release_saved() override {}
+
+ private:
+  const Cut cut_;
+};
+
 std::vector<Tensor> take_parts(const char* node_name, const Tensor& x, Cut cut) {
   std::vector<Tensor> parts;
   for (size_t i = 0; i < cut.starts.size(); ++i) parts.push_back(cut.part(x, i));
   if (!parts.empty() && needs_graph(x)) {
     cut.strides = grad_strides(x);
-    record_all(node_name, parts, {x},
-               [cut = std::move(cut)](BackwardCall& b) { b.results[0] = cut.joined(b); });
+    attach(Ref<Node>::adopt(new PartsNode(node_name, std::move(cut))), parts, {x});
   }
   return parts;
 }
