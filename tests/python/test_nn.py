@@ -6,7 +6,6 @@ import pickle
 
 import dumbtorch as dt
 import meanings
-import numpy as np
 import pytest
 from dumbtorch import nn
 from layer_rows import LAYERS, PYTHON_LAYERS, identity, make, results_of
@@ -582,65 +581,3 @@ def test_parameter_dictionaries(both):
 
     ours, theirs = both(run)
     assert ours == theirs
-
-
-@pytest.mark.parametrize("hooked", [False, True])
-@pytest.mark.parametrize("features", [1, 3, 8, 17, 300, 1025])
-@pytest.mark.parametrize("norm", ["layer_norm", "rms_norm"])
-def test_gradients_beside_a_norm(norm, features, hooked, torch):
-    """What goes around a norm has a gradient that the norm's is added to: in place, if nobody else sees it."""
-    numbers = np.random.default_rng(features).standard_normal((3, 5, features))
-
-    def program(t):
-        x = t.tensor(numbers, requires_grad=True)
-        y, seen = x * 2, []
-        if hooked:
-            y.register_hook(lambda g: seen.append(g.clone()))
-            y.retain_grad()
-        parameters = [t.ones(features, dtype=t.float64, requires_grad=True)]
-        if norm == "layer_norm":
-            parameters.append(t.zeros(features, dtype=t.float64, requires_grad=True))
-        z = getattr(t.nn.functional, norm)(y, (features,), *parameters)
-        ((y + z.sin()) * t.tensor(numbers + 1)).sum().backward()
-        return [x.grad, *(p.grad for p in parameters), *seen, *([y.grad] if hooked else [])]
-
-    for ours, theirs in zip(program(dt), program(torch), strict=True):
-        np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-9, atol=1e-9)
-
-
-def test_the_gradient_beside_a_norm_is_not_added_by_itself():
-    x = dt.randn(4, 6, requires_grad=True)
-    y = x * 1
-    z = y + dt.nn.functional.layer_norm(y, (6,)).exp()
-    loss = z.sin().sum()
-    with dt.profiler.profile() as p:
-        loss.backward()
-    assert "add" not in [e.name for e in p.events()]
-
-
-@pytest.mark.parametrize("relu", ["ReLU", "ReLU6"])
-@pytest.mark.parametrize("training", [True, False])
-def test_norms_with_relus_in_a_sequential(relu, training, torch):
-    """One function does both, unless somebody looks between: the same numbers, statistics and hooks' calls."""
-    numbers = np.random.default_rng(0).standard_normal((4, 8, 3, 5)) * 4
-
-    def program(t, looks):
-        nn, seen = t.nn, []
-        model = nn.Sequential(nn.BatchNorm2d(8), getattr(nn, relu)(inplace=True)).double()
-        model.train(training)
-        if looks:
-            model[0].register_forward_hook(lambda m, i, y: seen.append(y.detach().clone()))
-        x = t.tensor(numbers).to(memory_format=t.channels_last).requires_grad_()
-        y = model(x)
-        (y * y).sum().backward()
-        norm = model[0]
-        found = [y, x.grad, norm.weight.grad, norm.bias.grad, norm.running_mean, norm.running_var]
-        return [z.detach() for z in found], seen, norm.num_batches_tracked.item()
-
-    for looks in (False, True):
-        (ours, ours_seen, ours_count), (theirs, theirs_seen, theirs_count) = (
-            program(t, looks) for t in (dt, torch)
-        )
-        assert ours_count == theirs_count and len(ours_seen) == len(theirs_seen) == looks
-        for a, b in zip(ours + ours_seen, theirs + theirs_seen, strict=True):
-            np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-9, atol=1e-9)

@@ -23,8 +23,8 @@ inline Tensor scale_and_shift(Tensor x, const Tensor& weight, const Tensor& bias
   return x;
 }
 
-// The gradients of input, weight and bias that backward asks for, from the first on, for a kernel to
-// write.
+// The gradients of input, weight and bias that backward asks for, from the first on, for a kernel
+// to write.
 inline void make_wanted(BackwardCall& b, const std::vector<Tensor>& inputs, int first = 0) {
   for (int i = first; i < 3; ++i) {
     const Tensor& x = inputs[i];

@@ -402,12 +402,7 @@ def batch_norm_relu(t, x, w, b, addend=None, running=(None, None), limit=None, l
     return F(t).relu(y) if limit is None else F(t).hardtanh(y, 0, limit)
 
 
-for sizes, last in (
-    ((3, 4), False),
-    ((2, 4, 5, 3), False),
-    ((3, 8, 3, 2), True),
-    ((6, 8, 1, 1), True),
-):
+for sizes, last in [((3, 4), 0), ((2, 4, 5, 3), 0), ((3, 8, 3, 2), 1), ((6, 8, 1, 1), 1)]:
     c = sizes[1]
     for limit in (None, 1):
         row("batch_norm_relu", lambda t, x, w, b, a=(limit, last): batch_norm_relu(t, x, w, b, limit=a[0], last=a[1]),
