@@ -191,8 +191,8 @@ class Size(tuple):
 
     __slots__ = ()
 
-    def __new__(cls, sizes=()):
-        return tuple.__new__(cls, map(_size, sizes, count()))
+    def __new__(cls, iterable=()):
+        return tuple.__new__(cls, map(_size, iterable, count()))
 
     def __repr__(self):
         return f"torch.Size({list(self)})"
