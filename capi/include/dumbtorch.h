@@ -2218,8 +2218,8 @@ DT_API void dt_error_clear(void) DT_NOEXCEPT;
  * unknown kind. Tests use it to find leaks. */
 DT_API int64_t dt_live_handles(const char *kind) DT_NOEXCEPT;
 
-/** Another handle of the same kind to the same object, of whatever kind, to be released on its own:
- * what a variable of a language holds that copies values. */
+/** Another handle of the same kind to the same object, of whatever kind (a list, bytes or a text is
+ * copied), to be released on its own: what a variable of a language holds that copies values. */
 DT_MUST_CHECK DT_API dt_status dt_handle_alias(void *handle, void **out) DT_NOEXCEPT;
 
 /** Releases a handle of whatever kind. One that is NULL, or not good any more, is left alone without
@@ -6607,7 +6607,7 @@ DT_MUST_CHECK DT_API dt_status dt_batch_norm(
  * @param eps Added to the variance. PyTorch's default: 1e-05.
  * @param addend What is added to batch_norm's result, or absent. PyTorch's default: absent.
  * @param limit The largest result, 6 for relu6; absent: there is none. PyTorch's default: absent.
- * @throws ValueError: a channel has only one value in training.
+ * @throws ValueError: a channel has only one value in training, or the limit is negative.
  * @throws RuntimeError: shapes do not fit, or running statistics are missing. */
 DT_MUST_CHECK DT_API dt_status dt_batch_norm_relu(
     dt_tensor *input, dt_tensor *running_mean, dt_tensor *running_var, dt_tensor *weight,

@@ -33,5 +33,7 @@ bool has_nan(const Tensor& grad);
 
 // Whether one Tensor is all that leads to x's memory.
 bool is_sole_owner(const Tensor& x);
+// Whether these, and what they are views of, are all that leads to the memory that they share.
+bool are_sole_owners(const Tensor* parts, size_t count);
 
 }  // namespace dt

@@ -30,8 +30,9 @@ class RunningBackward {
 };
 
 // What has arrived so far where result i of the call goes, if the node may add that result to it in
-// place, and leave it undefined; null: it may not.
+// place, and leave it undefined; null: it may not. Anomaly mode wants to see each result by itself.
 inline const Tensor* sum_to_add_to(const BackwardCall& b, int i) {
+  if (context().anomaly_enabled) return nullptr;
   const Tensor* const sum = b.run ? b.run->arrived(b.node->edges[i]) : nullptr;
   return sum && may_add_into(*sum) ? sum : nullptr;
 }

@@ -1,6 +1,10 @@
 // What the engine does with gradients, in ops.
 #include "core/autograd/gradients.h"
 
+#include <algorithm>
+#include <map>
+
+#include "core/autograd/view.h"
 #include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/pointwise.gen.h"
@@ -65,6 +69,31 @@ bool has_nan(const Tensor& grad) {
   const GradMode no_grad(false);
   const Tensor x = grad.detach();
   return item(any(ne(x, x))).to_bool();
+}
+
+bool are_sole_owners(const Tensor* parts, size_t count) {
+  struct Seen {
+    int32_t references = 0;
+    bool is_followed = false;
+  };
+  std::map<TensorImpl*, Seen> all;  // who shows the memory
+  for (size_t i = 0; i < count; ++i) {
+    TensorImpl* x = parts[i].impl();
+    ++all[x].references;
+    while (!all[x].is_followed) {
+      all[x].is_followed = true;
+      const ViewInfo* const view = x->autograd.view.get();
+      if (!view) break;
+      x = view->parent.get();
+      ++all[x].references;
+      ++all[view->base.get()].references;
+    }
+  }
+  const auto is_ours = [](const auto& entry) {
+    return entry.first->use_count() == entry.second.references;
+  };
+  return std::all_of(all.begin(), all.end(), is_ours) &&
+         parts[0].storage()->use_count() == static_cast<int32_t>(all.size());
 }
 
 bool is_sole_owner(const Tensor& x) {

@@ -157,3 +157,14 @@ def test_a_cache_refuses_what_does_not_fit():
         refused(RuntimeError, "has size .* the cache", lambda k=key, v=value: cache.update(k, v))
     assert cache.length == 3
     refused(IndexError, "from 0 to 3, got 4", lambda: cache.truncate(4))
+
+
+def test_a_cache_settles_on_what_it_holds():
+    cache, k = dt.nn.KVCache(5), dt.ones(1, 1, 2, 4)
+    with pytest.raises(IndexError, match="expected a length from 0 to 0, got 3"):
+        cache.settle(3)
+    cache.update(k, k)
+    with pytest.raises(IndexError, match="expected a length from 0 to 2, got 5"):
+        cache.settle(5)
+    cache.settle(1)
+    assert cache.update(k, k)[0].shape == (1, 1, 3, 4)

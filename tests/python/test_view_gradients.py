@@ -265,7 +265,45 @@ def test_gradients_of_packed_attention_are_one_tensor(cut):
         q, k, v = (part.view(2, 10, 4, 8).transpose(1, 2) for part in packed.split(32, 2))
     y = dt.nn.functional.scaled_dot_product_attention(q, k, v)
     kernels = kernels_of((y * y).sum())
+    found = x.grad.clone()
+    x.grad = None
+    q, k, v = (part.detach().requires_grad_() for part in (q, k, v))
+    (dt.nn.functional.scaled_dot_product_attention(q, k, v) ** 2).sum().backward()
+    parts = [p.grad.transpose(1, 2).flatten(2) for p in (q, k, v)]
+    assert dt.allclose(found, dt.cat(parts, 2))
     assert kernels[kernels.index("attention_backward") :] == [
         "attention_backward",
         "mul_backward",
     ]
+
+
+def test_gradients_of_parts_share_no_memory(torch):
+    """What one is given as a gradient, one may write."""
+    for t in (dt, torch):
+        x, v = t.ones(4, requires_grad=True), t.full((4,), 3.0)
+        (gx,) = t.autograd.grad(t.cat(x.split(2)), x, v)
+        gx.mul_(0)
+        assert v.tolist() == [3.0] * 4
+        x, g = t.ones(2, 3, requires_grad=True), t.ones(2, 3)
+        a, b = x.unbind(0)
+        t.autograd.grad([a, b], [x], [g[0], g[1]])[0].zero_()
+        assert g.sum() == 6
+        x = t.rand(3, 1, 1, 4, 8).requires_grad_()
+        q, k, v = x.unbind(0)
+        y = t.nn.functional.scaled_dot_product_attention(q, k, v).square().sum()
+        gx, gq, gv = t.autograd.grad(y, [x, q, v])
+        before = gv.clone()
+        gx.zero_()
+        assert gv.tolist() == before.tolist() and before.abs().sum() > 0
+        leaves = [p.detach().requires_grad_() for p in x.detach()]
+        t.nn.functional.scaled_dot_product_attention(*leaves).sum().backward()
+        assert {p.grad.untyped_storage().nbytes() for p in leaves} == {4 * 8 * 4}
+
+
+def test_anomalies_beside_a_norm_are_found_where_they_are(torch):
+    for t in (dt, torch):
+        x = t.zeros(2, 4, requires_grad=True) * 1
+        y = t.nn.functional.layer_norm(x, (4,), eps=0.0)
+        z = (x * x).sum()
+        with t.autograd.detect_anomaly(), pytest.raises(RuntimeError, match="LayerNormBackward0"):
+            ((y * t.arange(4.0)).sum() + z).backward()

@@ -201,7 +201,7 @@ std::array<Tensor, 3> make_gradients(const BackwardCall& b, const std::vector<Te
   const bool all_wanted = b.wants(0) && b.wants(1) && b.wants(2);
   if (has_rows && all_wanted && is_part(k, 1) && is_part(v, 2) && is_dense(sizes, strides)) {
     const Tensor whole = make_empty_strided(sizes, strides, q.dtype(), q.device());
-    for (int i = 0; i < 3; ++i) results[i] = select(whole, 0, i).detach();
+    for (int i = 0; i < 3; ++i) results[i] = select(whole, 0, i);
     return results;
   }
   for (int i = 0; i < 3; ++i) {

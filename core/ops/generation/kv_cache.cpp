@@ -97,8 +97,10 @@ void KvCache::follow(const Tensor& place, const Tensor& seen) {
 }
 
 void KvCache::settle(int64_t length) {
-  DT_CHECK(length >= 0 && length <= capacity_, kIndexError, "expected a length from 0 to ",
-           capacity_, ", got ", length);
+  // Where it followed a place, what has not come is zero; else there is nothing beyond its length.
+  const int64_t most = place_.defined() ? capacity_ : length_;
+  DT_CHECK(length >= 0 && length <= most, kIndexError, "expected a length from 0 to ", most,
+           ", got ", length);
   place_ = seen_ = Tensor();
   length_ = length;
 }

@@ -131,6 +131,10 @@ void check_local_response_norm(const Tensor& x, int64_t size) {
            " kH: 1 kW: 1");
 }
 
+void check_relu_limit(double limit) {
+  DT_CHECK(limit >= 0, kValueError, "limit must not be negative, but got ", limit);
+}
+
 void check_batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& running_var,
                       const Tensor& weight, const Tensor& bias, bool training, double eps) {
   DT_CHECK(x.ndim() >= 2, kRuntimeError, "expected at least 2D input (got ", x.ndim(), "D input)");

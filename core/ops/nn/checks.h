@@ -18,6 +18,7 @@ void check_group_norm(const Tensor& x, int64_t groups, const Tensor& weight, con
 void check_instance_norm(const Tensor& x, const Tensor& running_mean, const Tensor& running_var,
                          bool use_input_stats);
 void check_local_response_norm(const Tensor& x, int64_t size);
+void check_relu_limit(double limit);
 void check_batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& running_var,
                       const Tensor& weight, const Tensor& bias, bool training, double eps);
 

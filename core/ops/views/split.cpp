@@ -26,19 +26,22 @@ struct Cut {
     return slice(whole, dim, starts[i], end, 1);
   }
 
-  // The tensor that the parts are in memory already, each in its place.
+  // The tensor that the parts are in memory already, each in its place, if nobody else sees that:
+  // who gets a gradient may write it.
   std::optional<Tensor> whole_of(const Tensor* parts) const {
     const size_t n = starts.size();
-    if (n < 2 || starts[1] == 0 || !parts[0].defined() || !parts[1].defined()) return std::nullopt;
+    if (n < 2 || starts[1] == 0) return std::nullopt;
     const Tensor& first = parts[0];
+    for (size_t i = 0; i < n; ++i) {
+      if (!parts[i].defined() || !(parts[i].storage() == first.storage())) return std::nullopt;
+    }
     const int64_t distance = parts[1].offset() - first.offset();
     Dims steps = first.strides();
     if (selects) steps.insert(dim, distance);
     steps[dim] = distance / starts[1];
-    if (!is_dense(sizes, steps)) return std::nullopt;
+    if (!is_dense(sizes, steps) || !are_sole_owners(parts, n)) return std::nullopt;
     const Tensor whole = make_alias(first, sizes, steps, first.offset());
     for (size_t i = 0; i < n; ++i) {
-      if (!parts[i].defined() || !(parts[i].storage() == first.storage())) return std::nullopt;
       const Tensor place = part(whole, i);
       if (parts[i].offset() != place.offset() || parts[i].strides() != place.strides())
         return std::nullopt;
@@ -49,7 +52,7 @@ struct Cut {
   // The gradient of the tensor by those of the parts; what has none is zero.
   Tensor joined(const BackwardCall& b) const {
     const OutputInfo& like = b.node->outputs[0];
-    if (b.is_seed) b.grad();  // made where it is asked for
+    if (b.is_seed) b.grad();  // which nothing has made before
     if (b.create_graph) return cat(in_a_row(b), dim);
     if (const auto whole = whole_of(b.grads)) return *whole;
     const Tensor whole = make_empty_strided(sizes, strides, like.dtype, like.device);
