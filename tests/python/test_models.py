@@ -334,9 +334,11 @@ def test_what_caches_cannot_follow():
         with pytest.raises(RuntimeError, match="expected (place|seen) of size"):
             cache.follow(*wrong)
     assert cache.place is None and cache.seen is None
-    for length in (-1, 5):
-        with pytest.raises(IndexError, match="expected a length from 0 to 4"):
-            cache.settle(length)
+    for most in (1, 4):  # what it holds, then what may have come
+        for length in (-1, 5):
+            with pytest.raises(IndexError, match=f"expected a length from 0 to {most}"):
+                cache.settle(length)
+        cache.follow(place, seen)
 
 
 def test_each_block_takes_one_cache():
