@@ -430,7 +430,8 @@ bool is_made_of_slices(const SplitPlan& split, int64_t y_bytes, int64_t element_
 template <class T, class Op>
 int32_t accumulate_owned(const dt_stream* stream, const calls::Call& call, const SplitPlan& split,
                          T* y, const Values<T>& values, const Op& op, int64_t clear_bytes) {
-  const bool fresh = is_made_of_slices(split, clear_bytes, sizeof(T));
+  constexpr int64_t kMostFresh = 16 << 20;  // bytes; more are sooner cleared by all multiprocessors
+  const bool fresh = clear_bytes <= kMostFresh && is_made_of_slices(split, clear_bytes, sizeof(T));
   if (!fresh) {
     if (const int32_t code = clear(stream, y, clear_bytes)) return code;
   }
