@@ -23,7 +23,7 @@ struct ByNumber {
 // For formulas of all four compute types.
 template <class F>
 int32_t pointwise_by_number(const dt_stream* stream, const calls::Pointwise& call) {
-  const dt_view& second = call.in[1];
+  const dt_view *const in = call.in, &second = in[1];
   calls::Pointwise by_number = call;
   const double real = number_as<double>(second);
   const int64_t whole = is_floating(call.compute) ? 0 : number_as<int64_t>(second);
