@@ -20,12 +20,24 @@ constexpr uint32_t kMultiplier0 = 0xd2511f53u, kMultiplier1 = 0xcd9e8d57u;
 constexpr uint32_t kWeyl0 = 0x9e3779b9u, kWeyl1 = 0xbb67ae85u;
 constexpr int kRounds = 10;
 
+// Of two numbers of 32 bits. For a product of 64-bit numbers nvcc adds the zeros of their upper
+// halves to each.
+DT_MATH uint64_t wide_product(uint32_t a, uint32_t b) {
+#ifdef __CUDA_ARCH__
+  uint64_t product;
+  asm("mul.wide.u32 %0, %1, %2;" : "=l"(product) : "r"(a), "r"(b));
+  return product;
+#else
+  return uint64_t(a) * b;
+#endif
+}
+
 DT_MATH Block block(uint64_t counter_low, uint64_t counter_high, uint64_t key) {
   uint32_t c0 = uint32_t(counter_low), c1 = uint32_t(counter_low >> 32);
   uint32_t c2 = uint32_t(counter_high), c3 = uint32_t(counter_high >> 32);
   uint32_t k0 = uint32_t(key), k1 = uint32_t(key >> 32);
   for (int round = 0; round < kRounds; ++round) {
-    const uint64_t p0 = uint64_t(c0) * kMultiplier0, p1 = uint64_t(c2) * kMultiplier1;
+    const uint64_t p0 = wide_product(c0, kMultiplier0), p1 = wide_product(c2, kMultiplier1);
     c0 = uint32_t(p1 >> 32) ^ c1 ^ k0;
     c2 = uint32_t(p0 >> 32) ^ c3 ^ k1;
     c1 = uint32_t(p1);
@@ -57,11 +69,20 @@ DT_MATH float divide(float a, float b) {
 DT_MATH double divide(double a, double b) {
   return __ddiv_rn(a, b);
 }
+// Of 0, or of a number of at least 2^-100: what __fsqrt_rn does with such, without the jump that
+// asks for it.
 DT_MATH float root(float a) {
-  return __fsqrt_rn(a);
+  float inverse;
+  asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(fmaxf(a, 0x1p-100f)));
+  const float near = __fmul_rn(a, inverse), half = __fmul_rn(inverse, 0.5f);
+  return __fmaf_rn(__fmaf_rn(-near, near, a), half, near);
 }
 DT_MATH double root(double a) {
   return __dsqrt_rn(a);
+}
+// a b + c where a b needs no rounding: all is rounded once in any case.
+DT_MATH float add_exact(float a, float b, float c) {
+  return __fmaf_rn(a, b, c);
 }
 DT_MATH uint32_t bits(float a) {
   return __float_as_uint(a);
@@ -91,6 +112,9 @@ DT_MATH T divide(T a, T b) {
 template <class T>
 DT_MATH T root(T a) {
   return math::sqrt(a);
+}
+DT_MATH float add_exact(float a, float b, float c) {
+  return a * b + c;
 }
 template <class T>
 DT_MATH auto bits(T a) {
@@ -145,8 +169,8 @@ DT_MATH float log(float u) {
   const float tail =
       horner(f, 0.333333105f, -0.249999866f, 0.200022265f, -0.16669254f, 0.142186597f,
              -0.123842761f, 0.118728995f, -0.117902398f, 0.0691605657f);
-  const float low = add(multiply(multiply(f, square), tail), multiply(-0.5f, square));
-  return add(add(multiply(k, -2.12194442e-4f), low), add(multiply(k, 0.693359375f), f));
+  const float low = add_exact(-0.5f, square, multiply(multiply(f, square), tail));
+  return add(add(multiply(k, -2.12194442e-4f), low), add_exact(k, 0.693359375f, f));
 }
 
 DT_MATH double log(double u) {
@@ -170,10 +194,10 @@ DT_MATH Pair<float> circle(uint32_t quadrant, float t) {
   const float v = multiply(t, 1.57079637f), z = multiply(v, v);
   const float sine =
       add(v, multiply(multiply(v, z), horner(z, -0.166666552f, 0.00833217334f, -0.000195166547f)));
-  const float cosine = add(
-      1.0f,
-      add(multiply(-0.5f, z),
-          multiply(multiply(z, z), horner(z, 0.0416666456f, -0.00138873619f, 2.44377425e-05f))));
+  const float cosine =
+      add(1.0f, add_exact(-0.5f, z,
+                          multiply(multiply(z, z),
+                                   horner(z, 0.0416666456f, -0.00138873619f, 2.44377425e-05f))));
   const bool odd = (quadrant & 1) != 0;
   const float x = odd ? sine : cosine, y = odd ? cosine : sine;
   return {number(bits(x) ^ (((quadrant + 1) & 2) << 30)), number(bits(y) ^ ((quadrant & 2) << 30))};
@@ -197,7 +221,7 @@ DT_MATH Pair<double> circle(uint64_t quadrant, double t) {
 // The logarithm's argument is the middle of one of 2^31 (2^52) intervals of (0, 1): never 0, and as
 // small as 2^-32, so that the tails reach 6.7 (8.6) standard deviations.
 DT_MATH Pair<float> normal(uint32_t a, uint32_t b) {
-  const float u = add(multiply(float(int32_t(a >> 1)), 0x1p-31f), 0x1p-32f);
+  const float u = add_exact(float(int32_t(a >> 1)), 0x1p-31f, 0x1p-32f);
   const float radius = root(multiply(-2.0f, log(u)));
   const Pair<float> c = circle(b >> 30, multiply(float(int32_t(b << 2)), 0x1p-32f));
   return {multiply(radius, c.first), multiply(radius, c.second)};

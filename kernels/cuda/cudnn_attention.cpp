@@ -278,7 +278,7 @@ AttentionPlan& plan_for(const dt_stream* stream, const Call& whole) {
   if (set_device(stream->device) != cudaSuccess) return plan;
   const dnn::Handle handle = cudnn_handle(stream->device);
   if (handle == nullptr) return plan;
-  const EngineDemands demands = {call.query.dtype, true, may_vary(call), 4, kMostBytes};
+  const EngineDemands demands = {call.query.dtype, true, may_vary(call), 1, 4, kMostBytes};
   plan.engines = engines_for(graph_of(call, handle), handle, demands);
   if (plan.engines.empty()) trace("cuda: attention by the own kernel: cuDNN has no engine");
   plan.chosen = plan.engines.empty();

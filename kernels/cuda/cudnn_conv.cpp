@@ -17,7 +17,9 @@
 namespace dt::cuda {
 namespace {
 
-constexpr size_t kCandidates = 8;  // engines that are timed, in each memory format
+// Engines that are timed, in each memory format. If less than enough of what the first heuristic
+// proposes are allowed, the others are asked.
+constexpr size_t kEnough = 4, kCandidates = 8;
 
 // ---- memory formats
 
@@ -189,6 +191,11 @@ bool tf32(const dt_stream* stream) {
   return (stream->flags & DT_FLAG_TF32_CONV) != 0;
 }
 
+// Whether sums may be taken in any order: engines that add their parts by atomic additions.
+bool may_vary(const dt_stream* stream) {
+  return (stream->flags & DT_FLAG_MAY_VARY) != 0;
+}
+
 // Whether engines may use the tensor cores: narrow floats are what these multiply, floats are
 // rounded to TF32 first, which the user has to allow.
 bool has_tensor_cores(const dt_stream* stream, const Convolution& c) {
@@ -213,7 +220,8 @@ void collect(const dt_stream* stream, const Convolution& c, bool channels_last,
   // Copies that the given format needs are no choice, so they do not count.
   const bool is_given = channels_last == given_channels_last(c);
   const int64_t limit = workspace_limit(c) - (is_given ? 0 : operands.copy_bytes);
-  const EngineDemands demands = {c.dtype, tf32(stream), false, kCandidates, limit};
+  const EngineDemands demands = {c.dtype, tf32(stream), may_vary(stream),
+                                 kEnough, kCandidates,  limit};
   for (Engine& engine : engines_for(graph.graph, handle, demands)) {
     const int64_t bytes = engine.workspace + operands.copy_bytes;
     engines->push_back({std::move(engine), channels_last, bytes});
@@ -229,7 +237,8 @@ int64_t layout_of(const Images& x) {
 
 PlanKey key_of(const dt_stream* stream, const Convolution& c) {
   PlanKey key;
-  key.add({stream->device, c.dtype, tf32(stream), static_cast<int64_t>(c.pass), c.groups});
+  key.add({stream->device, c.dtype, tf32(stream), may_vary(stream), static_cast<int64_t>(c.pass)});
+  key.add({c.groups});
   key.add({c.stride[0], c.stride[1], c.padding[0], c.padding[1], c.dilation[0], c.dilation[1]});
   for (const Images* x : {&c.x, &c.w, &c.y}) {
     key.add({x->sizes[0], x->sizes[1], x->sizes[2], x->sizes[3]});

@@ -89,7 +89,7 @@ std::vector<Engine> engines_for(const Descriptor& graph, dnn::Handle handle,
   std::vector<Engine> engines;
   // The fallback engines are few and slow, but they take what the better ones refuse.
   for (const dnn::Heuristic mode : {dnn::kHeuristicA, dnn::kHeuristicB, dnn::kHeuristicFallback}) {
-    if (!engines.empty()) break;
+    if (engines.size() >= demands.enough) break;
     for (Descriptor& config : proposals(graph, mode)) {
       if (engines.size() == demands.count) break;
       if (!is_allowed(config, demands)) continue;

@@ -93,6 +93,7 @@ struct EngineDemands {
   int32_t dtype;
   bool may_round;  // floats to TF32
   bool may_vary;   // results from run to run, in their last bits
+  size_t enough;   // engines: no other heuristic is asked for more
   size_t count;    // at most
   int64_t bytes;   // of scratch memory, at most
 };

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "kernels/cuda/index_move.h"
+#include "kernels/cuda/owned_sums.cuh"
 #include "kernels/cuda/radix_sort.cuh"
 #include "kernels/cuda/scratch.h"
 #include "kernels/cuda/sorted_writes.cuh"
@@ -358,6 +359,37 @@ int32_t write_sorted(const dt_stream* stream, const SplitPlan& split, T* y, cons
                 kWriteThreads, 0, y, values, sorted, split.positions, split.slice);
 }
 
+// ---- with repeats: few positions and destinations
+
+bool can_own(const SplitPlan& split, int64_t element_bytes) {
+  return split.is_small() && split.positions.selectors <= 2 &&
+         OwnerShape::can(split.positions.count(), split.extent, split.slice.count * element_bytes);
+}
+
+template <class T, int kWidth, class Op>
+int32_t add_owned(const dt_stream* stream, const calls::Call& call, const SplitPlan& split, T* y,
+                  const Values<T>& values, const Op& op, bool fresh) {
+  const OwnerShape shape(split.extent, split.slice.count, kWidth, sizeof(T));
+  const KeyMaker maker(split, Complaint(stream, call));
+  const OwnedSums<T, kWidth, Op, Keys<2>> sums = {y,
+                                                  values,
+                                                  {maker},
+                                                  split.slice,
+                                                  FastDivide(static_cast<uint32_t>(shape.owners)),
+                                                  static_cast<uint32_t>(split.positions.count()),
+                                                  static_cast<uint32_t>(split.extent),
+                                                  static_cast<uint32_t>(shape.owners),
+                                                  static_cast<uint32_t>(shape.groups),
+                                                  split.unit,
+                                                  split.lowest * split.unit,
+                                                  shape.parts,
+                                                  shape.lanes,
+                                                  fresh,
+                                                  op};
+  return launch(stream, sum_owned<OwnedSums<T, kWidth, Op, Keys<2>>>,
+                static_cast<unsigned>(shape.blocks()), kOwnerThreads, 0, sums);
+}
+
 // f(uint32_t()) or f(uint64_t()), whatever holds keys and positions.
 template <class F>
 int32_t visit_word(const SplitPlan& split, const F& f) {
@@ -389,11 +421,25 @@ int32_t clear(const dt_stream* stream, void* y, int64_t bytes) {
                "cudaMemsetAsync", stream->fault);
 }
 
-// Whether the slices of all keys, one after another, are y as a whole, and worth a warp each.
+// Whether the slices of all keys, one after another, are y as a whole.
 bool is_made_of_slices(const SplitPlan& split, int64_t y_bytes, int64_t element_bytes) {
-  const int64_t slice_bytes = split.slice.count * element_bytes;
   return split.unit == split.slice.count && split.lowest == 0 &&
-         split.extent * slice_bytes == y_bytes && slice_bytes >= kWarp * kPacketBytes;
+         split.extent * split.slice.count * element_bytes == y_bytes;
+}
+
+template <class T, class Op>
+int32_t accumulate_owned(const dt_stream* stream, const calls::Call& call, const SplitPlan& split,
+                         T* y, const Values<T>& values, const Op& op, int64_t clear_bytes) {
+  constexpr int64_t kMostFresh = 16 << 20;  // bytes; more are sooner cleared by all multiprocessors
+  const bool fresh = clear_bytes <= kMostFresh && is_made_of_slices(split, clear_bytes, sizeof(T));
+  if (!fresh) {
+    if (const int32_t code = clear(stream, y, clear_bytes)) return code;
+  }
+  if constexpr (std::is_floating_point_v<T>) {
+    if (has_packets<T>(split, values.data, y))
+      return add_owned<T, kPacketWidth<T>>(stream, call, split, y, values, op, fresh);
+  }
+  return add_owned<T, 1>(stream, call, split, y, values, op, fresh);
 }
 
 // `clear_bytes`: the bytes of y if it is made zero first, else 0.
@@ -406,6 +452,8 @@ int32_t accumulate(const dt_stream* stream, const calls::Call& call, const Index
     return write_directly(stream, call, plan, y, values, AddTo<Op>{op});
   }
   const SplitPlan split = split_plan(plan);
+  if (can_own(split, sizeof(T)))
+    return accumulate_owned(stream, call, split, y, values, op, clear_bytes);
   return visit_word(split, [&](auto word) {
     using Word = decltype(word);
     Scratch memory(call.workspace);
@@ -415,7 +463,9 @@ int32_t accumulate(const dt_stream* stream, const calls::Call& call, const Index
     int64_t fresh = 0;
     if constexpr (kHasPackets<T, Word>) {
       packets = has_packets<T>(split, values.data, y);
-      if (packets && is_made_of_slices(split, clear_bytes, sizeof(T))) fresh = split.extent;
+      const bool worth_a_warp = split.slice.count >= kWarp * kPacketWidth<T>;
+      if (packets && worth_a_warp && is_made_of_slices(split, clear_bytes, sizeof(T)))
+        fresh = split.extent;
     }
     if (fresh == 0) {
       if (const int32_t code = clear(stream, y, clear_bytes)) return code;
@@ -521,6 +571,7 @@ int64_t write_indexed_workspace(const dt_stream* stream, const IndexPlan& plan,
   // CUB asks about the current device. If there is none, the kernel says so.
   if (set_device(stream->device) != cudaSuccess) return 0;
   const SplitPlan split = split_plan(here);
+  if (mode.accumulate && can_own(split, bytes_of(indexed.dtype))) return 0;
   Scratch memory(nullptr);
   visit_word(split, [&](auto word) {
     if (has_few_positions(split))

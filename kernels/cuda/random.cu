@@ -138,34 +138,45 @@ struct State {
   __device__ __forceinline__ uint64_t offset() const { return values[1] + advance; }
 };
 
-// Blocks of a thread when there are many: what they have in common, as the keys of Philox's rounds,
-// is worked out once.
+// Blocks of a thread when there are many, and how many of them it makes at a time: the keys of
+// Philox's rounds serve all, and one waits less for the other's arithmetic than for its own.
 constexpr int64_t kMostEach = 16, kManyThreads = 1 << 18;
+constexpr int kTogether = 2;
 
 // `packed`: y's elements are of the maker's type and aligned, so that a block's values are one
 // store.
-template <class Maker>
+template <class T, int kValues>
+__device__ __forceinline__ void put(void* y, int32_t dtype, bool packed, int64_t first, int64_t n,
+                                    const Packet<T, kValues>& values) {
+  if (packed && first + kValues <= n) {
+    store_packet(static_cast<T*>(y) + first, values);
+    return;
+  }
+#pragma unroll
+  for (int i = 0; i < kValues; ++i) {
+    if (first + i < n) store_as(y, dtype, first + i, values.value[i]);
+  }
+}
+
+template <class Maker, int kBlocks>
 __global__ void __launch_bounds__(kThreads)
     random_kernel(void* y, int32_t dtype, bool packed, int64_t n, State state, Maker maker) {
   begin_kernel();
-  using T = typename Maker::Value;
   constexpr int kValues = kPerBlock<typename Maker::Bits>;
   const uint64_t seed = state.seed(), offset = state.offset();
   const int64_t step = int64_t{gridDim.x} * kThreads;
   for (int64_t index = int64_t{blockIdx.x} * kThreads + threadIdx.x; index * kValues < n;
-       index += step) {
-    const int64_t first = index * kValues;
-    const philox::Block words = philox::block(offset + static_cast<uint64_t>(index), 0, seed);
-    Packet<T, kValues> values;
-    maker.make(values.value, Words<typename Maker::Bits>(words), first, n);
-    if (packed && first + kValues <= n) {
-      store_packet(static_cast<T*>(y) + first, values);
-    } else {
+       index += kBlocks * step) {
+    Packet<typename Maker::Value, kValues> values[kBlocks];
 #pragma unroll
-      for (int i = 0; i < kValues; ++i) {
-        if (first + i < n) store_as(y, dtype, first + i, values.value[i]);
-      }
+    for (int k = 0; k < kBlocks; ++k) {
+      const int64_t here = index + k * step;
+      const philox::Block words = philox::block(offset + static_cast<uint64_t>(here), 0, seed);
+      maker.make(values[k].value, Words<typename Maker::Bits>(words), here * kValues, n);
     }
+#pragma unroll
+    for (int k = 0; k < kBlocks; ++k)
+      put(y, dtype, packed, (index + k * step) * kValues, n, values[k]);
   }
 }
 
@@ -178,8 +189,9 @@ int32_t draw(const dt_stream* stream, const Call& call, const Maker& maker) {
   const int64_t blocks = divide_up(all, each * kThreads);
   const bool packed = holds<typename Maker::Value>(y.dtype) &&
                       is_aligned(y.data, alignof(Packet<typename Maker::Value, kValues>));
-  return launch(stream, random_kernel<Maker>, dim3(static_cast<unsigned>(blocks)), dim3(kThreads),
-                0, y.data, y.dtype, packed, n, State(call.state, call.advance), maker);
+  const auto kernel = each < kTogether ? random_kernel<Maker, 1> : random_kernel<Maker, kTogether>;
+  return launch(stream, kernel, dim3(static_cast<unsigned>(blocks)), dim3(kThreads), 0, y.data,
+                y.dtype, packed, n, State(call.state, call.advance), maker);
 }
 
 }  // namespace

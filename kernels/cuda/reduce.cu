@@ -1,8 +1,10 @@
 // Reductions to values: sum, mean, prod, amax, amin, any, all, var and norm.
 #include "kernels/calls/planned.h"
 #include "kernels/calls/reduce.gen.h"
+#include "kernels/cuda/copy.h"
 #include "kernels/cuda/fold.cuh"
 #include "kernels/cuda/moments.cuh"
+#include "kernels/cuda/pointwise_kernel.cuh"
 #include "kernels/cuda/reduce_engine.cuh"
 
 namespace dt::cuda {
@@ -135,6 +137,59 @@ struct Deviations {
   }
 };
 
+// ---- results that stand for one element each: nothing is reduced
+
+// A sum begins with 0, so that it is never -0.
+struct FromZero {
+  static constexpr int n_in = 1, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T>
+  static DT_FN T y(const T*, T input) {
+    return T(0) + input;
+  }
+};
+
+// Its deviation from itself: 0, or NaN if it is not finite.
+struct FromItself {
+  static constexpr int n_in = 1, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T>
+  static DT_FN T y(const T*, T input) {
+    return input - input;
+  }
+};
+
+// x and y with as few dimensions as they can have.
+struct Alone {
+  dt_view x, y;
+  bool dense;  // along the last dimension: otherwise the engine goes through memory no worse
+
+  explicit Alone(const ReduceOperands& on) : x(on.x), y(on.y) {
+    const Axes<3> kept = reduce_axes(on).kept;
+    x.ndim = y.ndim = kept.n;
+    for (int d = 0; d < kept.n; ++d) {
+      x.sizes[d] = y.sizes[d] = kept.size[d];
+      x.strides[d] = kept.stride[d][0], y.strides[d] = kept.stride[d][1];
+    }
+    dense = kept.n == 0 || (x.strides[kept.n - 1] == 1 && y.strides[kept.n - 1] == 1);
+  }
+};
+
+bool are_alone(const ReduceOperands& on) {
+  return numel(on.x) > 0 && numel(on.x) == numel(on.y) && Alone(on).dense;
+}
+
+template <class F>
+int32_t map_alone(const dt_stream* stream, const ReduceOperands& on, int32_t compute) {
+  const Alone alone(on);
+  return visit_compute(compute, [&](auto type) {
+    return run_pointwise(stream, &alone.y, &alone.x,
+                         pointwise_of<F, typename decltype(type)::type>());
+  });
+}
+
 // ---- the ops
 
 template <class Call>
@@ -156,12 +211,19 @@ int32_t reduce_numbers(const dt_stream* stream, const calls::Reduction& call, Fi
   });
 }
 
+int32_t add_up(const dt_stream* stream, const calls::Reduction& call, Finish finish,
+               int64_t* bytes) {
+  const ReduceOperands on = operands_of(call);
+  if (!are_alone(on)) return reduce_numbers<Sum, uint64_t>(stream, call, finish, bytes);
+  return bytes ? DT_KERNEL_OK : map_alone<FromZero>(stream, on, call.compute);
+}
+
 int32_t plan_sum(const dt_stream* stream, const calls::Reduction& call, int64_t* bytes) {
-  return reduce_numbers<Sum, uint64_t>(stream, call, {}, bytes);
+  return add_up(stream, call, {}, bytes);
 }
 
 int32_t plan_mean(const dt_stream* stream, const calls::Reduction& call, int64_t* bytes) {
-  return reduce_numbers<Sum, uint64_t>(stream, call, {Finish::kMean}, bytes);
+  return add_up(stream, call, {Finish::kMean}, bytes);
 }
 
 // Products are rare: one way to read elements will do.
@@ -195,8 +257,18 @@ int32_t reduce_in_double(const dt_stream* stream, const ReduceOperands& on, cons
   return reduce_from<float>(stream, on, op, bytes);
 }
 
+// An element has no freedom unless the correction leaves it some.
+int32_t vary_alone(const dt_stream* stream, const ReduceOperands& on, double correction) {
+  if (correction < 1) return map_alone<FromItself>(stream, on, compute_of(on.x.dtype));
+  dt_view undefined = {};
+  undefined.immediate = 1, undefined.dtype = dtype_of<double>;
+  undefined.number.f = math::kNaN;
+  return copy_view(stream, Alone(on).y, undefined);
+}
+
 int32_t plan_var(const dt_stream* stream, const calls::Var& call, int64_t* bytes) {
   const ReduceOperands on = operands_of(call);
+  if (are_alone(on)) return bytes ? DT_KERNEL_OK : vary_alone(stream, on, call.correction);
   const Deviations op = {call.correction, call.root};
   return reduce_in_double(stream, on, op, bytes);
 }

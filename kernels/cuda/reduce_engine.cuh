@@ -213,22 +213,29 @@ __device__ __forceinline__ typename Op::Accumulator reduce_row(const ReduceCall&
       call.reduced.at(r + u * step, offset);
       loads[u].load(call, x + offset[0] - shift);
     }
-    const auto add = [&](bool is_whole) {
+    const auto add = [&](int u, bool is_whole) {
 #pragma unroll
-      for (int u = 0; u < kUnroll; ++u) {
-        if (!is_whole && r + u * step >= end + shift) break;
-#pragma unroll
-        for (int i = 0; i < Load::kWidth; ++i) {
-          const uint32_t position = r + u * step + i - shift - begin;
-          if (is_whole || position < count)
-            op.add(accumulator[u % kChains], loads[u].at(call, i), position, pivot);
-        }
+      for (int i = 0; i < Load::kWidth; ++i) {
+        const uint32_t position = r + u * step + i - shift - begin;
+        if (is_whole || position < count)
+          op.add(accumulator[u % kChains], loads[u].at(call, i), position, pivot);
       }
     };
-    if (r >= begin + shift && r + (kUnroll - 1) * step + Load::kWidth <= end + shift)
-      add(true);
-    else
-      add(false);
+    // Of a row that is not much longer than a round, all but two of the packets are whole.
+    if (r >= begin + shift && r + (kUnroll - 1) * step + Load::kWidth <= end + shift) {
+#pragma unroll
+      for (int u = 0; u < kUnroll; ++u) add(u, true);
+    } else {
+#pragma unroll
+      for (int u = 0; u < kUnroll; ++u) {
+        const uint32_t at = r + u * step;
+        if (at >= end + shift) break;
+        if (at >= begin + shift && at + Load::kWidth <= end + shift)
+          add(u, true);
+        else
+          add(u, false);
+      }
+    }
   }
 #pragma unroll
   for (int c = 1; c < kChains; ++c) accumulator[0] = op.join(accumulator[0], accumulator[c]);

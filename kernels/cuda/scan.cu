@@ -20,13 +20,17 @@ namespace dt::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kWidth = 4;     // neighbouring elements that a thread scans by itself
 constexpr int kSubtiles = 4;  // of kWidth elements per thread, in flight together
+// Neighbouring elements that a thread scans by itself: in lines that teams share, and in those
+// whose tiles have a block each. What a thread shuffles and announces is for all of them.
+constexpr int kRowWidth = 4;
+template <class Element>
+constexpr int kTileWidth = sizeof(Element) <= 4 ? 8 : 4;
 // Blocks of a multiprocessor: unasked, the compiler would have all addresses ready and leave room
 // for one. Those that wait for each other are more, as many as their elements leave registers for.
 constexpr int kRowBlocks = 3;
 template <class Element>
-constexpr int kTileBlocks = sizeof(Element) <= 4 ? 6 : 3;
+constexpr int kTileBlocks = sizeof(Element) <= 4 ? 4 : 3;
 
 // ---- what a scan does with an element: joins it to those before. Chunks are joined in the same
 // way.
@@ -94,7 +98,7 @@ struct Elements {
 // A line that is walked in packets of kWidth elements. It may begin between two of them: places are
 // counted from the last boundary before y's first element, which has place `lead`. x is read in
 // packets, too, if its boundaries are at the same places.
-template <class Fold, class Source>
+template <class Fold, class Source, int kWidth>
 class Line {
  public:
   using Sum = typename Fold::Value;
@@ -174,20 +178,21 @@ class Line {
 // ---- lines of neighbours
 
 // A tile is kSubtiles times kWidth elements for each of the kTeam threads that share a line.
-template <int kTeam>
+template <int kTeam, int kWidth = kRowWidth>
 constexpr int64_t kTile = int64_t{kSubtiles} * kWidth* kTeam;
 
 // A thread's share of a tile: kWidth elements of each subtile. Parts of a tile follow each other
 // subtile by subtile, warp by warp.
-template <class Fold, class Source, int kTeam>
+template <class Fold, class Source, int kTeam, int kWidth>
 class TileShare {
  public:
   using Sum = typename Fold::Value;
-  using Four = Packet<typename Line<Fold, Source>::Element, kWidth>;
+  using OfLine = Line<Fold, Source, kWidth>;
+  using Part = Packet<typename OfLine::Element, kWidth>;
   Sum all;  // what the tile gives
 
   // `first`: the place of the thread's first element; `shared`: a number for each part.
-  __device__ __forceinline__ TileShare(const Line<Fold, Source>& line, int64_t first, Sum* shared)
+  __device__ __forceinline__ TileShare(const OfLine& line, int64_t first, Sum* shared)
       : first_(first) {
 #pragma unroll
     for (int s = 0; s < kSubtiles; ++s) line.load(first + s * kStep, element_[s].value);
@@ -203,17 +208,17 @@ class TileShare {
   }
 
   // Elements are out of the way, in shared memory, while a thread waits: [kSubtiles][threads].
-  __device__ __forceinline__ void put_away(Four* memory) const {
+  __device__ __forceinline__ void put_away(Part* memory) const {
 #pragma unroll
     for (int s = 0; s < kSubtiles; ++s) memory[s * kThreads + threadIdx.x] = element_[s];
   }
-  __device__ __forceinline__ void take_back(const Four* memory) {
+  __device__ __forceinline__ void take_back(const Part* memory) {
 #pragma unroll
     for (int s = 0; s < kSubtiles; ++s) element_[s] = memory[s * kThreads + threadIdx.x];
   }
 
   // `carry`: what all before the tile gives.
-  __device__ __forceinline__ void store(const Line<Fold, Source>& line, Sum carry) {
+  __device__ __forceinline__ void store(const OfLine& line, Sum carry) {
 #pragma unroll
     for (int s = 0; s < kSubtiles; ++s) {
       const Sum before = Fold::join(carry, before_[s]);
@@ -262,7 +267,7 @@ class TileShare {
   }
 
   const int64_t first_;
-  Four element_[kSubtiles];
+  Part element_[kSubtiles];
   Sum before_[kSubtiles];
 };
 
@@ -273,14 +278,16 @@ __global__ void __launch_bounds__(kThreads, kRowBlocks)
   begin_kernel();
   using Sum = typename Fold::Value;
   __shared__ Sum shared[2][kWarp];  // two, so that a tile need not wait until the last one is read
-  const Line<Fold, Source> line(call, blockIdx.x * (kThreads / kTeam) + threadIdx.x / kTeam);
+  constexpr int kWidth = kRowWidth;
+  const uint32_t number = blockIdx.x * (kThreads / kTeam) + threadIdx.x / kTeam;
+  const Line<Fold, Source, kWidth> line(call, number);
   Sum carry = Fold::nothing();
   int buffer = 0;
   // Lines of a warp may end in different tiles: all stay for the shuffles.
   for (int64_t tile = 0; __any_sync(kAllLanes, tile < line.end());
        tile += kTile<kTeam>, buffer ^= 1) {
     const int64_t first = tile + threadIdx.x % kTeam * kWidth;
-    TileShare<Fold, Source, kTeam> share(line, first, shared[buffer]);
+    TileShare<Fold, Source, kTeam, kWidth> share(line, first, shared[buffer]);
     share.store(line, carry);
     carry = Fold::join(carry, share.all);
   }
@@ -292,14 +299,15 @@ __global__ void __launch_bounds__(kThreads, kTileBlocks<typename Elements<Fold, 
     scan_tiles(const __grid_constant__ ScanCall call, TileTree tree) {
   begin_kernel();
   using Sum = typename Fold::Value;
-  using Share = TileShare<Fold, Source, kThreads>;
-  __shared__ typename Share::Four memory[kSubtiles * kThreads];
+  constexpr int kWidth = kTileWidth<typename Elements<Fold, Source>::Element>;
+  using Share = TileShare<Fold, Source, kThreads, kWidth>;
+  __shared__ typename Share::Part memory[kSubtiles * kThreads];
   __shared__ Sum shared[kWarp], carry;
   const uint32_t ticket = take_ticket(tree);
   const uint32_t number = ticket / static_cast<uint32_t>(tree.tiles);
   const uint32_t tile = ticket - number * static_cast<uint32_t>(tree.tiles);
-  const Line<Fold, Source> line(call, number);
-  const int64_t first = tile * kTile<kThreads> + threadIdx.x * kWidth;
+  const Line<Fold, Source, kWidth> line(call, number);
+  const int64_t first = tile * kTile<kThreads, kWidth> + threadIdx.x * kWidth;
   Share share(line, first, shared);
   share.put_away(memory);
   if (threadIdx.x < kWarp) {
@@ -380,13 +388,13 @@ struct ScanPlan {
     cut();
   }
 
-  // A line may begin before the first boundary.
-  TileTree tree() const {
-    return TileTree(lines.count(), divide_up(length + kWidth - 1, kTile<kThreads>));
+  // For tiles of threads with `width` elements. A line may begin before the first boundary.
+  TileTree tree(int64_t width) const {
+    return TileTree(lines.count(), divide_up(length + width - 1, kTile<kThreads, 1> * width));
   }
 
   int64_t workspace() const {
-    if (way == Way::TILES) return tree().bytes();
+    if (way == Way::TILES) return tree(kTileWidth<double>).bytes();  // the most tiles
     return chunks == 1 ? 0 : chunks * lines.count() * int64_t{sizeof(double)};
   }
 
@@ -400,7 +408,7 @@ struct ScanPlan {
     const bool fills_no_tile = length < kTile<kThreads> && lines.count() >= kManyLines;
     if (length > kMaxWarpLine && !fills_no_tile) return Way::BLOCKS;
     // A line may begin before the first boundary.
-    const int64_t places = length % kWidth == 0 ? length : length + kWidth - 1;
+    const int64_t places = length % kRowWidth == 0 ? length : length + kRowWidth - 1;
     return places <= kTile<2> ? Way::PAIRS : places <= kTile<8> ? Way::EIGHTS : Way::WARPS;
   }
   // Chunks cost a second pass over x: a few threads too little do not.
@@ -425,7 +433,7 @@ dim3 blocks_of(const ScanCall& call, int64_t lines_per_block, int64_t chunks = 1
 template <class Fold, class Source>
 int32_t scan_in_tiles(const dt_stream* stream, const ScanCall& call, const ScanPlan& plan,
                       void* workspace) {
-  TileTree tree = plan.tree();
+  TileTree tree = plan.tree(kTileWidth<typename Elements<Fold, Source>::Element>);
   if (const int32_t code = tree.clear(stream, workspace)) return code;
   return launch(stream, scan_tiles<Fold, Source>,
                 dim3(static_cast<unsigned>(tree.lines * tree.tiles)), dim3(kThreads), 0, call,

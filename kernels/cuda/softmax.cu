@@ -234,14 +234,19 @@ __global__ void __launch_bounds__(kLongTeam<T>) softmax_long_rows(T* y, const T*
   }
   total = team_reduce<kTeam>(total, ExpSum<V>::merge);
   const V scale = V(1) / total.sum, log_sum = math::log(total.sum);
-  for (int64_t packet = rank; packet < row.packets(); packet += kTeam) {
-    Packet<V, kWidth> part = row.load(from, packet, V(0));
+  for (int64_t begin = rank; begin < row.packets(); begin += kTeam * kLongPackets) {
+    Packet<V, kWidth> part[kLongPackets];
 #pragma unroll
-    for (int v = 0; v < kWidth; ++v) {
-      const V above = part.value[v] - total.top;
-      part.value[v] = kLog ? above - log_sum : math::exp(above) * scale;
+    for (int k = 0; k < kLongPackets; ++k) part[k] = row.load(from, begin + k * kTeam, V(0));
+#pragma unroll
+    for (int k = 0; k < kLongPackets; ++k) {
+#pragma unroll
+      for (int v = 0; v < kWidth; ++v) {
+        const V above = part[k].value[v] - total.top;
+        part[k].value[v] = kLog ? above - log_sum : math::exp(above) * scale;
+      }
+      row.store(to, begin + k * kTeam, part[k]);
     }
-    row.store(to, packet, part);
   }
 }
 
@@ -382,6 +387,8 @@ int32_t visit_forward_shape(int64_t packets, const F& f, const LongRows& long_ro
     if (packets > 8 * 8 && packets <= 8 * 9) return f(RowShape<8, 9>());
     if (packets > 16 * 8 && packets <= 16 * 9) return f(RowShape<16, 9>());
     if (packets > 32 * 8 && packets <= 32 * 9) return f(RowShape<32, 9>());
+    if (packets > 512 * 8 && packets <= 512 * 9) return f(RowShape<512, 9>());
+    if (packets > 512 * 9 && packets <= 1024 * 6) return f(RowShape<1024, 6>());
   }
   if (packets > 8 * 2 && packets <= 8 * 3) return f(RowShape<8, 3>());
   if (packets > 16 * 2 && packets <= 16 * 3) return f(RowShape<16, 3>());

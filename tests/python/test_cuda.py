@@ -206,6 +206,8 @@ def test_random_numbers_are_those_of_the_cpu():
     for draw in (
         lambda d: dt.rand(1000, device=d),
         lambda d: dt.randn(1001, device=d, dtype=dt.float64),
+        lambda d: dt.randn(1003, device=d),
+        lambda d: dt.randn(2_200_005, device=d),  # a thread makes several blocks
         lambda d: dt.randint(-50, 50, (999,), device=d),
         lambda d: dt.randperm(5000, device=d),
         lambda d: F.dropout(dt.ones(1003, device=d), 0.3, True),

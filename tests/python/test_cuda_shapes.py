@@ -58,7 +58,9 @@ def test_gathered_rows(device, dtype, rows, length, taken):
 
 
 @on_both
-@pytest.mark.parametrize("count", [1, 31, 32, 33, 1000, 1024, 1025, 4095, 4096, 4097, 9000])
+@pytest.mark.parametrize(
+    "count", [1, 31, 32, 33, 1000, 1024, 1025, 4097, 8192, 8193, 16_384, 16_385]
+)
 def test_rows_added_at_repeated_places(device, count):
     """In any order and as often as may be; what is assigned last stays."""
     rng = np.random.default_rng(count)
@@ -111,3 +113,96 @@ def test_vectors_times_matrices(device, dtype, depth, outputs):
     x, w = dt.tensor(vector).to(dtype).to(device), dt.tensor(matrix).to(dtype).to(device)
     np.testing.assert_array_equal((x @ w).float().cpu().numpy(), vector @ matrix)
     np.testing.assert_array_equal((w.t() @ x.t()).float().cpu().numpy(), (vector @ matrix).T)
+
+
+@on_both
+@pytest.mark.parametrize(
+    "count, rows, width", [(9, 1, 3), (1000, 70, 300), (5000, 9000, 4), (100, 60_000, 1)]
+)
+def test_gradients_of_repeated_rows(device, count, rows, width):
+    """What nobody chose is 0, whatever the memory held; and all sums repeat."""
+    rng = np.random.default_rng(count)
+    index, grad = rng.integers(0, rows, count), rng.integers(-9, 10, (count, width))
+    sums = np.zeros((rows, width))
+    np.add.at(sums, index, grad)
+    table = dt.ones(rows, width, device=device).requires_grad_()
+    y = dt.nn.functional.embedding(dt.tensor(index).to(device), table)
+    y.backward(dt.tensor(grad).to(dt.float32).to(device))
+    np.testing.assert_array_equal(table.grad.cpu().numpy(), sums)
+    x, i = dt.zeros(rows, width, device=device), dt.tensor(index).to(device)
+    rest = dt.tensor(rng.standard_normal((count, width))).to(device, dt.float32)
+    first = x.index_add(0, i, rest)
+    assert (x.index_add(0, i, rest) == first).all()
+
+
+@on_both
+@pytest.mark.parametrize("dtype", [dt.float32, dt.float64, dt.float16, dt.int32, dt.bool])
+@pytest.mark.parametrize(
+    "shape, dim", [((1001, 1), 1), ((1, 1000), 0), ((30, 1, 7), 1), ((1, 1), 0)]
+)
+def test_reductions_of_one_element(device, dtype, shape, dim):
+    values = np.random.default_rng(3).integers(0, 2, shape)
+    x = dt.tensor(values).to(dtype).to(device)
+    for y in (x, x.transpose(0, -1).contiguous().transpose(0, -1), x[1:] if dim > 0 else x[:, 1:]):
+        expected = y.cpu().squeeze(dim).to(dt.float64).tolist()
+        assert y.sum(dim).to(dt.float64).cpu().tolist() == expected
+        assert y.sum(dim, dtype=dt.float64).cpu().tolist() == expected
+        if dtype.is_floating_point:
+            assert y.mean(dim).to(dt.float64).cpu().tolist() == expected
+            assert y.var(dim).isnan().all() and y.std(dim, correction=0).eq(0).all()
+
+
+@on_both
+def test_a_sum_of_one_negative_zero_is_zero(device):
+    x = dt.tensor([[-0.0], [float("inf")]], device=device)
+    assert dt.signbit(x.sum(1)).tolist() == dt.signbit(x.mean(1)).tolist() == [False, False]
+    assert dt.signbit(x.prod(1)).tolist() == [True, False]
+    assert x.var(1, correction=0).isnan().tolist() == [False, True]
+
+
+# On both sides of what a thread takes at a time.
+@on_both
+@pytest.mark.parametrize("dtype", [dt.float32, dt.float64, dt.float16, dt.int32, dt.int64])
+@pytest.mark.parametrize("size", [3, 1000, 5001])
+def test_powers_by_a_number(device, dtype, size):
+    values = np.random.default_rng(size).integers(0, 5, size)
+    x = dt.tensor(values).to(dtype).to(device)
+    for power in (x, x[1:], x[::2]):
+        for exponent in (0, 1, 3, 4):
+            expected = power.cpu().to(dt.float64).numpy() ** exponent
+            np.testing.assert_array_equal((power**exponent).to(dt.float64).cpu().numpy(), expected)
+    if dtype.is_floating_point:
+        odd = dt.tensor([0.0, -0.0, -1.0, float("-inf"), float("nan")], dtype=dtype, device=device)
+        assert str((odd**2.5).tolist()) == "[0.0, 0.0, nan, inf, nan]"
+        assert str((odd**-3).tolist()) == "[inf, -inf, -1.0, -0.0, nan]"
+
+
+# Lines of one tile and of many, which begin at a boundary or behind one.
+@on_both
+@pytest.mark.parametrize("lines, length", [(1, 16_385), (1, 24_577), (3, 32_768), (1, 300_001)])
+@pytest.mark.parametrize("dtype", [dt.float32, dt.float64, dt.int64])
+def test_long_scans(device, lines, length, dtype):
+    values = np.random.default_rng(length).integers(-9, 10, lines * length + 3)
+    there = dt.tensor(values).to(dtype).to(device)
+    for start in range(4):
+        x = there[start : start + lines * length].reshape(lines, length)
+        expected = values[start : start + lines * length].reshape(lines, length).cumsum(1)
+        np.testing.assert_array_equal(x.cumsum(1).cpu().numpy(), expected)
+
+
+# Rows that end in the first round of a block, or go on.
+@on_both
+@pytest.mark.parametrize("length", [2053, 3001, 4095, 4100, 16_385, 18_433])
+def test_rows_that_begin_anywhere(device, length):
+    values = np.random.default_rng(length).integers(-999, 999, 5 * length + 3)
+    there = dt.tensor(values).to(dt.float32).to(device)
+    for start in range(4):
+        rows = values[start : start + 5 * length].reshape(5, length)
+        x = there[start : start + 5 * length].reshape(5, length)
+        assert x.sum(1).tolist() == rows.sum(1).tolist()
+        assert x.argmax(1).tolist() == rows.argmax(1).tolist()
+        np.testing.assert_allclose(x.var(1).cpu().numpy(), rows.var(1, ddof=1), rtol=1e-6)
+        shares = np.exp(rows / 500.0)
+        np.testing.assert_allclose(
+            (x / 500).softmax(1).cpu().numpy(), shares / shares.sum(1, keepdims=True), rtol=1e-5
+        )

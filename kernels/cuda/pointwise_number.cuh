@@ -1,0 +1,39 @@
+// Formulas of two inputs whose second is in most calls one number for all elements, and dear: what
+// follows from the number alone a thread works out once, and it takes no registers of each element.
+#pragma once
+
+#include "kernels/cuda/pointwise_kernel.cuh"
+
+namespace dt::cuda {
+namespace {
+
+// F with its second input as a parameter.
+template <class F>
+struct ByNumber {
+  static_assert(F::n_in == 2 && F::bool_in == 0, "there is one input beside the number");
+  static constexpr int n_in = 1, n_out = F::n_out;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = F::bool_out;
+  template <class T>
+  static DT_FN T y(const T* number, T input) {
+    return F::template y<T>(nullptr, input, *number);
+  }
+};
+
+// For formulas of all four compute types.
+template <class F>
+int32_t pointwise_by_number(const dt_stream* stream, const calls::Pointwise& call) {
+  const dt_view *const in = call.in, &second = in[1];
+  calls::Pointwise by_number = call;
+  const double real = number_as<double>(second);
+  const int64_t whole = is_floating(call.compute) ? 0 : number_as<int64_t>(second);
+  by_number.n_attributes = 1, by_number.floats = &real, by_number.ints = &whole;
+  return visit_compute<Category::INTEGER, Category::FLOATING>(call.compute, [&](auto type) {
+    using T = typename decltype(type)::type;
+    return second.immediate ? run_pointwise(stream, by_number, pointwise_of<ByNumber<F>, T>())
+                            : run_pointwise(stream, call, pointwise_of<F, T>());
+  });
+}
+
+}  // namespace
+}  // namespace dt::cuda
