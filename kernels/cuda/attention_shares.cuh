@@ -31,13 +31,20 @@ struct Shares {
 
 // The sum of all shares for a feature, relative to what `all` becomes.
 __device__ __forceinline__ float merge_shares(const Shares& shares, int feature, Share* all) {
-  float sum = 0;
+  float most = -INFINITY;
+#pragma unroll 4
+  for (int i = 0; i < shares.count; ++i) most = fmaxf(most, shares.of(i)[0]);
+  const float shift = most == -INFINITY ? 0.0f : most;
+  float sum = 0, total = 0;
+#pragma unroll 4
   for (int i = 0; i < shares.count; ++i) {
     const float* const share = shares.of(i);
-    float mine, other;
-    all->merge(share[0], share[1], &mine, &other);
-    sum = sum * mine + share[2 + feature] * other;
+    const float weight = exp2f(share[0] - shift);
+    total += share[1] * weight;
+    sum += share[2 + feature] * weight;
   }
+  all->top = most;
+  all->total = total;
   return sum;
 }
 

@@ -134,7 +134,7 @@ __global__ void __launch_bounds__(kMostThreads)
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {
       const float product = team_product<kLanes, T>(q, keys[i]);
-      scores[i] = sees[i] ? scoring.of(product, b, h, 0, k + i * teams + team) : -INFINITY;
+      scores[i] = sees[i] ? scoring.of_seen(product, b, h, 0, k + i * teams + team) : -INFINITY;
     }
     mine.add(scores, values);
   }

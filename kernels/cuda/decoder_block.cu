@@ -78,13 +78,6 @@ struct Ahead {
       if (k < linear.depth) packet[i] = *reinterpret_cast<const uint4*>(column + k * linear.row);
     }
   }
-  // To the cache that all multiprocessors share, where what others write is seen.
-  static __device__ __forceinline__ void prefetch(const Linear<T>& linear, const Piece<T>& piece) {
-    if (!piece.works()) return;
-    const T* const column = linear.weight + (piece.first + piece.unit) * Piece<T>::kWidth;
-    for (int k = piece.begin(); k < linear.depth; k += piece.step())
-      prefetch_packet(column + k * linear.row);
-  }
 };
 
 template <class T>
@@ -286,10 +279,7 @@ __global__ void __launch_bounds__(kThreads)
   extern __shared__ float vector[];
   const Piece<T> piece(linear.outputs);
   const int j = piece.output();
-  if constexpr (kIsFirst) {
-    Ahead<T>::prefetch(linear, piece);
-    begin_chain();
-  }
+  if constexpr (kIsFirst) begin_chain();
   Ahead<T> ahead;
   ahead.load(linear, piece);
   const typename Source::Asked asked = source.ask();

@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping
 
-from .. import arange, bool, capture, cat, cuda, empty, full, int64, is_autocast_enabled, nn, no_grad, ones
+from .. import (
+    arange,
+    bool,
+    capture,
+    cat,
+    cuda,
+    empty,
+    full,
+    int64,
+    is_autocast_enabled,
+    nn,
+    no_grad,
+    ones,
+)
 from ..nn.modules.container import norm_relu as norm_relu
 
 # Recording costs as much as some tokens, and pays from so many on.
@@ -44,8 +57,8 @@ def decoder_block(caches, *state):
 
 
 def _may_step(module, x, caches) -> bool:
-    """Whether a block's `step` stands for its forward: for one token, where caches follow its place, outside of training
-    and autocast, and where nobody has hooked into what is inside."""
+    """Whether a block's `step` stands for its forward: for one token, where caches follow its place, outside of
+    training and autocast, and where nobody has hooked into what is inside."""
     if not (caches and isinstance(caches[0], nn.KVCache) and caches[0].place is not None):
         return False
     hooked = any(m._forward_hooks or m._forward_pre_hooks for m in module.modules())
