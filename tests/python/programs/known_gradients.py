@@ -437,6 +437,15 @@ def _(c: Case) -> bool:
     return c.only_ours_raises(CHANGED) and len(written) > 0
 
 
+# A view of what was detached, and written: PyTorch makes it again, of what has no graph.
+@documented("**`detach_`** works on views too")
+def _(c: Case) -> bool:
+    detached = c.named(" ".join(re.findall(r"\bx\d+(?=\.detach_\(\))", c.history)))
+    stays = any(x._base is y and y._version for x in c.derived for y in detached)
+    more = c.aspect == "type" and c.difference.theirs == "None"
+    return stays and (more or c.only_ours_raises("derivative for aten::.* is not implemented"))
+
+
 # PyTorch's op has kept a view of what was detached.
 @documented("**`detach_`** works on views too")
 def _(c: Case) -> bool:

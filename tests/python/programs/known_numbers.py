@@ -15,6 +15,7 @@ from .case import (
     graph_of,
     has_node,
     is_derivative,
+    keeps,
     share_memory,
 )
 from .elements import (
@@ -24,7 +25,7 @@ from .elements import (
     only_the_infinite_differs,
     only_theirs_is_nan,
 )
-from .exact import is_rounding, may_be_rounding
+from .exact import converted, is_result_of, is_rounding, is_unsteady, may_be_rounding
 from .tensors import largest, smallest
 
 PRODUCT = r"linear\(|matmul\(|mm_?\(|mv\(|dot\(|@"
@@ -43,7 +44,7 @@ def _(c: Case) -> bool:
 
 @documented("**Memory order**")
 def _(c: Case) -> bool:
-    loss = re.search(r"rsub\(|stack\(|unique\w*\(|reduction='none'", c.statement)
+    loss = re.search(r"rsub\(|stack\(|reduction='none'", c.statement)
     return c.aspect == "strides" and loss is not None
 
 
@@ -115,7 +116,7 @@ def _(c: Case) -> bool:
 # Of what an index of tensors gives, too.
 @documented("**Memory order**")
 def _(c: Case) -> bool:
-    return c.aspect == "strides" and re.search(r"\]$", c.statement) is not None
+    return c.aspect == "strides" and re.search(r"^\w+ = x\d+\[.*\]$", c.statement) is not None
 
 
 # The second derivative by the bias of layer_norm, if by nothing else.
@@ -168,7 +169,8 @@ def _(c: Case) -> bool:
 
 @documented("**`norm`** adds squares")
 def _(c: Case) -> bool:
-    return c.aspect == "values" and "max_norm" in c.called and any(map(has_zero_row, c.used))
+    scaled = "max_norm" in c.called and any(map(has_zero_row, c.used))
+    return scaled and all_that_differ(c, lambda _, theirs: theirs == 0)
 
 
 # Memory of which an element has several places in a tensor.
@@ -278,7 +280,7 @@ def _(c: Case) -> bool:
 @documented("**Factorisations**")
 def _(c: Case) -> bool:
     spectra = c.aspect == "values" and c.derives("LinalgSvd")
-    return spectra and (may_be_rounding(c) or any(map(is_singular, c.floats)))
+    return spectra and (may_be_rounding(c) or (any(map(is_singular, c.floats)) and is_unsteady(c)))
 
 
 def is_singular(x: torch.Tensor) -> bool:
@@ -363,14 +365,21 @@ def _(c: Case) -> bool:
 # The arc sine of a correlation that is 1, or nearly, has no end to its slope.
 @documented("**Rounding**")
 def _(c: Case) -> bool:
-    steep = "corrcoef(" in c.history and c.derives("Asin", "Acos")
-    return steep and c.aspect == "values"
+    made = c.named(" ".join(re.findall(r"^(x\d+) = .*\bcorrcoef\(", c.history, re.M)))
+    steep = any(bool(((x.detach().abs() - 1).abs() <= 1e-5).any()) for x in made)
+    return steep and c.derives("Asin", "Acos") and is_unsteady(c)
 
 
 # A sum of a window that is 0, or nearly, has another sign.
 @documented("**Rounding**")
 def _(c: Case) -> bool:
-    return c.aspect == "values" and c.derives("Sign") and "lp_pool" in c.history
+    sums = [n for x in c.derived for n in graph_of(x) if n.name().startswith("Abs")]
+    nearly = any(keeps(n, lambda x: smallest_of(x) <= 1e-5 * max(1.0, largest(x))) for n in sums)
+    return c.aspect == "values" and nearly and c.derives("Sign") and "lp_pool" in c.history
+
+
+def smallest_of(x: torch.Tensor) -> float:
+    return float(x.detach().abs().min()) if x.numel() else math.inf
 
 
 # Distances that are made of products: their squares are what is left of terms that cancel.
@@ -400,9 +409,7 @@ def _(c: Case) -> bool:
     if c.aspect != "values" or not c.derives("Div", "LinalgCross"):
         return False
     itself = r"\((x\d+), (?:\w+=)?\1\b|(x\d+)\.\w+\((?:\w+=)?\2\b|(x\d+) / \3\b"
-    ours, theirs = (numbers_of(s) for s in (c.difference.ours, c.difference.theirs))
-    same = (ours == theirs) | (ours.isnan() & theirs.isnan()) | ((ours - theirs).abs() <= 1e-2)
-    return re.search(itself, c.history) is not None and bool(same.all())
+    return re.search(itself, c.history) is not None and is_unsteady(c)
 
 
 # What is left of huge terms that cancel decides on which side an activation is flat.
@@ -430,7 +437,11 @@ def has_constant_channel(x: torch.Tensor) -> bool:
 def _(c: Case) -> bool:
     normalises = re.search(r"batch_norm\(|BatchNorm", c.called) or c.derives("NativeBatchNorm")
     huge = any(largest(x) > math.sqrt(torch.finfo(x.dtype).max) for x in c.floats)
-    return c.aspect == "values" and bool(normalises) and huge
+
+    def lost(ours, theirs):
+        return ~(ours.isfinite() & theirs.isfinite()) | (ours == 0) | (theirs == 0)
+
+    return bool(normalises) and huge and all_that_differ(c, lost)
 
 
 @documented("**`batch_norm`** of infinities")
@@ -477,12 +488,7 @@ def is_expanded_index(x: torch.Tensor) -> bool:
 
 @documented("**`var_mean` and `std_mean`**")
 def _(c: Case) -> bool:
-    return (
-        "_mean(" in c.statement
-        and c.aspect == "values"
-        and isinstance(c.theirs, torch.Tensor)
-        and bool(c.theirs.isnan().any())
-    )
+    return "_mean(" in c.statement and only_theirs_is_nan(c)
 
 
 @documented("**`x.addmm_(x, x)`**")
@@ -555,8 +561,11 @@ def _(c: Case) -> bool:
 # batch_norm with statistics or parameters that are a part of other memory.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
-    apart = any(x.dim() == 1 and x.stride(0) != 1 for x in c.tensors.values())
-    return c.aspect == "values" and apart and c.derives("NativeBatchNorm")
+    def is_apart(x: torch.Tensor) -> bool:
+        return x.dim() == 1 and x.stride(0) != 1
+
+    together = converted(c, r"batch_norm\(", is_apart, "contiguous()")
+    return c.derives("NativeBatchNorm") and is_result_of(c, together)
 
 
 # Of infinities, by prod.
