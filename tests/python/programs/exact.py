@@ -77,6 +77,18 @@ def result_of(program: str, place: str, **functions: Callable) -> object:
     return None
 
 
+def magnitudes(c: Case) -> torch.Tensor | None:
+    """What a statement gives of absolute values: of each element of a product the size of its terms. None where that
+    cannot be said."""
+    names = {n: x.detach().abs() if x.is_floating_point() else x for n, x in c.tensors.items()}
+    _, made, of = re.sub("(alpha|beta)=-", r"\1=", c.statement).partition(" = ")
+    sizes = None
+    if made:
+        with contextlib.suppress(Exception):
+            sizes = eval(of, {"t": torch, **names})
+    return sizes if isinstance(sizes, torch.Tensor) and sizes.shape == c.theirs.shape else None
+
+
 def is_result_of(c: Case, program: str, **functions: Callable) -> bool:
     """Whether ours is what PyTorch gives after another program, which says the same otherwise."""
     if c.aspect != "values" or program == c.history:

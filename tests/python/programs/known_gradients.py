@@ -465,7 +465,9 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     integers = c.aspect == "values" and isinstance(c.theirs, torch.Tensor)
     divides = re.search(r"(divide|div|remainder|fmod)_\(|(//|%)=", c.statement) is not None
-    return integers and divides and not c.theirs.is_floating_point()
+    by_zero = re.search(r"(\(|= )(other=)?(0|False)\b(?!\.)", c.statement) is not None
+    by_zero = by_zero or any(bool((x == 0).any()) for x in c.used)
+    return integers and divides and by_zero and not c.theirs.is_floating_point()
 
 
 @documented("**Hooks**")

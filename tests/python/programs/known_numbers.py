@@ -25,7 +25,14 @@ from .elements import (
     only_the_infinite_differs,
     only_theirs_is_nan,
 )
-from .exact import converted, is_result_of, is_rounding, is_unsteady, may_be_rounding
+from .exact import (
+    converted,
+    is_result_of,
+    is_rounding,
+    is_unsteady,
+    magnitudes,
+    may_be_rounding,
+)
 from .tensors import largest, smallest
 
 PRODUCT = r"linear\(|matmul\(|mm_?\(|mv\(|dot\(|@"
@@ -238,7 +245,11 @@ def _(c: Case) -> bool:
     if not product or not isinstance(c.theirs, torch.Tensor) or not c.theirs.is_floating_point():
         return False
     ours, theirs = (numbers_of(s) for s in (c.difference.ours, c.difference.theirs))
-    terms = math.prod(max(1.0, largest(x)) for x in c.used if x is not c.theirs)
+    terms = magnitudes(c)
+    if terms is None:  # in place, or of a module
+        terms = math.prod(max(1.0, largest(x)) for x in c.used if x is not c.theirs)
+    else:
+        terms = terms.double().flatten()
     rounding = 16 * torch.finfo(c.theirs.dtype).eps * terms
     same = (ours == theirs) | (ours.isnan() & theirs.isnan())
     return bool((same | ((ours - theirs).abs() <= rounding)).all())
@@ -250,8 +261,12 @@ def _(c: Case) -> bool:
     if c.aspect != "values" or "cross(" not in c.statement:
         return False
     ours, theirs = (numbers_of(s) for s in (c.difference.ours, c.difference.theirs))
-    largest_product = max(1.0, *map(largest, c.used)) ** 2
-    rounding = torch.finfo(c.theirs.dtype).eps * largest_product
+    given = [x.detach().double().abs() for x in c.used if x is not c.theirs]
+    a, b = torch.broadcast_tensors(given[0], given[-1])
+    named = re.search(r"\((?:.*, )?(?:dim=)?(-?\d+)\)$", c.statement)
+    along = int(named[1]) if named else -1 if "linalg" in c.statement else a.shape.index(3)
+    terms = a.roll(1, along) * b.roll(-1, along) + a.roll(-1, along) * b.roll(1, along)
+    rounding = 2 * torch.finfo(c.theirs.dtype).eps * terms.flatten()
     return bool(((ours == theirs) | ((ours - theirs).abs() <= rounding)).all())
 
 

@@ -148,3 +148,28 @@ def test_what_is_known_hides_nothing_beside_it(name, program, monkeypatch):
 
     monkeypatch.setattr(module, last, wrong)
     assert compare(program) is not None
+
+
+@pytest.mark.parametrize(
+    "name, program",
+    [
+        (
+            "cross",
+            "x1 = t.tensor([[1e10, 2.0, 3.0], [2.0, 1.0, 4.0]])\nx2 = t.cross(x1, x1.flip(0), 1)",
+        ),
+        (
+            "mm",
+            "x1, x2 = t.tensor([[1e10, 0.0], [0.0, 2.0]]), t.tensor([[1.0, 0.0], [0.0, 1e5]])\nx3 = t.mm(x1, x2)",
+        ),
+    ],
+)
+def test_what_large_terms_leave_hides_no_small_ones(name, program, monkeypatch):
+    assert compare(program) is None
+    op = getattr(dt, name)
+
+    def wrong(*given):
+        y = op(*given)
+        return dt.where(y.abs() < 100, y + 1e7, y)
+
+    monkeypatch.setattr(dt, name, wrong)
+    assert compare(program) is not None
