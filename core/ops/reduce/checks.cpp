@@ -241,8 +241,8 @@ void check_coordinates(const Tensor& places, int64_t samples) {
 void check_isclose(const Tensor& input, const Tensor& other, double rtol, double atol) {
   DT_CHECK(input.dtype() == other.dtype(), kRuntimeError, type_word(input.dtype()),
            " did not match ", type_word(other.dtype()));
-  DT_CHECK(rtol >= 0 && atol >= 0, kRuntimeError,
-           "rtol and atol must be greater than or equal to zero");
+  DT_CHECK(rtol >= 0, kRuntimeError, "rtol must be greater than or equal to zero, but got ", rtol);
+  DT_CHECK(atol >= 0, kRuntimeError, "atol must be greater than or equal to zero, but got ", atol);
 }
 
 }  // namespace dt

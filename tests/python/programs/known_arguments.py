@@ -7,7 +7,7 @@ import re
 import torch
 
 from .case import CHANGED, Case, documented
-from .elements import all_that_differ
+from .elements import all_that_differ, only_the_infinite_differs
 from .tensors import strides
 
 
@@ -131,11 +131,8 @@ def fits_in(x: torch.Tensor, dtype: torch.dtype) -> bool:
 def _(c: Case) -> bool:
     padded = re.search(r"[cC]onv\dd\(.*padding", c.called) is not None
     padded = padded or c.derives("Convolution")
-    return (
-        padded
-        and c.aspect == "values"
-        and any(not x.detach().isfinite().all() for x in c.used if x.dtype.is_floating_point)
-    )
+    given = any(not x.detach().isfinite().all() for x in c.used if x.dtype.is_floating_point)
+    return padded and given and only_the_infinite_differs(c)
 
 
 # A transposed one multiplies the places that a window does not reach, and PyTorch may.

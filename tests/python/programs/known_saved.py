@@ -62,6 +62,7 @@ KEPT_BY_PYTORCH_ALONE = {
     "MaxPool3DWithIndicesBackward0": "self|result1",
     "MaxPool3DWithIndicesBackwardBackward0": "indices",
     "LeakyReluBackward1": "result",
+    "LinalgLstsqBackward0": "solution",
     "LinalgSlogdetBackward0": "sign",
     "LogSoftmaxBackwardDataBackward0": "grad_output",
     "MaskedScatterBackward0": "mask",
@@ -80,7 +81,9 @@ KEPT_BY_PYTORCH_ALONE = {
     "RemainderBackward1": "other",
     "RreluWithNoiseBackward0": "self",
     "SgnBackward0": "self|result",
+    "SpecialXlog1PyBackward0": "other",
     "StdMeanBackward0": "result0",
+    "TriangularSolveBackward0": "self",
     "VarMeanBackward0": "result0",
 }
 # Whose result, in place, is computed apart here and then copied: a later write does not reach what is kept.
@@ -96,6 +99,7 @@ KEPT_FOR_RESULT = {
 }
 # What ours keep, or look at, only for the gradients of some of the inputs: their places among the node's edges.
 KEPT_FOR = {
+    ("AddcdivBackward0", "tensor2"): [1, 2],
     ("AddmmBackward0", "mat1"): [2],
     ("AddmmBackward0", "mat2"): [1],
     ("BmmBackward0", "mat2"): [0],
@@ -111,7 +115,6 @@ KEPT_FOR = {
     ("IndexAddBackward0", "index"): [1],
     ("LdexpBackward0", "result"): [1],
     ("LeakyReluBackwardBackward0", "self"): [0],
-    ("LinalgLstsqBackward0", "solution"): [0],
     ("LinalgLuBackward0", "L"): [],
     ("LinalgLuBackward0", "U"): [],
     ("LinalgLuSolveBackward0", "result"): [0],
@@ -439,6 +442,27 @@ def _(c: Case) -> bool:
     return more and any(x is of for x in c.flagged) and any(x is of for x in c.named(str(operands)))
 
 
+# With a graph these are computed once more, from their inputs, and need nothing of the nodes that made their results.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    layers = re.findall(r"^(m\d+) = t\.nn\.(?:LSTM|GRU|RNN)\(", c.history, re.M)
+    inner = nodes_within(
+        c, "|".join([*layers, "lstm", "gru", "rnn_tanh", "rnn_relu", "linear_cross_entropy"])
+    )
+    again = len(c.forgotten) > 0 and "create_graph=True" in c.history
+    known = all(n in inner or is_kept_by_pytorch_alone(c, n, what) for n, what in c.forgotten)
+    return again and known and c.only_theirs_raises(SECOND_TIME)
+
+
+def nodes_within(c: Case, functions: str) -> set[Node]:
+    """What lies between the results and the operands of calls of these functions."""
+    nodes: set[Node] = set()
+    for made, of in re.findall(rf"^(.*?) = (.*\b(?:{functions})\(.*)", c.history, re.M):
+        before = {n for x in c.named(of) for n in graph_of(x)}
+        nodes |= {n for x in c.named(made) for n in graph_of(x)} - before
+    return nodes
+
+
 # With a graph these are computed once more, from their inputs.
 @documented("**Recurrent networks**")
 def _(c: Case) -> bool:
@@ -522,6 +546,10 @@ def _(c: Case) -> bool:
 
 
 def serves(node: Node) -> bool:
-    """Whether PyTorch alone computes the node's gradient from its result."""
+    """Whether PyTorch alone computes the node's gradient from its result, or all of it."""
     kept = KEPT_BY_PYTORCH_ALONE.get(node.name(), "").split("|")
-    return "result" in kept or node.name() in COPIED_IN_PLACE or is_solved_apart(node)
+    alone = not {"result", "solution"}.isdisjoint(kept) or node.name() in COPIED_IN_PLACE
+    in_steps = (
+        node.name() == "CholeskySolveBackward0"
+    )  # ours solves by one factor, then by the other
+    return alone or in_steps or is_solved_apart(node)

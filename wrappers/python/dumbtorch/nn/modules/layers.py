@@ -589,8 +589,8 @@ class BatchNorm1d(Module):
             raise ValueError("expected 2D or 3D input")
         if self.training and b["num_batches_tracked"] is not None:
             with no_grad():
-                _ops.add_(b["num_batches_tracked"], 1)
-        return _ops.batch_norm(input, b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else ((1 / b["num_batches_tracked"].item()) if (self.training and (b["num_batches_tracked"] is not None)) else 0), self.eps)
+                _ops.add_(b["num_batches_tracked"], 1 if self.track_running_stats else 0)
+        return _ops.batch_norm(input, b["running_mean"] if ((not self.training) or self.track_running_stats) else None, b["running_var"] if ((not self.training) or self.track_running_stats) else None, weight, bias, self.training or ((b["running_mean"] is None) and (b["running_var"] is None)), self.momentum if (self.momentum is not None) else ((1 / b["num_batches_tracked"].item()) if (self.training and (b["num_batches_tracked"] is not None)) else 0), self.eps)
 
     def _forward_relu(self, input, addend, limit):
         try:
@@ -602,8 +602,8 @@ class BatchNorm1d(Module):
             raise ValueError("expected 2D or 3D input")
         if self.training and b["num_batches_tracked"] is not None:
             with no_grad():
-                _ops.add_(b["num_batches_tracked"], 1)
-        return _ops.batch_norm_relu(input, b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else ((1 / b["num_batches_tracked"].item()) if (self.training and (b["num_batches_tracked"] is not None)) else 0), self.eps, addend, limit)
+                _ops.add_(b["num_batches_tracked"], 1 if self.track_running_stats else 0)
+        return _ops.batch_norm_relu(input, b["running_mean"] if ((not self.training) or self.track_running_stats) else None, b["running_var"] if ((not self.training) or self.track_running_stats) else None, weight, bias, self.training or ((b["running_mean"] is None) and (b["running_var"] is None)), self.momentum if (self.momentum is not None) else ((1 / b["num_batches_tracked"].item()) if (self.training and (b["num_batches_tracked"] is not None)) else 0), self.eps, addend, limit)
 
     def extra_repr(self):
         return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
@@ -664,8 +664,8 @@ class BatchNorm2d(Module):
             raise ValueError("expected 4D input")
         if self.training and b["num_batches_tracked"] is not None:
             with no_grad():
-                _ops.add_(b["num_batches_tracked"], 1)
-        return _ops.batch_norm(input, b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else ((1 / b["num_batches_tracked"].item()) if (self.training and (b["num_batches_tracked"] is not None)) else 0), self.eps)
+                _ops.add_(b["num_batches_tracked"], 1 if self.track_running_stats else 0)
+        return _ops.batch_norm(input, b["running_mean"] if ((not self.training) or self.track_running_stats) else None, b["running_var"] if ((not self.training) or self.track_running_stats) else None, weight, bias, self.training or ((b["running_mean"] is None) and (b["running_var"] is None)), self.momentum if (self.momentum is not None) else ((1 / b["num_batches_tracked"].item()) if (self.training and (b["num_batches_tracked"] is not None)) else 0), self.eps)
 
     def _forward_relu(self, input, addend, limit):
         try:
@@ -677,8 +677,8 @@ class BatchNorm2d(Module):
             raise ValueError("expected 4D input")
         if self.training and b["num_batches_tracked"] is not None:
             with no_grad():
-                _ops.add_(b["num_batches_tracked"], 1)
-        return _ops.batch_norm_relu(input, b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else ((1 / b["num_batches_tracked"].item()) if (self.training and (b["num_batches_tracked"] is not None)) else 0), self.eps, addend, limit)
+                _ops.add_(b["num_batches_tracked"], 1 if self.track_running_stats else 0)
+        return _ops.batch_norm_relu(input, b["running_mean"] if ((not self.training) or self.track_running_stats) else None, b["running_var"] if ((not self.training) or self.track_running_stats) else None, weight, bias, self.training or ((b["running_mean"] is None) and (b["running_var"] is None)), self.momentum if (self.momentum is not None) else ((1 / b["num_batches_tracked"].item()) if (self.training and (b["num_batches_tracked"] is not None)) else 0), self.eps, addend, limit)
 
     def extra_repr(self):
         return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
@@ -739,8 +739,8 @@ class BatchNorm3d(Module):
             raise ValueError("expected 5D input")
         if self.training and b["num_batches_tracked"] is not None:
             with no_grad():
-                _ops.add_(b["num_batches_tracked"], 1)
-        return _ops.batch_norm(input, b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else ((1 / b["num_batches_tracked"].item()) if (self.training and (b["num_batches_tracked"] is not None)) else 0), self.eps)
+                _ops.add_(b["num_batches_tracked"], 1 if self.track_running_stats else 0)
+        return _ops.batch_norm(input, b["running_mean"] if ((not self.training) or self.track_running_stats) else None, b["running_var"] if ((not self.training) or self.track_running_stats) else None, weight, bias, self.training or ((b["running_mean"] is None) and (b["running_var"] is None)), self.momentum if (self.momentum is not None) else ((1 / b["num_batches_tracked"].item()) if (self.training and (b["num_batches_tracked"] is not None)) else 0), self.eps)
 
     def _forward_relu(self, input, addend, limit):
         try:
@@ -752,8 +752,8 @@ class BatchNorm3d(Module):
             raise ValueError("expected 5D input")
         if self.training and b["num_batches_tracked"] is not None:
             with no_grad():
-                _ops.add_(b["num_batches_tracked"], 1)
-        return _ops.batch_norm_relu(input, b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else ((1 / b["num_batches_tracked"].item()) if (self.training and (b["num_batches_tracked"] is not None)) else 0), self.eps, addend, limit)
+                _ops.add_(b["num_batches_tracked"], 1 if self.track_running_stats else 0)
+        return _ops.batch_norm_relu(input, b["running_mean"] if ((not self.training) or self.track_running_stats) else None, b["running_var"] if ((not self.training) or self.track_running_stats) else None, weight, bias, self.training or ((b["running_mean"] is None) and (b["running_var"] is None)), self.momentum if (self.momentum is not None) else ((1 / b["num_batches_tracked"].item()) if (self.training and (b["num_batches_tracked"] is not None)) else 0), self.eps, addend, limit)
 
     def extra_repr(self):
         return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
