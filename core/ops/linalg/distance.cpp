@@ -185,8 +185,7 @@ Tensor renorm(const Tensor& input, const Scalar& p, int64_t dim, const Scalar& m
 }
 
 const Tensor& renorm_(const Tensor& input, const Scalar& p, int64_t dim, const Scalar& maxnorm) {
-  const Tensor before = needs_graph(input) ? clone(input) : input;  // its gradient reads it
-  return overwrite_alike(input, renorm(before, p, dim, maxnorm));
+  return overwrite_alike(input, renorm(before_overwrite(input, {input}), p, dim, maxnorm));
 }
 
 }  // namespace dt
