@@ -489,6 +489,7 @@ def _(c: Case) -> bool:
         "DivBackward1",
         "MulBackward1",
         "RoundBackward1",
+        "SoftMarginLoss",
         "Deg2Rad",
         "Rad2Deg",
     )

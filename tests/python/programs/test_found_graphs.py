@@ -46,6 +46,23 @@ x1 = t.zeros(4, 0, 3).requires_grad_()
 x2 = x1.index_reduce_(-2, t.tensor([0, 0]), t.ones(4, 2, 3), 'amax', include_self=False)
 x3 = x1.scatter_reduce_(1, t.zeros(4, 2, 3, dtype=t.int64), t.ones(4, 2, 3), 'amax')
 """,
+    "the product of one matrix is a tensor of its own": """
+x1 = t.ones(2, 2, requires_grad=True)
+x2 = t.chain_matmul(x1)
+x2.mul_(2)
+""",
+    "the largest of no sums is a constant": """
+x1, x2 = t.zeros(2, 0, requires_grad=True), t.zeros(2, 0, 3, requires_grad=True)
+x3, x4, x5 = t.linalg.matrix_norm(x1, 1), t.linalg.norm(x1, 2), t.linalg.matrix_norm(x2, t.inf, keepdim=True)
+x6 = t.linalg.matrix_norm(x1, t.inf)
+""",
+    "the steps of soft_margin_loss": """
+x1 = t.tensor([[[0.0]]], requires_grad=True)
+x2 = t.nn.functional.soft_margin_loss(x1, t.tensor([0.0]))
+x3, = t.autograd.grad(x2, x1, create_graph=True)
+x3.backward()
+x2.backward()
+""",
     "the divisor of the least integer": """
 x1, x2 = t.tensor([-128, 15], dtype=t.int8), t.tensor([126, -128], dtype=t.int8)
 x3 = x1.gcd(x2)
