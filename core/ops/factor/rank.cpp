@@ -182,7 +182,8 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq(const Tensor& A, const T
   const Tensor none = make_empty({0}, A.dtype(), A.device());
   record_lstsq(x, a, b);
   const bool has_rank = name != "gels";
-  Tensor residuals = none;
+  Tensor residuals = record("LinalgLstsqBackward0", make_empty({0}, A.dtype(), A.device()), {a, b},
+                            [](BackwardCall&) {});
   if (m > n && driver && name != "gelsy" && item(all(eq(rank, n))).to_double() != 0) {
     const Tensor rest = sub(matmul(a, x), b);
     residuals = sum(mul(rest, rest), {{-2}});

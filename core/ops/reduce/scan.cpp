@@ -2,7 +2,6 @@
 #include <limits>
 
 #include "core/autograd/fused.h"
-#include "core/autograd/inplace.h"
 #include "core/ops/checks.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/overwrite.h"
@@ -123,7 +122,7 @@ Tensor cumprod(const Tensor& input, int64_t dim, DType dtype) {
 
 const Tensor& cumprod_(const Tensor& self, int64_t dim, DType dtype) {
   const DType t = dtype == DType::kDefault ? self.dtype() : dtype;
-  return overwrite_alike(self, cumprod(needs_graph(self) ? history_clone(self) : self, dim, t));
+  return overwrite_alike(self, cumprod(before_overwrite(self, {self}), dim, t));
 }
 
 Tensor logcumsumexp(const Tensor& input, int64_t dim) {

@@ -209,6 +209,28 @@ def is_power_of_mask(node: object) -> bool:
         return False
 
 
+# Its exponents are smaller by 1, which wraps around.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    least = any(map(holds_the_least, c.tensors.values()))
+    return least and c.aspect == "values" and c.derives("PowBackward1")
+
+
+def holds_the_least(x: torch.Tensor) -> bool:
+    """Of negative integers, whose magnitude none has."""
+    signed = x.dtype in (torch.int8, torch.int16, torch.int32, torch.int64)
+    return signed and bool((x == torch.iinfo(x.dtype).min).any())
+
+
+# It has another sign.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    if c.aspect != "values" or not re.search(r"\bgcd_?\(", c.statement):
+        return False
+    ours, theirs = (numbers_of(s) for s in (c.difference.ours, c.difference.theirs))
+    return bool((ours.abs() == theirs.abs()).all()) and any(map(holds_the_least, c.used))
+
+
 # Of a factor whose negative wraps around.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:

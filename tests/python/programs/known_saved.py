@@ -62,6 +62,7 @@ KEPT_BY_PYTORCH_ALONE = {
     "MaxPool3DWithIndicesBackward0": "self|result1",
     "MaxPool3DWithIndicesBackwardBackward0": "indices",
     "LeakyReluBackward1": "result",
+    "LinalgHouseholderProductBackward0": "input|result",
     "LinalgLstsqBackward0": "solution",
     "LinalgSlogdetBackward0": "sign",
     "LogSoftmaxBackwardDataBackward0": "grad_output",
@@ -115,8 +116,7 @@ KEPT_FOR = {
     ("IndexAddBackward0", "index"): [1],
     ("LdexpBackward0", "result"): [1],
     ("LeakyReluBackwardBackward0", "self"): [0],
-    ("LinalgLuBackward0", "L"): [],
-    ("LinalgLuBackward0", "U"): [],
+    ("LinalgLstsqBackward0", "b"): [0],
     ("LinalgLuSolveBackward0", "result"): [0],
     ("LinalgSolveExBackward0", "A"): [],
     ("LinalgSolveExBackward0", "result"): [0],
@@ -136,6 +136,9 @@ KEPT_FOR = {
     ("SoftshrinkBackwardBackward0", "self"): [0],
     ("TriangularSolveBackward0", "solution"): [1],
 }
+ATTENTION = "ScaledDotProductFlashAttentionForCpuBackward0"
+# The same of attention in float64 on a GPU, where it is made of products, in PyTorch too.
+KEPT_BY_PRODUCTS = {"query": [1], "key": [0], "value": [0, 1], "output": [], "attn_mask": []}
 
 
 @documented(KEEPS)
@@ -193,6 +196,7 @@ def is_constant(node: Node) -> bool:
 def is_kept_by_pytorch_alone(c: Case, node: Node, what: str) -> bool:
     return (
         by_pytorch_alone(node, what, c.asked)
+        or is_kept_by_no_product(c, node, what)
         or is_copied(node, what)
         or is_for_another_result(c, node, what)
     )
@@ -206,18 +210,28 @@ def is_for_another_result(c: Case, node: Node, what: str) -> bool:
     return needed is not None and all(output != needed for n, output in edges if n is node)
 
 
+def is_kept_by_no_product(c: Case, node: Node, what: str) -> bool:
+    made_of_products = c.device != "cpu" and node.name() == ATTENTION
+    if not made_of_products or dtype_at(node) is not torch.float64 or what not in KEPT_BY_PRODUCTS:
+        return False
+    return not any(leads(node, edge, c.asked) for edge in KEPT_BY_PRODUCTS[what])
+
+
 def is_copied(node: Node, what: str) -> bool:
     """Whether it is a result in place: one of a new tensor is at version 0."""
     in_place = not why_changed(node, what).endswith("expected version 0")
     return node.name() in COPIED_IN_PLACE and what == "result" and in_place
 
 
-def by_pytorch_alone(node: Node, what: str, asked: set[Node] | None) -> bool:
-    def leads(edge: int) -> bool:
-        behind = graph_behind(node.next_functions[edge][0])
-        return bool(behind) if asked is None else not asked.isdisjoint(behind)
+def leads(node: Node, edge: int, asked: set[Node] | None) -> bool:
+    """Whether that edge leads to what is asked for."""
+    behind = graph_behind(node.next_functions[edge][0])
+    return bool(behind) if asked is None else not asked.isdisjoint(behind)
 
-    if not any(map(leads, range(len(node.next_functions)))):  # it runs in vain
+
+def by_pytorch_alone(node: Node, what: str, asked: set[Node] | None) -> bool:
+    used = [leads(node, edge, asked) for edge in range(len(node.next_functions))]
+    if not any(used):  # it runs in vain
         return True
     volumes = node.name() == "ConvolutionBackward0" and len(node._input_metadata[0].shape) == 5
     if volumes and what == "input":  # ours is of images, which are copies
@@ -227,7 +241,7 @@ def by_pytorch_alone(node: Node, what: str, asked: set[Node] | None) -> bool:
     if is_constant(node):
         return True
     if (node.name(), what) in KEPT_FOR:
-        return not any(map(leads, KEPT_FOR[node.name(), what]))
+        return not any(used[edge] for edge in KEPT_FOR[node.name(), what])
     match node.name():
         case "PowBackward0":  # what the derivative of a square is multiplied with
             return node._saved_exponent <= 1
@@ -235,7 +249,7 @@ def by_pytorch_alone(node: Node, what: str, asked: set[Node] | None) -> bool:
             return not node._input_metadata[0].shape
         case "ScatterReduceBackward0" | "IndexReduceBackward0":
             adds = node._saved_reduce in ("sum", "mean")
-            return adds and (what != "index" or (node._saved_include_self and not leads(1)))
+            return adds and (what != "index" or (node._saved_include_self and not used[1]))
         case "ProdBackward0" | "ProdBackward1" if what == "self":  # ours is the converted copy
             return dtype_at(node) != dtype_at(node.next_functions[0][0])
     return re.fullmatch(KEPT_BY_PYTORCH_ALONE.get(node.name(), ""), what) is not None
@@ -335,14 +349,11 @@ def _(c: Case) -> bool:
     return copied and any(names_changed(c.difference.theirs, x) for x in written)
 
 
-# With a graph attention is computed once more, from its inputs; a GPU composes that of float64.
+# With a graph attention is computed once more, from its inputs.
 @documented(KEEPS)
 def _(c: Case) -> bool:
-    kept = {(n.name(), what) for n, what in reported(c)}
-    alone = {"output"} if c.device == "cpu" else {"output", "attn_mask"}
-    attends = {("ScaledDotProductFlashAttentionForCpuBackward0", what) for what in alone}
-    composed = "create_graph=True" in c.statement or c.device != "cpu"
-    return len(kept) > 0 and kept <= attends and composed and c.only_theirs_raises(CHANGED)
+    again = "create_graph=True" in c.statement and c.only_theirs_raises(CHANGED)
+    return again and {(n.name(), what) for n, what in reported(c)} == {(ATTENTION, "output")}
 
 
 # Indices of which PyTorch keeps a row-major copy.
@@ -502,6 +513,7 @@ def _(c: Case) -> bool:
         "DivBackward1",
         "MulBackward1",
         "RoundBackward1",
+        "SoftMarginLoss",
         "Deg2Rad",
         "Rad2Deg",
     )
