@@ -153,6 +153,7 @@ void check_batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor&
            "Expected more than 1 value per channel when training, got input size ", x.sizes());
   DT_CHECK(!training || eps > 0, kValueError,
            "batch_norm eps must be positive during training, but got ", eps);
+  DT_CHECK(!(eps < 0), kValueError, "batch_norm eps must be non-negative, but got ", eps);
   if (x.numel() == 0) return;  // of any dtype, like PyTorch
   check_constant(running_mean, "native_batch_norm", "running_mean");
   check_constant(running_var, "native_batch_norm", "running_var");
