@@ -202,7 +202,7 @@ def _overflow(function: str, kinds: str, values: tuple) -> Exception:
 
 
 def _is_beyond(n) -> bool:
-    return isinstance(n, int) and n.bit_length() > 63
+    return isinstance(n, int) and not -(1 << 63) <= n < 1 << 63
 
 
 def _type_name(value) -> str:
