@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "core/autograd/record.h"
 #include "core/ops/autocast.gen.h"
@@ -74,6 +75,10 @@ Tensor linalg_pinv(const Tensor& A, const Tolerance& atol, const Tolerance& rtol
            "linalg.pinv(", type_word(A.dtype()), "{", A.sizes(),
            "}): expected a tensor with 2 or more dimensions of float, double, cfloat or cdouble "
            "types");
+  for (const auto& [tolerance, name] : {std::pair(&atol, "atol"), std::pair(&rtol, "rtol")}) {
+    const bool is_tensor = *tolerance && !(*tolerance)->is_number();
+    if (is_tensor) check_constant((*tolerance)->tensor(), "linalg_pinv", name);
+  }
   Tensor y;
   {
     const GradMode no_grad(false);

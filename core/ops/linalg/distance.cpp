@@ -77,6 +77,7 @@ Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double
   const DType common = promote_types(x1.dtype(), x2.dtype());
   DT_CHECK(is_floating(common), kRuntimeError,
            "expected common dtype to be floating point, yet common dtype is ", type_word(common));
+  DT_CHECK(eps >= 0, kRuntimeError, "eps must be non-negative, got: ", eps);
   const Dims sizes = broadcast_sizes(x1.sizes(), x2.sizes());
   const auto direction = [&](const Tensor& input) {
     const Tensor x = expand(to_dtype(input, common), sizes);

@@ -149,7 +149,7 @@ void check_batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor&
            "Expected more than 1 value per channel when training, got input size ", x.sizes());
   DT_CHECK(!training || eps > 0, kValueError,
            "batch_norm eps must be positive during training, but got ", eps);
-  DT_CHECK(eps >= 0, kValueError, "batch_norm eps must be non-negative, but got ", eps);
+  DT_CHECK(!(eps < 0), kValueError, "batch_norm eps must be non-negative, but got ", eps);
   if (x.numel() == 0) return;  // with whatever else, like PyTorch
   const int64_t channels = x.size(1);
   check_statistics("running_mean", running_mean, channels, training);

@@ -52,15 +52,13 @@ void check_deviation_dtype(const Tensor& x) {
            "std and var only support floating point and complex dtypes");
 }
 
-void check_norm_dtypes(DType given, DType wanted) {
-  DT_CHECK(is_floating(given), kRuntimeError,
-           "linalg.vector_norm: Expected a floating point or complex tensor as input. Got ",
-           type_word(given));
-  DT_CHECK(is_floating(wanted), kRuntimeError,
-           "linalg.vector_norm: dtype should be floating point or complex, but got ",
-           type_word(wanted));
-  DT_CHECK(promote_types(given, wanted) == wanted, kRuntimeError,
-           "linalg.vector_norm: the dtype of the input (", type_word(given),
+void check_norm_dtypes(DType given, DType wanted, const char* function) {
+  DT_CHECK(is_floating(given), kRuntimeError, function,
+           ": Expected a floating point or complex tensor as input. Got ", type_word(given));
+  DT_CHECK(is_floating(wanted), kRuntimeError, function,
+           ": dtype should be floating point or complex, but got ", type_word(wanted));
+  DT_CHECK(promote_types(given, wanted) == wanted, kRuntimeError, function,
+           ": the dtype of the input (", type_word(given),
            ") should be convertible without narrowing to the specified dtype (", type_word(wanted),
            ")");
 }

@@ -87,7 +87,7 @@ Tensor slices(const Tensor& x, int dim) {
 // PyTorch has no derivative of these.
 Unique recorded(const char* node, const char* op, const Tensor& input, const Unique& y) {
   record(node, std::get<0>(y), {input}, [op](BackwardCall&) {
-    fail(Code::kRuntimeError, "derivative for aten::", op, " is not implemented");
+    fail(Code::kNotImplemented, "the derivative for '", op, "' is not implemented.");
   });
   return y;
 }

@@ -38,7 +38,7 @@ Tensor incomplete_gamma(const char* op, const Tensor& input, const Tensor& other
   const DType t = result_type({input, other});
   DT_CHECK(is_floating(t), kNotImplemented, "\"", op, "_cpu\" not implemented for '", type_word(t),
            "'");
-  const Tensor y = gamma_part(input, other, upper ? 1 : 0);
+  const Tensor y = gamma_part(input.detach(), other, upper ? 1 : 0);
   if (!needs_graph(input)) return y;
   return record("IgammaBackward0", y.detach(), {y, input}, [op](BackwardCall& b) {
     DT_CHECK(!b.wants(1), kNotImplemented, "the derivative for '", op,

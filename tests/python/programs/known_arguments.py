@@ -119,6 +119,26 @@ def _(c: Case) -> bool:
     )
 
 
+# What a GPU makes of powers of the base.
+@documented("**Numbers that do not fit**")
+def _(c: Case) -> bool:
+    if not isinstance(c.theirs, torch.Tensor) or c.theirs.dtype.is_floating_point:
+        return False
+    return c.device != "cpu" and c.aspect == "values" and "logspace(" in c.statement
+
+
+@documented("values of `masked_fill`")
+def _(c: Case) -> bool:
+    overflows = c.only_theirs_raises("value cannot be converted to type .* without overflow")
+    return overflows and c.device != "cpu" and "masked_fill" in c.statement
+
+
+@documented("**Numbers beyond a narrow dtype**")
+def _(c: Case) -> bool:
+    beyond = c.only_ours_raises("isin: value cannot be converted to type .* without overflow")
+    return beyond and re.search(r"\bisin\(", c.statement) is not None
+
+
 def fits_in(x: torch.Tensor, dtype: torch.dtype) -> bool:
     """Whether an integer dtype, or bool, has room for all elements."""
     if dtype is torch.bool:

@@ -431,6 +431,8 @@ def _(c: Case) -> bool:
     kept = [x for x in operands + turned if names_changed(c.difference.ours, x)]
     # Of images cross_entropy keeps the matrix of their positions.
     kept += [x for x in operands if x._version and x.dim() > 2 and c.derives("LogSoftmax")]
+    # A GPU composes the attention of float64, and keeps what it multiplies in another shape.
+    kept += [x for x in operands if x._version and x.dtype is torch.float64 and c.device != "cpu"]
     products = c.derives("LogSoftmax", "Mm", "Bmm", "Mv")
     return c.only_ours_raises(CHANGED) and products and len(kept) > 0
 
