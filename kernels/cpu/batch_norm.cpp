@@ -7,6 +7,7 @@
 #include "kernels/calls/nn.gen.h"
 #include "kernels/cpu/moments.h"
 #include "kernels/cpu/rows.h"
+#include "kernels/cpu/simd.h"
 
 namespace dt::cpu {
 namespace {
@@ -126,9 +127,9 @@ void column_moments(const BatchNormShape& s, const ChannelRuns<const T>& x, int6
   }
 }
 
-template <class T>
-void batch_statistics(const dt_stream* stream, const calls::BatchNorm& call,
-                      const BatchNormShape& s, T* mean, T* rstd) {
+template <class T, class Call>
+void batch_statistics(const dt_stream* stream, const Call& call, const BatchNormShape& s, T* mean,
+                      T* rstd) {
   const ChannelRuns<const T> x = make_operand<const T>(s, call.x);
   const Partials partials{static_cast<double*>(call.workspace), s.channels};
   const int64_t planes = s.columns ? 1 : s.channels;
@@ -150,8 +151,8 @@ void batch_statistics(const dt_stream* stream, const calls::BatchNorm& call,
 
 // ---- forward: y = (x - mean) * scale + shift
 
-template <class T>
-void running_statistics(const calls::BatchNorm& call, int64_t channels, T* mean, T* rstd) {
+template <class T, class Call>
+void running_statistics(const Call& call, int64_t channels, T* mean, T* rstd) {
   const T* running_mean = optional_data<const T>(call.running_mean);
   const T* running_var = optional_data<const T>(call.running_var);
   for (int64_t c = 0; c < channels; ++c) {
@@ -160,11 +161,13 @@ void running_statistics(const calls::BatchNorm& call, int64_t channels, T* mean,
   }
 }
 
-template <class T>
-void normalize(const dt_stream* stream, const calls::BatchNorm& call, const BatchNormShape& s,
-               const T* mean, const T* scale, const T* bias) {
-  const ChannelRuns<const T> x = make_operand<const T>(s, call.x);
-  const ChannelRuns<T> y = make_operand<T>(s, *call.y);
+// finish(to, position, first, n) goes over each run of the result once more.
+template <class T, class Finish>
+void normalize(const dt_stream* stream, const dt_view& input, const dt_view& result,
+               const BatchNormShape& s, const T* mean, const T* scale, const T* bias,
+               const Finish& finish) {
+  const ChannelRuns<const T> x = make_operand<const T>(s, input);
+  const ChannelRuns<T> y = make_operand<T>(s, result);
   for_each_run(stream, s, [&](int64_t a, int64_t b, int64_t c, int64_t first, int64_t n) {
     T copy[kRun];
     const T* from = read_run(x.run(a, b) + first * x.stride, x.stride, n, copy);
@@ -178,26 +181,117 @@ void normalize(const dt_stream* stream, const calls::BatchNorm& call, const Batc
         const T center = mean[c], factor = scale[c], shift = bias ? bias[c] : T(0);
         for (int64_t i = 0; i < n; ++i) to[i] = (from[i] - center) * factor + shift;
       }
+      finish(to, a * s.length + b, first, n);
     });
   });
 }
 
-template <class T>
-int32_t forward(const dt_stream* stream, const calls::BatchNorm& call) {
-  const BatchNormShape s = make_shape(call.x);
+template <class T, class Call, class Finish>
+int32_t forward(const dt_stream* stream, const Call& call, const BatchNormShape& s,
+                const dt_view* y, const Finish& finish) {
   T *mean = data<T>(call.mean), *rstd = data<T>(call.rstd);
   if (call.training) {
     batch_statistics(stream, call, s, mean, rstd);
   } else {
     running_statistics(call, s.channels, mean, rstd);
   }
-  if (!call.y) return DT_KERNEL_OK;
+  if (!y) return DT_KERNEL_OK;
   const T* weight = optional_data<const T>(call.weight);
   T* scale = static_cast<T*>(call.workspace);  // the partial sums are done with
   for (int64_t c = 0; c < s.channels; ++c) scale[c] = weight ? weight[c] * rstd[c] : rstd[c];
-  normalize(stream, call, s, mean, scale, optional_data<const T>(call.bias));
+  normalize(stream, call.x, *y, s, mean, scale, optional_data<const T>(call.bias), finish);
   return DT_KERNEL_OK;
 }
+
+// ---- what follows a norm: y = min(max(y + addend, 0), limit), of columns of floats. Its flags say
+// which elements have a gradient: those of a packet of neighbours along C share a byte.
+
+constexpr int64_t kPacket = 16 / sizeof(float);
+
+bool has_packets(const BatchNormShape& s, const dt_view& x) {
+  return x.dtype == dtype_of<float> && s.columns && s.channels % kPacket == 0;
+}
+
+// The lanes of flags that a vector of floats has, each in the place of its bit.
+typedef uint32_t FlagLanes __attribute__((vector_size(kVectorBytes)));
+
+inline FlagLanes flag_bits() {
+  FlagLanes bit;
+  for (uint32_t i = 0; i < kLanes<float>; ++i) bit[i] = 1u << (i / kPacket * 8 + i % kPacket);
+  return bit;
+}
+
+// A bit for each lane that is not 0, from the lowest on.
+inline uint32_t lanes_set(Vector<int32_t> lanes) {
+#if defined(__AVX512F__)
+  return _mm512_movepi32_mask(reinterpret_cast<__m512i>(lanes));
+#elif defined(__AVX__)
+  return static_cast<uint32_t>(_mm256_movemask_ps(reinterpret_cast<__m256>(lanes)));
+#else
+  uint32_t bits = 0;
+  for (uint32_t i = 0; i < kLanes<float>; ++i) bits |= (lanes[i] & 1u) << i;
+  return bits;
+#endif
+}
+
+// The same as bytes of packets.
+inline uint32_t packet_bytes(uint32_t bits) {
+  return (bits & 0xf) | (bits & 0xf0) << 4 | (bits & 0xf00) << 8 | (bits & 0xf000) << 12;
+}
+
+inline void store_lanes(float* y, Vector<float> v, int64_t n) {
+  n == kLanes<float> ? store(y, v) : store_few(y, v, n);
+}
+
+// n is a multiple of a packet's elements.
+void relu_run(float* y, const float* addend, float limit, uint8_t* flags, int64_t n) {
+  constexpr int64_t kLane = kLanes<float>;
+  const bool has_limit = limit < Limits<float>::kHighest;
+  const Vector<float> most = splat(limit);
+  for (int64_t i = 0; i < n; i += kLane) {
+    const int64_t lanes = min(kLane, n - i);
+    Vector<float> sum = load_first(y + i, lanes);
+    if (addend) sum += load_first(addend + i, lanes);
+    const Vector<int32_t> is_low = sum <= 0.0f, is_high = has_limit ? sum >= most : is_low & 0;
+    if (flags) {
+      const uint32_t bytes = packet_bytes(lanes_set(~(is_low | is_high)));  // NaN passes
+      __builtin_memcpy(flags + i / kPacket, &bytes, static_cast<size_t>(lanes / kPacket));
+    }
+    sum = sum < 0.0f ? Vector<float>{} : sum;
+    store_lanes(y + i, is_high ? most : sum, lanes);
+  }
+}
+
+// y = g where it passes, else 0; y may be g.
+void pass_run(float* y, const float* g, const uint8_t* flags, int64_t n) {
+  constexpr int64_t kLane = kLanes<float>;
+  const FlagLanes bit = flag_bits();
+  for (int64_t i = 0; i < n; i += kLane) {
+    const int64_t lanes = min(kLane, n - i);
+    uint32_t bytes = 0;
+    __builtin_memcpy(&bytes, flags + i / kPacket, static_cast<size_t>(lanes / kPacket));
+    const Vector<float> v = load_first(g + i, lanes);
+    store_lanes(y + i, (bit & bytes) != 0 ? v : Vector<float>{}, lanes);
+  }
+}
+
+// What of a gradient arrives at a norm: all of it, or what its flags let pass.
+struct AllPasses {
+  template <class T>
+  const T* run(const T* g, T*, int64_t, int64_t, int64_t) const {
+    return g;
+  }
+};
+
+struct FlaggedPass {
+  const uint8_t* flags;
+  int64_t channels;
+
+  const float* run(const float* g, float* copy, int64_t position, int64_t first, int64_t n) const {
+    pass_run(copy, g, flags + (position * channels + first) / kPacket, n);
+    return copy;
+  }
+};
 
 // ---- backward: sums of g and of g * (x - mean), then gx = (g - (x - mean) * slope - level) *
 // scale; gx = g * scale if the statistics are constants
@@ -223,9 +317,10 @@ void plane_sums(const BatchNormShape& s, const ChannelRuns<const T>& g,
   out.second(chunk)[c] = sum_gx;
 }
 
-template <class T>
+template <class T, class Pass>
 void column_sums(const BatchNormShape& s, const ChannelRuns<const T>& g,
-                 const ChannelRuns<const T>& x, const T* mean, int64_t chunk, const Partials& out) {
+                 const ChannelRuns<const T>& x, const T* mean, int64_t chunk, const Partials& out,
+                 const Pass& pass) {
   double *sum_g = out.first(chunk), *sum_gx = out.second(chunk);
   for (int64_t c = 0; c < s.channels; ++c) sum_g[c] = 0, sum_gx[c] = 0;
   T copy_g[kRun], copy_x[kRun];
@@ -235,6 +330,7 @@ void column_sums(const BatchNormShape& s, const ChannelRuns<const T>& g,
     for (int64_t first = 0; first < s.channels; first += kRun) {
       const int64_t count = min(kRun, s.channels - first);
       const T* run_g = read_run(g.run(n, l) + first * g.stride, g.stride, count, copy_g);
+      run_g = pass.run(run_g, copy_g, position, first, count);
       const T* run_x = read_run(x.run(n, l) + first * x.stride, x.stride, count, copy_x);
       double *to_g = sum_g + first, *to_gx = sum_gx + first;
       const T* center = mean + first;
@@ -262,16 +358,22 @@ struct Coefficients {
   bool is_scale;  // and nothing else: x, which may be infinite, takes no part
 };
 
-template <class T>
-void input_gradient(const dt_stream* stream, const calls::BatchNormBackward& call,
-                    const BatchNormShape& s, const Coefficients<T>& k) {
+template <class T, class Call, class Pass>
+void input_gradient(const dt_stream* stream, const Call& call, const BatchNormShape& s,
+                    const Coefficients<T>& k, const dt_view* passing, const Pass& pass) {
   const ChannelRuns<const T> g = make_operand<const T>(s, call.g),
                              x = make_operand<const T>(s, call.x);
-  const ChannelRuns<T> gx = make_operand<T>(s, *call.gx);
+  const ChannelRuns<T> gx = make_operand<T>(s, *call.gx),
+                       to_addend = passing ? make_operand<T>(s, *passing) : gx;
   const T* mean = data<const T>(call.mean);
   for_each_run(stream, s, [&](int64_t a, int64_t b, int64_t c, int64_t first, int64_t n) {
     T copy_g[kRun], copy_x[kRun];
     const T* run_g = read_run(g.run(a, b) + first * g.stride, g.stride, n, copy_g);
+    run_g = pass.run(run_g, copy_g, a * s.length + b, first, n);
+    if (passing) {
+      T* const to = to_addend.run(a, b) + first * to_addend.stride;
+      for (int64_t i = 0; i < n; ++i) to[i * to_addend.stride] = run_g[i];
+    }
     const T* run_x = read_run(x.run(a, b) + first * x.stride, x.stride, n, copy_x);
     write_run<kRun>(gx.run(a, b) + first * gx.stride, gx.stride, n, [&](T* to) {
       if (k.is_scale && s.columns) {
@@ -293,30 +395,31 @@ void input_gradient(const dt_stream* stream, const calls::BatchNormBackward& cal
   });
 }
 
-template <class T>
-void gradient_sums(const dt_stream* stream, const calls::BatchNormBackward& call,
-                   const BatchNormShape& s, const Partials& partials) {
+template <class T, class Call, class Pass>
+void gradient_sums(const dt_stream* stream, const Call& call, const BatchNormShape& s,
+                   const Partials& partials, const Pass& pass) {
   const ChannelRuns<const T> g = make_operand<const T>(s, call.g),
                              x = make_operand<const T>(s, call.x);
   const T* mean = data<const T>(call.mean);
   const int64_t planes = s.columns ? 1 : s.channels;
   parallel_for(stream, s.chunks * planes, 2 * s.work(), [&](int64_t tile) {
     const int64_t chunk = tile / planes, c = tile % planes;
-    s.columns ? column_sums(s, g, x, mean, chunk, partials)
+    s.columns ? column_sums(s, g, x, mean, chunk, partials, pass)
               : plane_sums(s, g, x, mean[c], c, chunk, partials);
   });
   combine_sums(s, partials);
 }
 
-template <class T>
-int32_t backward(const dt_stream* stream, const calls::BatchNormBackward& call) {
-  const BatchNormShape s = make_shape(call.x);
+// `passing` is written what arrives at the norm, if it is asked for.
+template <class T, class Call, class Pass>
+int32_t backward(const dt_stream* stream, const Call& call, const BatchNormShape& s,
+                 const dt_view* passing, const Pass& pass) {
   const bool training = call.training;
   const Partials partials{static_cast<double*>(call.workspace), s.channels};
   T* const behind = reinterpret_cast<T*>(partials.first(s.chunks));
   const Coefficients<T> k{behind, behind + s.channels, behind + 2 * s.channels, !training};
   const bool needs_sums = training || call.gweight || call.gbias;
-  if (needs_sums) gradient_sums<T>(stream, call, s, partials);
+  if (needs_sums) gradient_sums<T>(stream, call, s, partials, pass);
 
   const T* rstd = data<const T>(call.rstd);
   const T* weight = optional_data<const T>(call.weight);
@@ -332,7 +435,7 @@ int32_t backward(const dt_stream* stream, const calls::BatchNormBackward& call) 
     k.slope[c] = static_cast<T>(sum_gx * r * r / count);
     k.level[c] = static_cast<T>(sum_g / count);
   }
-  if (call.gx) input_gradient(stream, call, s, k);
+  if (call.gx) input_gradient(stream, call, s, k, passing, pass);
   return DT_KERNEL_OK;
 }
 
@@ -342,11 +445,19 @@ int64_t sums_bytes(const BatchNormShape& s) {
   return 2 * s.chunks * s.channels * static_cast<int64_t>(sizeof(double));
 }
 
+template <class Call>
+int64_t backward_bytes(const Call& call) {
+  const BatchNormShape s = make_shape(call.x);
+  return sums_bytes(s) + 3 * s.channels * bytes_of(call.x.dtype);
+}
+
 }  // namespace
 
 int32_t kernels::batch_norm(const dt_stream* stream, const calls::BatchNorm& call) {
   return visit_floating(call.x.dtype, [&](auto type) {
-    return forward<typename decltype(type)::type>(stream, call);
+    using T = typename decltype(type)::type;
+    return forward<T>(stream, call, make_shape(call.x), call.y,
+                      [](T*, int64_t, int64_t, int64_t) {});
   });
 }
 
@@ -357,23 +468,50 @@ int64_t kernels::batch_norm_workspace(const dt_stream*, const calls::BatchNorm& 
 int32_t kernels::batch_norm_backward(const dt_stream* stream,
                                      const calls::BatchNormBackward& call) {
   return visit_floating(call.g.dtype, [&](auto type) {
-    return backward<typename decltype(type)::type>(stream, call);
+    return backward<typename decltype(type)::type>(stream, call, make_shape(call.x), nullptr,
+                                                   AllPasses());
   });
 }
 
 int64_t kernels::batch_norm_backward_workspace(const dt_stream*,
                                                const calls::BatchNormBackward& call) {
+  return backward_bytes(call);
+}
+
+int32_t kernels::batch_norm_relu(const dt_stream* stream, const calls::BatchNormRelu& call) {
   const BatchNormShape s = make_shape(call.x);
-  return sums_bytes(s) + 3 * s.channels * bytes_of(call.x.dtype);
+  if (!has_packets(s, call.x)) return DT_KERNEL_UNSUPPORTED;
+  const ChannelRuns<const float> addend =
+      call.addend ? make_operand<const float>(s, *call.addend) : ChannelRuns<const float>();
+  uint8_t* const flags = optional_data<uint8_t>(call.flags);
+  const auto finish = [&](float* to, int64_t position, int64_t first, int64_t n) {
+    float copy[kRun];
+    const float* added = nullptr;
+    if (call.addend) {
+      const float* const run = addend.run(position / s.length, position % s.length);
+      added = read_run(run + first * addend.stride, addend.stride, n, copy);
+    }
+    relu_run(to, added, static_cast<float>(call.limit),
+             flags ? flags + (position * s.channels + first) / kPacket : nullptr, n);
+  };
+  return forward<float>(stream, call, s, &call.y, finish);
 }
 
-// What lies between is in the caches here.
-int32_t kernels::batch_norm_relu(const dt_stream*, const calls::BatchNormRelu&) {
-  return DT_KERNEL_UNSUPPORTED;
+int64_t kernels::batch_norm_relu_workspace(const dt_stream*, const calls::BatchNormRelu& call) {
+  return sums_bytes(make_shape(call.x));
 }
 
-int32_t kernels::batch_norm_relu_backward(const dt_stream*, const calls::BatchNormReluBackward&) {
-  return DT_KERNEL_UNSUPPORTED;
+int32_t kernels::batch_norm_relu_backward(const dt_stream* stream,
+                                          const calls::BatchNormReluBackward& call) {
+  const BatchNormShape s = make_shape(call.x);
+  if (!has_packets(s, call.x)) return DT_KERNEL_UNSUPPORTED;
+  return backward<float>(stream, call, s, call.gaddend,
+                         FlaggedPass{data<const uint8_t>(call.flags), s.channels});
+}
+
+int64_t kernels::batch_norm_relu_backward_workspace(const dt_stream*,
+                                                    const calls::BatchNormReluBackward& call) {
+  return backward_bytes(call);
 }
 
 }  // namespace dt::cpu
