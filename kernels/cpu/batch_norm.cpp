@@ -103,27 +103,51 @@ void plane_moments(const BatchNormShape& s, const ChannelRuns<const T>& x, int64
   out.second(chunk)[c] = total.squares;
 }
 
-// Welford's update, the same for all channels of a position.
+// Welford's update by some positions from one on, of `count` channels; `before` came before them.
+template <class T, int kPositions>
+void add_column_moments(const BatchNormShape& s, const ChannelRuns<const T>& x, int64_t position,
+                        int64_t before, int64_t first, int64_t count, double* mean,
+                        double* squares) {
+  T copy[kPositions][kRun];
+  const T* run[kPositions];
+  for (int p = 0; p < kPositions; ++p) {
+    const T* const line = x.run((position + p) / s.length, (position + p) % s.length);
+    run[p] = read_run(line + first * x.stride, x.stride, count, copy[p]);
+  }
+  const double share = kPositions / static_cast<double>(before + kPositions),
+               spread = share * static_cast<double>(before);
+  for (int64_t i = 0; i < count; ++i) {
+    double center = 0, around = 0;
+    DT_UNROLL
+    for (int p = 0; p < kPositions; ++p) center += static_cast<double>(run[p][i]);
+    center *= 1.0 / kPositions;
+    DT_UNROLL
+    for (int p = 0; p < kPositions; ++p) {
+      const double distance = static_cast<double>(run[p][i]) - center;
+      around += distance * distance;
+    }
+    const double delta = center - mean[i];
+    mean[i] += delta * share;
+    squares[i] += around + delta * delta * spread;
+  }
+}
+
+constexpr int kTogether = 4;  // positions for which sums are read and written once
+
 template <class T>
 void column_moments(const BatchNormShape& s, const ChannelRuns<const T>& x, int64_t chunk,
                     const Partials& out) {
   double *mean = out.first(chunk), *squares = out.second(chunk);
   for (int64_t c = 0; c < s.channels; ++c) mean[c] = 0, squares[c] = 0;
-  T copy[kRun];
   const int64_t begin = chunk * s.per_chunk, end = min(s.count(), begin + s.per_chunk);
-  for (int64_t position = begin; position < end; ++position) {
-    const double weight = 1.0 / static_cast<double>(position - begin + 1);
-    const T* line = x.run(position / s.length, position % s.length);
-    for (int64_t first = 0; first < s.channels; first += kRun) {
-      const int64_t count = min(kRun, s.channels - first);
-      const T* run = read_run(line + first * x.stride, x.stride, count, copy);
-      double *to_mean = mean + first, *to_squares = squares + first;
-      for (int64_t i = 0; i < count; ++i) {
-        const double value = static_cast<double>(run[i]), delta = value - to_mean[i];
-        to_mean[i] += delta * weight;
-        to_squares[i] += delta * (value - to_mean[i]);
-      }
-    }
+  const int64_t whole = end - (end - begin) % kTogether;
+  for (int64_t first = 0; first < s.channels; first += kRun) {
+    const int64_t count = min(kRun, s.channels - first);
+    double *const to_mean = mean + first, *const to_squares = squares + first;
+    for (int64_t at = begin; at < whole; at += kTogether)
+      add_column_moments<T, kTogether>(s, x, at, at - begin, first, count, to_mean, to_squares);
+    for (int64_t at = whole; at < end; ++at)
+      add_column_moments<T, 1>(s, x, at, at - begin, first, count, to_mean, to_squares);
   }
 }
 
@@ -239,17 +263,24 @@ inline uint32_t packet_bytes(uint32_t bits) {
   return (bits & 0xf) | (bits & 0xf0) << 4 | (bits & 0xf00) << 8 | (bits & 0xf000) << 12;
 }
 
+// Calls body(i, lanes) for a run of whole packets, a vector at a time; lanes is a constant but for
+// the last.
+template <class Body>
+inline void for_each_vector(int64_t n, const Body& body) {
+  constexpr int64_t kLane = kLanes<float>;
+  int64_t i = 0;
+  for (; i + kLane <= n; i += kLane) body(i, std::integral_constant<int64_t, kLane>());
+  if (i < n) body(i, n - i);
+}
+
 inline void store_lanes(float* y, Vector<float> v, int64_t n) {
   n == kLanes<float> ? store(y, v) : store_few(y, v, n);
 }
 
-// n is a multiple of a packet's elements.
 void relu_run(float* y, const float* addend, float limit, uint8_t* flags, int64_t n) {
-  constexpr int64_t kLane = kLanes<float>;
   const bool has_limit = limit < Limits<float>::kHighest;
   const Vector<float> most = splat(limit);
-  for (int64_t i = 0; i < n; i += kLane) {
-    const int64_t lanes = min(kLane, n - i);
+  for_each_vector(n, [&](int64_t i, auto lanes) {
     Vector<float> sum = load_first(y + i, lanes);
     if (addend) sum += load_first(addend + i, lanes);
     const Vector<int32_t> is_low = sum <= 0.0f, is_high = has_limit ? sum >= most : is_low & 0;
@@ -259,20 +290,18 @@ void relu_run(float* y, const float* addend, float limit, uint8_t* flags, int64_
     }
     sum = sum < 0.0f ? Vector<float>{} : sum;
     store_lanes(y + i, is_high ? most : sum, lanes);
-  }
+  });
 }
 
 // y = g where it passes, else 0; y may be g.
 void pass_run(float* y, const float* g, const uint8_t* flags, int64_t n) {
-  constexpr int64_t kLane = kLanes<float>;
   const FlagLanes bit = flag_bits();
-  for (int64_t i = 0; i < n; i += kLane) {
-    const int64_t lanes = min(kLane, n - i);
+  for_each_vector(n, [&](int64_t i, auto lanes) {
     uint32_t bytes = 0;
     __builtin_memcpy(&bytes, flags + i / kPacket, static_cast<size_t>(lanes / kPacket));
     const Vector<float> v = load_first(g + i, lanes);
     store_lanes(y + i, (bit & bytes) != 0 ? v : Vector<float>{}, lanes);
-  }
+  });
 }
 
 // What of a gradient arrives at a norm: all of it, or what its flags let pass.
@@ -317,27 +346,47 @@ void plane_sums(const BatchNormShape& s, const ChannelRuns<const T>& g,
   out.second(chunk)[c] = sum_gx;
 }
 
+// Some positions from one on, of `count` channels.
+template <class T, int kPositions, class Pass>
+void add_column_sums(const BatchNormShape& s, const ChannelRuns<const T>& g,
+                     const ChannelRuns<const T>& x, const T* mean, int64_t position, int64_t first,
+                     int64_t count, double* sum_g, double* sum_gx, const Pass& pass) {
+  T copy_g[kPositions][kRun], copy_x[kPositions][kRun];
+  const T *run_g[kPositions], *run_x[kPositions];
+  for (int p = 0; p < kPositions; ++p) {
+    const int64_t n = (position + p) / s.length, l = (position + p) % s.length;
+    run_g[p] = read_run(g.run(n, l) + first * g.stride, g.stride, count, copy_g[p]);
+    run_g[p] = pass.run(run_g[p], copy_g[p], position + p, first, count);
+    run_x[p] = read_run(x.run(n, l) + first * x.stride, x.stride, count, copy_x[p]);
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    double to_g = 0, to_gx = 0;
+    DT_UNROLL
+    for (int p = 0; p < kPositions; ++p) {
+      to_g += static_cast<double>(run_g[p][i]);
+      to_gx += static_cast<double>(run_g[p][i] * (run_x[p][i] - mean[i]));
+    }
+    sum_g[i] += to_g, sum_gx[i] += to_gx;
+  }
+}
+
 template <class T, class Pass>
 void column_sums(const BatchNormShape& s, const ChannelRuns<const T>& g,
                  const ChannelRuns<const T>& x, const T* mean, int64_t chunk, const Partials& out,
                  const Pass& pass) {
   double *sum_g = out.first(chunk), *sum_gx = out.second(chunk);
   for (int64_t c = 0; c < s.channels; ++c) sum_g[c] = 0, sum_gx[c] = 0;
-  T copy_g[kRun], copy_x[kRun];
   const int64_t begin = chunk * s.per_chunk, end = min(s.count(), begin + s.per_chunk);
-  for (int64_t position = begin; position < end; ++position) {
-    const int64_t n = position / s.length, l = position % s.length;
-    for (int64_t first = 0; first < s.channels; first += kRun) {
-      const int64_t count = min(kRun, s.channels - first);
-      const T* run_g = read_run(g.run(n, l) + first * g.stride, g.stride, count, copy_g);
-      run_g = pass.run(run_g, copy_g, position, first, count);
-      const T* run_x = read_run(x.run(n, l) + first * x.stride, x.stride, count, copy_x);
-      double *to_g = sum_g + first, *to_gx = sum_gx + first;
-      const T* center = mean + first;
-      for (int64_t i = 0; i < count; ++i) {
-        to_g[i] += static_cast<double>(run_g[i]);
-        to_gx[i] += static_cast<double>(run_g[i] * (run_x[i] - center[i]));
-      }
+  const int64_t whole = end - (end - begin) % kTogether;
+  for (int64_t first = 0; first < s.channels; first += kRun) {
+    const int64_t count = min(kRun, s.channels - first);
+    for (int64_t at = begin; at < whole; at += kTogether) {
+      add_column_sums<T, kTogether>(s, g, x, mean + first, at, first, count, sum_g + first,
+                                    sum_gx + first, pass);
+    }
+    for (int64_t at = whole; at < end; ++at) {
+      add_column_sums<T, 1>(s, g, x, mean + first, at, first, count, sum_g + first, sum_gx + first,
+                            pass);
     }
   }
 }
