@@ -106,16 +106,16 @@ void for_each_few(int64_t n, const RowsAhead& ahead, const Body& body) {
   }
 }
 
-// Calls f(rows, distance of two) with a block of x as it lies in memory, or as numbers of a copy.
+// Calls f(rows, distance of two) with a block of x as it lies in memory, floats or bfloat16, or a
+// copy.
 template <class T, class F>
 void with_stored_rows(T* copy, const dt_view& x, int64_t batch, int64_t head, int64_t first,
                       int64_t rows, const F& f) {
   if constexpr (std::is_same_v<T, float>) {
-    const void* const data = row_address(x, batch, head, first);
-    if (x.strides[3] == 1 && x.dtype == dtype_of<BFloat16>)
+    if (x.strides[3] == 1 && x.dtype == dtype_of<BFloat16>) {
+      const void* const data = row_address(x, batch, head, first);
       return f(static_cast<const BFloat16*>(data), x.strides[2]);
-    if (x.strides[3] == 1 && x.dtype == dtype_of<Float16>)
-      return f(static_cast<const Float16*>(data), x.strides[2]);
+    }
   }
   const BlockRows<T> block = read_block(copy, x, batch, head, first, rows);
   f(block.data, block.row);

@@ -76,157 +76,6 @@ void for_each_run(const dt_stream* stream, const BatchNormShape& s, const Body& 
   });
 }
 
-// ---- statistics
-
-// The scratch memory of the sums: two doubles for each chunk and channel.
-struct Partials {
-  double* sums;
-  int64_t channels;
-
-  double* first(int64_t chunk) const { return sums + 2 * chunk * channels; }
-  double* second(int64_t chunk) const { return first(chunk) + channels; }
-};
-
-template <class T>
-void plane_moments(const BatchNormShape& s, const ChannelRuns<const T>& x, int64_t c, int64_t chunk,
-                   const Partials& out) {
-  Moments total;
-  T copy[kRun];
-  const int64_t end = min(s.batch, (chunk + 1) * s.per_chunk);
-  for (int64_t n = chunk * s.per_chunk; n < end; ++n) {
-    for (int64_t first = 0; first < s.length; first += kRun) {
-      const int64_t count = min(kRun, s.length - first);
-      total.add_run(read_run(x.run(n, c) + first * x.stride, x.stride, count, copy), count);
-    }
-  }
-  out.first(chunk)[c] = total.mean;
-  out.second(chunk)[c] = total.squares;
-}
-
-// Welford's update by some positions from one on, of `count` channels; `before` came before them.
-template <class T, int kPositions>
-void add_column_moments(const BatchNormShape& s, const ChannelRuns<const T>& x, int64_t position,
-                        int64_t before, int64_t first, int64_t count, double* mean,
-                        double* squares) {
-  T copy[kPositions][kRun];
-  const T* run[kPositions];
-  for (int p = 0; p < kPositions; ++p) {
-    const T* const line = x.run((position + p) / s.length, (position + p) % s.length);
-    run[p] = read_run(line + first * x.stride, x.stride, count, copy[p]);
-  }
-  const double share = kPositions / static_cast<double>(before + kPositions),
-               spread = share * static_cast<double>(before);
-  for (int64_t i = 0; i < count; ++i) {
-    double center = 0, around = 0;
-    DT_UNROLL
-    for (int p = 0; p < kPositions; ++p) center += static_cast<double>(run[p][i]);
-    center *= 1.0 / kPositions;
-    DT_UNROLL
-    for (int p = 0; p < kPositions; ++p) {
-      const double distance = static_cast<double>(run[p][i]) - center;
-      around += distance * distance;
-    }
-    const double delta = center - mean[i];
-    mean[i] += delta * share;
-    squares[i] += around + delta * delta * spread;
-  }
-}
-
-constexpr int kTogether = 4;  // positions for which sums are read and written once
-
-template <class T>
-void column_moments(const BatchNormShape& s, const ChannelRuns<const T>& x, int64_t chunk,
-                    const Partials& out) {
-  double *mean = out.first(chunk), *squares = out.second(chunk);
-  for (int64_t c = 0; c < s.channels; ++c) mean[c] = 0, squares[c] = 0;
-  const int64_t begin = chunk * s.per_chunk, end = min(s.count(), begin + s.per_chunk);
-  const int64_t whole = end - (end - begin) % kTogether;
-  for (int64_t first = 0; first < s.channels; first += kRun) {
-    const int64_t count = min(kRun, s.channels - first);
-    double *const to_mean = mean + first, *const to_squares = squares + first;
-    for (int64_t at = begin; at < whole; at += kTogether)
-      add_column_moments<T, kTogether>(s, x, at, at - begin, first, count, to_mean, to_squares);
-    for (int64_t at = whole; at < end; ++at)
-      add_column_moments<T, 1>(s, x, at, at - begin, first, count, to_mean, to_squares);
-  }
-}
-
-template <class T, class Call>
-void batch_statistics(const dt_stream* stream, const Call& call, const BatchNormShape& s, T* mean,
-                      T* rstd) {
-  const ChannelRuns<const T> x = make_operand<const T>(s, call.x);
-  const Partials partials{static_cast<double*>(call.workspace), s.channels};
-  const int64_t planes = s.columns ? 1 : s.channels;
-  parallel_for(stream, s.chunks * planes, 2 * s.work(), [&](int64_t tile) {
-    const int64_t chunk = tile / planes;
-    s.columns ? column_moments(s, x, chunk, partials)
-              : plane_moments(s, x, tile % planes, chunk, partials);
-  });
-  for (int64_t c = 0; c < s.channels; ++c) {
-    Moments total;
-    for (int64_t chunk = 0; chunk < s.chunks; ++chunk) {
-      total.merge(static_cast<double>(s.chunk_count(chunk)), partials.first(chunk)[c],
-                  partials.second(chunk)[c]);
-    }
-    mean[c] = static_cast<T>(total.mean);
-    rstd[c] = static_cast<T>(total.rstd(call.eps));
-  }
-}
-
-// ---- forward: y = (x - mean) * scale + shift
-
-template <class T, class Call>
-void running_statistics(const Call& call, int64_t channels, T* mean, T* rstd) {
-  const T* running_mean = optional_data<const T>(call.running_mean);
-  const T* running_var = optional_data<const T>(call.running_var);
-  for (int64_t c = 0; c < channels; ++c) {
-    mean[c] = running_mean[c];
-    rstd[c] = static_cast<T>(1.0 / __builtin_sqrt(static_cast<double>(running_var[c]) + call.eps));
-  }
-}
-
-// finish(to, position, first, n) goes over each run of the result once more.
-template <class T, class Finish>
-void normalize(const dt_stream* stream, const dt_view& input, const dt_view& result,
-               const BatchNormShape& s, const T* mean, const T* scale, const T* bias,
-               const Finish& finish) {
-  const ChannelRuns<const T> x = make_operand<const T>(s, input);
-  const ChannelRuns<T> y = make_operand<T>(s, result);
-  for_each_run(stream, s, [&](int64_t a, int64_t b, int64_t c, int64_t first, int64_t n) {
-    T copy[kRun];
-    const T* from = read_run(x.run(a, b) + first * x.stride, x.stride, n, copy);
-    write_run<kRun>(y.run(a, b) + first * y.stride, y.stride, n, [&](T* to) {
-      if (s.columns && bias) {
-        for (int64_t i = 0; i < n; ++i)
-          to[i] = (from[i] - mean[c + i]) * scale[c + i] + bias[c + i];
-      } else if (s.columns) {
-        for (int64_t i = 0; i < n; ++i) to[i] = (from[i] - mean[c + i]) * scale[c + i];
-      } else {
-        const T center = mean[c], factor = scale[c], shift = bias ? bias[c] : T(0);
-        for (int64_t i = 0; i < n; ++i) to[i] = (from[i] - center) * factor + shift;
-      }
-      finish(to, a * s.length + b, first, n);
-    });
-  });
-}
-
-template <class T, class Call, class Finish>
-int32_t forward(const dt_stream* stream, const Call& call, const BatchNormShape& s,
-                const dt_view* y, const Finish& finish) {
-  T *mean = data<T>(call.mean), *rstd = data<T>(call.rstd);
-  if (call.training) {
-    batch_statistics(stream, call, s, mean, rstd);
-  } else {
-    running_statistics(call, s.channels, mean, rstd);
-  }
-  if (!y) return DT_KERNEL_OK;
-  const T* weight = optional_data<const T>(call.weight);
-  T* scale = static_cast<T*>(call.workspace);  // the partial sums are done with
-  for (int64_t c = 0; c < s.channels; ++c) scale[c] = weight ? weight[c] * rstd[c] : rstd[c];
-  normalize(stream, call.x, *y, s, mean, scale, optional_data<const T>(call.bias), finish);
-  return DT_KERNEL_OK;
-}
-
 // ---- what follows a norm: y = min(max(y + addend, 0), limit), of columns of floats. Its flags say
 // which elements have a gradient: those of a packet of neighbours along C share a byte.
 
@@ -304,21 +153,233 @@ void pass_run(float* y, const float* g, const uint8_t* flags, int64_t n) {
   });
 }
 
-// What of a gradient arrives at a norm: all of it, or what its flags let pass.
-struct AllPasses {
-  template <class T>
-  const T* run(const T* g, T*, int64_t, int64_t, int64_t) const {
-    return g;
-  }
+// A forward call of either kind.
+struct NormCall {
+  const dt_view &mean, &rstd, &x, *y, *weight, *bias, *running_mean, *running_var;
+  bool training;
+  double eps;
+  void* workspace;
+  BatchNormShape shape;
+  bool with_relu = false;
+  const dt_view* addend = nullptr;
+  uint8_t* flags = nullptr;
+  float limit = 0;
+
+  template <class Call>
+  NormCall(const Call& call, const dt_view* y)
+      : mean(call.mean),
+        rstd(call.rstd),
+        x(call.x),
+        y(y),
+        weight(call.weight),
+        bias(call.bias),
+        running_mean(call.running_mean),
+        running_var(call.running_var),
+        training(call.training),
+        eps(call.eps),
+        workspace(call.workspace),
+        shape(make_shape(call.x)) {}
 };
 
-struct FlaggedPass {
-  const uint8_t* flags;
+// Part of a run of the result.
+void finish_run(const NormCall& call, float* to, int64_t a, int64_t b, int64_t first, int64_t n) {
+  const BatchNormShape& s = call.shape;
+  float copy[kRun];
+  const float* added = nullptr;
+  if (call.addend) {
+    const auto addend = make_operand<const float>(s, *call.addend);
+    added = read_run(addend.run(a, b) + first * addend.stride, addend.stride, n, copy);
+  }
+  const int64_t at = ((a * s.length + b) * s.channels + first) / kPacket;
+  relu_run(to, added, call.limit, call.flags ? call.flags + at : nullptr, n);
+}
+
+// ---- statistics
+
+// The scratch memory of the sums: two doubles for each chunk and channel.
+struct Partials {
+  double* sums;
   int64_t channels;
 
-  const float* run(const float* g, float* copy, int64_t position, int64_t first, int64_t n) const {
-    pass_run(copy, g, flags + (position * channels + first) / kPacket, n);
-    return copy;
+  double* first(int64_t chunk) const { return sums + 2 * chunk * channels; }
+  double* second(int64_t chunk) const { return first(chunk) + channels; }
+};
+
+template <class T>
+void plane_moments(const BatchNormShape& s, const ChannelRuns<const T>& x, int64_t c, int64_t chunk,
+                   const Partials& out) {
+  Moments total;
+  T copy[kRun];
+  const int64_t end = min(s.batch, (chunk + 1) * s.per_chunk);
+  for (int64_t n = chunk * s.per_chunk; n < end; ++n) {
+    for (int64_t first = 0; first < s.length; first += kRun) {
+      const int64_t count = min(kRun, s.length - first);
+      total.add_run(read_run(x.run(n, c) + first * x.stride, x.stride, count, copy), count);
+    }
+  }
+  out.first(chunk)[c] = total.mean;
+  out.second(chunk)[c] = total.squares;
+}
+
+// Welford's update by some positions from one on, of `count` channels; `before` came before them.
+template <class T, int kPositions>
+void add_column_moments(const BatchNormShape& s, const ChannelRuns<const T>& x, int64_t position,
+                        int64_t before, int64_t first, int64_t count, double* mean,
+                        double* squares) {
+  T copy[kPositions][kRun];
+  const T* run[kPositions];
+  for (int p = 0; p < kPositions; ++p) {
+    const T* const line = x.run((position + p) / s.length, (position + p) % s.length);
+    run[p] = read_run(line + first * x.stride, x.stride, count, copy[p]);
+  }
+  const double share = kPositions / static_cast<double>(before + kPositions),
+               spread = share * static_cast<double>(before);
+  for (int64_t i = 0; i < count; ++i) {
+    double center = 0, around = 0;
+    DT_UNROLL
+    for (int p = 0; p < kPositions; ++p) center += static_cast<double>(run[p][i]);
+    center *= 1.0 / kPositions;
+    DT_UNROLL
+    for (int p = 0; p < kPositions; ++p) {
+      const double distance = static_cast<double>(run[p][i]) - center;
+      around += distance * distance;
+    }
+    const double delta = center - mean[i];
+    mean[i] += delta * share;
+    squares[i] += around + delta * delta * spread;
+  }
+}
+
+constexpr int kTogether = 4;  // positions for which sums are read and written once
+
+template <class T>
+void column_moments(const BatchNormShape& s, const ChannelRuns<const T>& x, int64_t chunk,
+                    const Partials& out) {
+  double *mean = out.first(chunk), *squares = out.second(chunk);
+  for (int64_t c = 0; c < s.channels; ++c) mean[c] = 0, squares[c] = 0;
+  const int64_t begin = chunk * s.per_chunk, end = min(s.count(), begin + s.per_chunk);
+  const int64_t whole = end - (end - begin) % kTogether;
+  for (int64_t first = 0; first < s.channels; first += kRun) {
+    const int64_t count = min(kRun, s.channels - first);
+    double *const to_mean = mean + first, *const to_squares = squares + first;
+    for (int64_t at = begin; at < whole; at += kTogether)
+      add_column_moments<T, kTogether>(s, x, at, at - begin, first, count, to_mean, to_squares);
+    for (int64_t at = whole; at < end; ++at)
+      add_column_moments<T, 1>(s, x, at, at - begin, first, count, to_mean, to_squares);
+  }
+}
+
+template <class T>
+void batch_statistics(const dt_stream* stream, const NormCall& call, T* mean, T* rstd) {
+  const BatchNormShape& s = call.shape;
+  const ChannelRuns<const T> x = make_operand<const T>(s, call.x);
+  const Partials partials{static_cast<double*>(call.workspace), s.channels};
+  const int64_t planes = s.columns ? 1 : s.channels;
+  parallel_for(stream, s.chunks * planes, 2 * s.work(), [&](int64_t tile) {
+    const int64_t chunk = tile / planes;
+    s.columns ? column_moments(s, x, chunk, partials)
+              : plane_moments(s, x, tile % planes, chunk, partials);
+  });
+  for (int64_t c = 0; c < s.channels; ++c) {
+    Moments total;
+    for (int64_t chunk = 0; chunk < s.chunks; ++chunk) {
+      total.merge(static_cast<double>(s.chunk_count(chunk)), partials.first(chunk)[c],
+                  partials.second(chunk)[c]);
+    }
+    mean[c] = static_cast<T>(total.mean);
+    rstd[c] = static_cast<T>(total.rstd(call.eps));
+  }
+}
+
+// ---- forward: y = (x - mean) * scale + shift
+
+template <class T>
+void running_statistics(const NormCall& call, int64_t channels, T* mean, T* rstd) {
+  const T* running_mean = optional_data<const T>(call.running_mean);
+  const T* running_var = optional_data<const T>(call.running_var);
+  for (int64_t c = 0; c < channels; ++c) {
+    mean[c] = running_mean[c];
+    rstd[c] = static_cast<T>(1.0 / __builtin_sqrt(static_cast<double>(running_var[c]) + call.eps));
+  }
+}
+
+template <class T>
+void normalize(const dt_stream* stream, const NormCall& call, const T* mean, const T* scale,
+               const T* bias) {
+  const BatchNormShape& s = call.shape;
+  const ChannelRuns<const T> x = make_operand<const T>(s, call.x);
+  const ChannelRuns<T> y = make_operand<T>(s, *call.y);
+  for_each_run(stream, s, [&](int64_t a, int64_t b, int64_t c, int64_t first, int64_t n) {
+    T copy[kRun];
+    const T* from = read_run(x.run(a, b) + first * x.stride, x.stride, n, copy);
+    write_run<kRun>(y.run(a, b) + first * y.stride, y.stride, n, [&](T* to) {
+      if (s.columns && bias) {
+        for (int64_t i = 0; i < n; ++i)
+          to[i] = (from[i] - mean[c + i]) * scale[c + i] + bias[c + i];
+      } else if (s.columns) {
+        for (int64_t i = 0; i < n; ++i) to[i] = (from[i] - mean[c + i]) * scale[c + i];
+      } else {
+        const T center = mean[c], factor = scale[c], shift = bias ? bias[c] : T(0);
+        for (int64_t i = 0; i < n; ++i) to[i] = (from[i] - center) * factor + shift;
+      }
+      if constexpr (std::is_same_v<T, float>) {
+        if (call.with_relu) finish_run(call, to, a, b, first, n);
+      }
+    });
+  });
+}
+
+template <class T>
+int32_t forward(const dt_stream* stream, const NormCall& call) {
+  const BatchNormShape& s = call.shape;
+  T *mean = data<T>(call.mean), *rstd = data<T>(call.rstd);
+  if (call.training) {
+    batch_statistics(stream, call, mean, rstd);
+  } else {
+    running_statistics(call, s.channels, mean, rstd);
+  }
+  if (!call.y) return DT_KERNEL_OK;
+  const T* weight = optional_data<const T>(call.weight);
+  T* scale = static_cast<T*>(call.workspace);  // the partial sums are done with
+  for (int64_t c = 0; c < s.channels; ++c) scale[c] = weight ? weight[c] * rstd[c] : rstd[c];
+  normalize(stream, call, mean, scale, optional_data<const T>(call.bias));
+  return DT_KERNEL_OK;
+}
+
+// A backward call of either kind.
+struct NormGradient {
+  const dt_view *gx, *gaddend, *gweight, *gbias, &g, &x, &mean, &rstd, *weight;
+  const uint8_t* flags;  // of the norm with a relu
+  bool training;
+  void* workspace;
+  BatchNormShape shape;
+
+  template <class Call>
+  NormGradient(const Call& call, const dt_view* gaddend, const uint8_t* flags)
+      : gx(call.gx),
+        gaddend(gaddend),
+        gweight(call.gweight),
+        gbias(call.gbias),
+        g(call.g),
+        x(call.x),
+        mean(call.mean),
+        rstd(call.rstd),
+        weight(call.weight),
+        flags(flags),
+        training(call.training),
+        workspace(call.workspace),
+        shape(make_shape(call.x)) {}
+
+  // What of a run of g arrives at the norm.
+  template <class T>
+  const T* arriving(const T* run, T* copy, int64_t position, int64_t first, int64_t n) const {
+    if constexpr (std::is_same_v<T, float>) {
+      if (flags) {
+        pass_run(copy, run, flags + (position * shape.channels + first) / kPacket, n);
+        return copy;
+      }
+    }
+    return run;
   }
 };
 
@@ -347,16 +408,16 @@ void plane_sums(const BatchNormShape& s, const ChannelRuns<const T>& g,
 }
 
 // Some positions from one on, of `count` channels.
-template <class T, int kPositions, class Pass>
+template <class T, int kPositions>
 void add_column_sums(const BatchNormShape& s, const ChannelRuns<const T>& g,
                      const ChannelRuns<const T>& x, const T* mean, int64_t position, int64_t first,
-                     int64_t count, double* sum_g, double* sum_gx, const Pass& pass) {
+                     int64_t count, double* sum_g, double* sum_gx, const NormGradient& call) {
   T copy_g[kPositions][kRun], copy_x[kPositions][kRun];
   const T *run_g[kPositions], *run_x[kPositions];
   for (int p = 0; p < kPositions; ++p) {
     const int64_t n = (position + p) / s.length, l = (position + p) % s.length;
     run_g[p] = read_run(g.run(n, l) + first * g.stride, g.stride, count, copy_g[p]);
-    run_g[p] = pass.run(run_g[p], copy_g[p], position + p, first, count);
+    run_g[p] = call.arriving(run_g[p], copy_g[p], position + p, first, count);
     run_x[p] = read_run(x.run(n, l) + first * x.stride, x.stride, count, copy_x[p]);
   }
   for (int64_t i = 0; i < count; ++i) {
@@ -370,10 +431,10 @@ void add_column_sums(const BatchNormShape& s, const ChannelRuns<const T>& g,
   }
 }
 
-template <class T, class Pass>
+template <class T>
 void column_sums(const BatchNormShape& s, const ChannelRuns<const T>& g,
                  const ChannelRuns<const T>& x, const T* mean, int64_t chunk, const Partials& out,
-                 const Pass& pass) {
+                 const NormGradient& call) {
   double *sum_g = out.first(chunk), *sum_gx = out.second(chunk);
   for (int64_t c = 0; c < s.channels; ++c) sum_g[c] = 0, sum_gx[c] = 0;
   const int64_t begin = chunk * s.per_chunk, end = min(s.count(), begin + s.per_chunk);
@@ -382,11 +443,11 @@ void column_sums(const BatchNormShape& s, const ChannelRuns<const T>& g,
     const int64_t count = min(kRun, s.channels - first);
     for (int64_t at = begin; at < whole; at += kTogether) {
       add_column_sums<T, kTogether>(s, g, x, mean + first, at, first, count, sum_g + first,
-                                    sum_gx + first, pass);
+                                    sum_gx + first, call);
     }
     for (int64_t at = whole; at < end; ++at) {
       add_column_sums<T, 1>(s, g, x, mean + first, at, first, count, sum_g + first, sum_gx + first,
-                            pass);
+                            call);
     }
   }
 }
@@ -407,19 +468,19 @@ struct Coefficients {
   bool is_scale;  // and nothing else: x, which may be infinite, takes no part
 };
 
-template <class T, class Call, class Pass>
-void input_gradient(const dt_stream* stream, const Call& call, const BatchNormShape& s,
-                    const Coefficients<T>& k, const dt_view* passing, const Pass& pass) {
+template <class T>
+void input_gradient(const dt_stream* stream, const NormGradient& call, const Coefficients<T>& k) {
+  const BatchNormShape& s = call.shape;
   const ChannelRuns<const T> g = make_operand<const T>(s, call.g),
                              x = make_operand<const T>(s, call.x);
   const ChannelRuns<T> gx = make_operand<T>(s, *call.gx),
-                       to_addend = passing ? make_operand<T>(s, *passing) : gx;
+                       to_addend = call.gaddend ? make_operand<T>(s, *call.gaddend) : gx;
   const T* mean = data<const T>(call.mean);
   for_each_run(stream, s, [&](int64_t a, int64_t b, int64_t c, int64_t first, int64_t n) {
     T copy_g[kRun], copy_x[kRun];
     const T* run_g = read_run(g.run(a, b) + first * g.stride, g.stride, n, copy_g);
-    run_g = pass.run(run_g, copy_g, a * s.length + b, first, n);
-    if (passing) {
+    run_g = call.arriving(run_g, copy_g, a * s.length + b, first, n);
+    if (call.gaddend) {
       T* const to = to_addend.run(a, b) + first * to_addend.stride;
       for (int64_t i = 0; i < n; ++i) to[i * to_addend.stride] = run_g[i];
     }
@@ -444,31 +505,30 @@ void input_gradient(const dt_stream* stream, const Call& call, const BatchNormSh
   });
 }
 
-template <class T, class Call, class Pass>
-void gradient_sums(const dt_stream* stream, const Call& call, const BatchNormShape& s,
-                   const Partials& partials, const Pass& pass) {
+template <class T>
+void gradient_sums(const dt_stream* stream, const NormGradient& call, const Partials& partials) {
+  const BatchNormShape& s = call.shape;
   const ChannelRuns<const T> g = make_operand<const T>(s, call.g),
                              x = make_operand<const T>(s, call.x);
   const T* mean = data<const T>(call.mean);
   const int64_t planes = s.columns ? 1 : s.channels;
   parallel_for(stream, s.chunks * planes, 2 * s.work(), [&](int64_t tile) {
     const int64_t chunk = tile / planes, c = tile % planes;
-    s.columns ? column_sums(s, g, x, mean, chunk, partials, pass)
+    s.columns ? column_sums(s, g, x, mean, chunk, partials, call)
               : plane_sums(s, g, x, mean[c], c, chunk, partials);
   });
   combine_sums(s, partials);
 }
 
-// `passing` is written what arrives at the norm, if it is asked for.
-template <class T, class Call, class Pass>
-int32_t backward(const dt_stream* stream, const Call& call, const BatchNormShape& s,
-                 const dt_view* passing, const Pass& pass) {
+template <class T>
+int32_t backward(const dt_stream* stream, const NormGradient& call) {
+  const BatchNormShape& s = call.shape;
   const bool training = call.training;
   const Partials partials{static_cast<double*>(call.workspace), s.channels};
   T* const behind = reinterpret_cast<T*>(partials.first(s.chunks));
   const Coefficients<T> k{behind, behind + s.channels, behind + 2 * s.channels, !training};
   const bool needs_sums = training || call.gweight || call.gbias;
-  if (needs_sums) gradient_sums<T>(stream, call, s, partials, pass);
+  if (needs_sums) gradient_sums<T>(stream, call, partials);
 
   const T* rstd = data<const T>(call.rstd);
   const T* weight = optional_data<const T>(call.weight);
@@ -484,7 +544,7 @@ int32_t backward(const dt_stream* stream, const Call& call, const BatchNormShape
     k.slope[c] = static_cast<T>(sum_gx * r * r / count);
     k.level[c] = static_cast<T>(sum_g / count);
   }
-  if (call.gx) input_gradient(stream, call, s, k, passing, pass);
+  if (call.gx) input_gradient(stream, call, k);
   return DT_KERNEL_OK;
 }
 
@@ -504,9 +564,7 @@ int64_t backward_bytes(const Call& call) {
 
 int32_t kernels::batch_norm(const dt_stream* stream, const calls::BatchNorm& call) {
   return visit_floating(call.x.dtype, [&](auto type) {
-    using T = typename decltype(type)::type;
-    return forward<T>(stream, call, make_shape(call.x), call.y,
-                      [](T*, int64_t, int64_t, int64_t) {});
+    return forward<typename decltype(type)::type>(stream, NormCall(call, call.y));
   });
 }
 
@@ -517,8 +575,7 @@ int64_t kernels::batch_norm_workspace(const dt_stream*, const calls::BatchNorm& 
 int32_t kernels::batch_norm_backward(const dt_stream* stream,
                                      const calls::BatchNormBackward& call) {
   return visit_floating(call.g.dtype, [&](auto type) {
-    return backward<typename decltype(type)::type>(stream, call, make_shape(call.x), nullptr,
-                                                   AllPasses());
+    return backward<typename decltype(type)::type>(stream, NormGradient(call, nullptr, nullptr));
   });
 }
 
@@ -528,22 +585,13 @@ int64_t kernels::batch_norm_backward_workspace(const dt_stream*,
 }
 
 int32_t kernels::batch_norm_relu(const dt_stream* stream, const calls::BatchNormRelu& call) {
-  const BatchNormShape s = make_shape(call.x);
-  if (!has_packets(s, call.x)) return DT_KERNEL_UNSUPPORTED;
-  const ChannelRuns<const float> addend =
-      call.addend ? make_operand<const float>(s, *call.addend) : ChannelRuns<const float>();
-  uint8_t* const flags = optional_data<uint8_t>(call.flags);
-  const auto finish = [&](float* to, int64_t position, int64_t first, int64_t n) {
-    float copy[kRun];
-    const float* added = nullptr;
-    if (call.addend) {
-      const float* const run = addend.run(position / s.length, position % s.length);
-      added = read_run(run + first * addend.stride, addend.stride, n, copy);
-    }
-    relu_run(to, added, static_cast<float>(call.limit),
-             flags ? flags + (position * s.channels + first) / kPacket : nullptr, n);
-  };
-  return forward<float>(stream, call, s, &call.y, finish);
+  NormCall norm(call, &call.y);
+  if (!has_packets(norm.shape, call.x)) return DT_KERNEL_UNSUPPORTED;
+  norm.with_relu = true;
+  norm.addend = call.addend;
+  norm.flags = optional_data<uint8_t>(call.flags);
+  norm.limit = static_cast<float>(call.limit);
+  return forward<float>(stream, norm);
 }
 
 int64_t kernels::batch_norm_relu_workspace(const dt_stream*, const calls::BatchNormRelu& call) {
@@ -552,10 +600,8 @@ int64_t kernels::batch_norm_relu_workspace(const dt_stream*, const calls::BatchN
 
 int32_t kernels::batch_norm_relu_backward(const dt_stream* stream,
                                           const calls::BatchNormReluBackward& call) {
-  const BatchNormShape s = make_shape(call.x);
-  if (!has_packets(s, call.x)) return DT_KERNEL_UNSUPPORTED;
-  return backward<float>(stream, call, s, call.gaddend,
-                         FlaggedPass{data<const uint8_t>(call.flags), s.channels});
+  if (!has_packets(make_shape(call.x), call.x)) return DT_KERNEL_UNSUPPORTED;
+  return backward<float>(stream, NormGradient(call, call.gaddend, data<const uint8_t>(call.flags)));
 }
 
 int64_t kernels::batch_norm_relu_backward_workspace(const dt_stream*,
