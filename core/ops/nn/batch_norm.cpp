@@ -276,7 +276,7 @@ Tensor batch_norm_relu(const Tensor& input, const Tensor& running_mean, const Te
   check_batch_norm(input, running_mean, running_var, weight, bias, training, eps);
   const double most = limit.value_or(std::numeric_limits<double>::infinity());
   check_relu_limit(most);
-  if (input.numel() > 0 && input.device() != kCpu) {  // which has no kernel for it
+  if (input.numel() > 0 && (input.device() != kCpu || is_channels_last(input))) {
     const Normalising n(input, running_mean, running_var, weight, bias, training, eps);
     const Tensor y = batch_norm_relu_by_kernel(n, addend, most);
     if (y.defined()) {
