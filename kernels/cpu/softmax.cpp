@@ -247,9 +247,12 @@ void backward_columns(const SoftmaxLines& lines, T* gx, const T* g, const T* y, 
 // ---- kernels
 
 inline SoftmaxLines lines_of(const calls::Softmax& call) {
-  constexpr int64_t kFewColumns = 8;  // do not fill vectors
   SoftmaxLines lines = make_lines(call.y, call.x, call.x, call.dim);
-  lines.is_dense |= lines.along.x == 1 && lines.kept.inner().size < kFewColumns;
+  // Columns are worth it where they are read as they lie, and fill vectors.
+  constexpr int64_t kFewColumns = 8;
+  const Axis& inner = lines.kept.inner();
+  const bool is_scattered = inner.y != 1 || inner.size < kFewColumns;
+  lines.is_dense |= lines.along.x == 1 && is_scattered && lines.along.size >= kShortestRow;
   return lines;
 }
 
