@@ -37,14 +37,11 @@ void dtf_end(frame* f) {
 }
 
 void dtf_refuse(frame* f, int32_t i) {
-  char message[200];
+  char message[200], text[32];
   const dtt_item* item = f->function->args + i;
   if (f->status) return;
   snprintf(message, sizeof message, "%s: %s must be %s", f->function->name, item->name,
-           item->is_list               ? "a list of integers"
-           : item->kind == DTT_OPERAND ? "a tensor or a number"
-           : item->kind == DTT_SCALAR  ? "a number"
-                                       : "an integer");
+           dtt_expected(item, text));
   f->status = dt_error_set(DT_STATUS_TYPE_ERROR, message);
 }
 
