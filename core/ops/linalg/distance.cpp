@@ -47,7 +47,7 @@ Tensor linalg_matrix_norm(const Tensor& input, const std::optional<Scalar>& ord,
     const Tensor x = dtype == DType::kDefault ? input : to_dtype(input, dtype);
     return norm_of_spectrum(x, dim, keepdim, [order](const Tensor& s) {
       if (order < 0) return amin(s, {{-1}});
-      return s.size(-1) == 0 ? sum_last(s.detach()) : amax(s, {{-1}});  // the largest of none is 0, a constant
+      return s.size(-1) == 0 ? sum_last(s.detach()) : amax(s, {{-1}});  // of none: 0, a constant
     });
   }
   int along = wrap_dim(dim[0], input.ndim()), over = wrap_dim(dim[1], input.ndim());
