@@ -339,6 +339,7 @@ class Network:
     tie: tuple[tuple[str, str, str], ...] = ()  # on which condition which name is another one's
     forward_args: tuple[Argument, ...] = ()
     forward: tuple[Statement, ...] = ()
+    step: str = ""  # an expression: the same for one token, where caches follow its place
     outputs: tuple[str, ...] = ()
     prefix: str = ""  # what names of published files may begin with
     ignored: tuple[str, ...] = ()  # ends of names of published files that mean nothing here

@@ -282,7 +282,7 @@ def _class(schema: Schema, n: Network) -> str:
     base = "ManyOutputs" if n.outputs else "CachedModule" if n.takes_caches else "Module"
     kept = networks.kept(n)
     lines = [text.comment(n.doc), f"class {n.name} final : public {base} {{", " public:"]
-    lines += [*_constructor(schema, n, base), "", *_forward(schema, n), *_virtuals(n)]
+    lines += [*_constructor(schema, n, base), "", *_forward(schema, n), *_virtuals(schema, n)]
     # A number that is computed is whole or not; `auto` cannot say so of a member.
     members = [f"  {_NUMBER[a.kind.base]} {a.name};" for a in n.args if a.name in kept]
     members += [f"  bool {name};" for name in n.let if name in kept]
@@ -378,8 +378,15 @@ def _statement(cpp: _Forward, line: Statement) -> str:
     return f"const auto {line.names[0]} = {cpp.print(line.value)};"
 
 
-def _virtuals(n: Network) -> list[str]:
+def _virtuals(schema: Schema, n: Network) -> list[str]:
     lines = []
+    if n.step:
+        lines += [
+            "",
+            "  Tensor step(const Tensor& input, Caches caches) override {",
+            f"    return {_Forward(schema, n).print(n.step)};",
+            "  }",
+        ]
     if n.generates:
         context, blocks = expr.Cpp().print(n.generates["context"]), n.generates["blocks"]
         lines += [

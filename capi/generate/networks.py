@@ -23,12 +23,12 @@ from .model import (
 
 _KEYS = {
     "sig", "doc", "args", "make", "check", "let", "parameters", "children", "each", "init", "tie", "inputs", "outputs",
-    "forward", "published", "generates",
+    "forward", "step", "published", "generates",
 }  # fmt: skip
 _MODEL_KEYS = {"sig", "doc", "args", "make"}
 CONTAINERS = ("Sequential", "ModuleList")
 # What forwards call besides ops and children: core/nn/network.h and models/support.py have them.
-HELPERS = ("attend", "chain", "norm_relu", "past", "places")
+HELPERS = ("attend", "chain", "decoder_block", "norm_relu", "past", "places")
 
 
 def parse_network(names, file: dict, name: str, row: dict, document) -> Network:
@@ -54,6 +54,7 @@ def parse_network(names, file: dict, name: str, row: dict, document) -> Network:
         tie=tuple(tuple(entry) for entry in row.get("tie", ())),
         forward_args=inputs,
         forward=_statements(row["forward"]) if "forward" in row else (),
+        step=row.get("step", ""),
         outputs=tuple(row.get("outputs", ())),
         prefix=published.get("prefix", ""),
         ignored=tuple(published.get("ignored", ())),
@@ -150,6 +151,7 @@ def _check_names(schema: Schema, n: Network) -> None:
         if set(line.names) & known:
             raise SchemaError(f"'{line.names[0]}' is the name of something else")
         known |= set(line.names)
+    _refuse_unknown(schema, n.step or "0", known, set(HELPERS))
     if clash := kept(n) & set(n.children):
         raise SchemaError(f"'{clash.pop()}' is an argument that forward reads, and a child")
 
@@ -170,6 +172,7 @@ def kept(n: Network) -> set[str]:
     used = {name for line in n.forward for name in expr.names(line.value)}
     used |= {w for line in n.forward for w in _in_braces(line.message)}
     used |= set(expr.names(n.generates["context"])) if n.generates else set()
+    used |= set(expr.names(n.step)) if n.step else set()
     local = {name for line in n.forward for name in line.names}
     return ({a.name for a in n.args} | set(n.let)) & used - local
 

@@ -18,7 +18,7 @@ import math
 from collections import OrderedDict
 
 from .. import _ops, empty, nn, no_grad
-from .support import Generates, attend, chain, norm_relu, own_names, past, places
+from .support import Generates, attend, chain, decoder_block, norm_relu, own_names, past, places
 '''
 _PLACE = "device=device, dtype=dtype"
 
@@ -131,6 +131,9 @@ def _class(schema: Schema, n: Network) -> list[str]:
     doc = indented(documented(n.doc, n.args, {}))
     lines = [f"class {n.name}({bases}):", *doc, "", *indented(_constructor(schema, n))]
     lines += ["", *indented(_forward(schema, n))]
+    if n.step:
+        result = f"{INDENT}return {_members(schema, n).print(n.step)}"
+        lines += ["", *indented(["def step(self, input, caches):", result])]
     if n.generates:
         context, blocks = _members(schema, n).print(n.generates["context"]), n.generates["blocks"]
         lines += ["", *indented(["def _writes_with(self):"])]

@@ -5224,6 +5224,38 @@ DT_MUST_CHECK DT_API dt_status dt_kv_cache_place(dt_kv_cache *self, dt_tensor **
  * @return bool [1, capacity], or absent. */
 DT_MUST_CHECK DT_API dt_status dt_kv_cache_seen(dt_kv_cache *self, dt_tensor **out) DT_NOEXCEPT;
 
+/** Tokens through a block of a language model that looks back: x = input +
+ * linear(attention(linear(layer_norm(input), qkv)), out), then x +
+ * linear(gelu(linear(layer_norm(x), up), 'tanh'), down); attention is each token's to itself and to
+ * those before it, whose keys and values the cache has, and it gets the new ones. On a GPU, one
+ * token that takes a place which the cache follows goes through in five kernels, where weights lie
+ * as [inputs, outputs] in memory. The block of GPT-2 (Radford et al., 2019); PyTorch has no such
+ * function, its numbers are those of the ops in turn.
+ * @param self The cache of the block.
+ * @param input New tokens, [batch, time, width].
+ * @param heads How many parts the features are cut into; width is a multiple of it.
+ * @param norm1_weight Of the norm before attention, [width].
+ * @param norm1_bias [width], or absent.
+ * @param qkv_weight Of the product that makes queries, keys and values, [3 * width, width].
+ * @param qkv_bias [3 * width], or absent.
+ * @param out_weight Of the product behind attention, [width, width].
+ * @param out_bias [width], or absent.
+ * @param norm2_weight Of the norm before the two last products, [width].
+ * @param norm2_bias [width], or absent.
+ * @param up_weight Of the product before gelu, [hidden, width].
+ * @param up_bias [hidden], or absent.
+ * @param down_weight Of the product behind it, [width, hidden].
+ * @param down_bias [width], or absent.
+ * @param eps Of both norms. PyTorch's default: 1e-05.
+ * @return [batch, time, width].
+ * @throws RuntimeError: sizes do not fit, or a gradient is wanted: turn it off. */
+DT_MUST_CHECK DT_API dt_status dt_kv_cache_decoder_block(
+    dt_kv_cache *self, dt_tensor *input, int64_t heads, dt_tensor *norm1_weight,
+    dt_tensor *norm1_bias, dt_tensor *qkv_weight, dt_tensor *qkv_bias, dt_tensor *out_weight,
+    dt_tensor *out_bias, dt_tensor *norm2_weight, dt_tensor *norm2_bias, dt_tensor *up_weight,
+    dt_tensor *up_bias, dt_tensor *down_weight, dt_tensor *down_bias, double eps,
+    dt_tensor **out) DT_NOEXCEPT;
+
 /* ---- grad_scaler */
 
 /** Divides gradients by the scale of the loss, and looks whether all of them are finite, without

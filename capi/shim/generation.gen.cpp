@@ -4,6 +4,7 @@
 #include "capi/shim/adapters.h"
 #include "capi/shim/guard.h"
 #include "capi/shim/types.gen.h"
+#include "core/nn/decoder_block.h"
 #include "core/ops/generation.gen.h"
 #include "core/ops/generation/kv_cache.h"
 
@@ -139,5 +140,34 @@ dt_status dt_kv_cache_seen(dt_kv_cache *self, dt_tensor **out) noexcept {
     const Pin<dt_kv_cache> self_pin(self, "self"); auto& self_ = *self_pin;
     need(out, "out");
     put_optional(out, self_->seen());
+  });
+}
+
+dt_status dt_kv_cache_decoder_block(
+    dt_kv_cache *self, dt_tensor *input, int64_t heads, dt_tensor *norm1_weight,
+    dt_tensor *norm1_bias, dt_tensor *qkv_weight, dt_tensor *qkv_bias, dt_tensor *out_weight,
+    dt_tensor *out_bias, dt_tensor *norm2_weight, dt_tensor *norm2_bias, dt_tensor *up_weight,
+    dt_tensor *up_bias, dt_tensor *down_weight, dt_tensor *down_bias, double eps,
+    dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("kv_cache_decoder_block", [&] {
+    const Pin<dt_kv_cache> self_pin(self, "self"); auto& self_ = *self_pin;
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto heads_ = heads;
+    const Pin<dt_tensor> norm1_weight_pin(norm1_weight, "norm1_weight"); auto& norm1_weight_ = *norm1_weight_pin;
+    const OptionalPin<dt_tensor> norm1_bias_pin(norm1_bias, "norm1_bias"); auto& norm1_bias_ = *norm1_bias_pin;
+    const Pin<dt_tensor> qkv_weight_pin(qkv_weight, "qkv_weight"); auto& qkv_weight_ = *qkv_weight_pin;
+    const OptionalPin<dt_tensor> qkv_bias_pin(qkv_bias, "qkv_bias"); auto& qkv_bias_ = *qkv_bias_pin;
+    const Pin<dt_tensor> out_weight_pin(out_weight, "out_weight"); auto& out_weight_ = *out_weight_pin;
+    const OptionalPin<dt_tensor> out_bias_pin(out_bias, "out_bias"); auto& out_bias_ = *out_bias_pin;
+    const Pin<dt_tensor> norm2_weight_pin(norm2_weight, "norm2_weight"); auto& norm2_weight_ = *norm2_weight_pin;
+    const OptionalPin<dt_tensor> norm2_bias_pin(norm2_bias, "norm2_bias"); auto& norm2_bias_ = *norm2_bias_pin;
+    const Pin<dt_tensor> up_weight_pin(up_weight, "up_weight"); auto& up_weight_ = *up_weight_pin;
+    const OptionalPin<dt_tensor> up_bias_pin(up_bias, "up_bias"); auto& up_bias_ = *up_bias_pin;
+    const Pin<dt_tensor> down_weight_pin(down_weight, "down_weight"); auto& down_weight_ = *down_weight_pin;
+    const OptionalPin<dt_tensor> down_bias_pin(down_bias, "down_bias"); auto& down_bias_ = *down_bias_pin;
+    const auto eps_ = eps;
+    need(out, "out");
+    put(out, decoder_block(self_, input_, {heads_, {norm1_weight_, norm1_bias_}, {qkv_weight_, qkv_bias_}, {out_weight_, out_bias_}, {norm2_weight_, norm2_bias_}, {up_weight_, up_bias_}, {down_weight_, down_bias_}, eps_}));
   });
 }

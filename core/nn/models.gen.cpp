@@ -568,7 +568,7 @@ class MLP final : public Module {
 class Block final : public CachedModule {
  public:
   Block(const StatePlace& place, int64_t width, int64_t heads, double dropout, double out_std)
-      : CachedModule("Block") {
+      : CachedModule("Block"), heads(heads) {
     register_module("ln_1", make_layer_norm(place, width));
     register_module("attn", make<Attention>(place, width, heads, dropout, out_std));
     register_module("ln_2", make_layer_norm(place, width));
@@ -581,6 +581,13 @@ class Block final : public CachedModule {
     const auto x = input + forward_with(child("attn"), child("ln_1").forward({input}), caches);
     return x + child("mlp").forward({child("ln_2").forward({x})});
   }
+
+  Tensor step(const Tensor& input, Caches caches) override {
+    return decoder_block(caches, input, heads, tensor("ln_1.weight"), tensor("ln_1.bias"), t(tensor("attn.c_attn.weight")), tensor("attn.c_attn.bias"), t(tensor("attn.c_proj.weight")), tensor("attn.c_proj.bias"), tensor("ln_2.weight"), tensor("ln_2.bias"), t(tensor("mlp.c_fc.weight")), tensor("mlp.c_fc.bias"), t(tensor("mlp.c_proj.weight")), tensor("mlp.c_proj.bias"));
+  }
+
+ private:
+  int64_t heads;
 };
 
 // GPT-2 (Radford et al., 2019): tokens [batch, time] become scores [batch, time, vocabulary]. The

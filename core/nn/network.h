@@ -27,6 +27,9 @@ class CachedModule : public Module {
   explicit CachedModule(std::string kind) : Module(std::move(kind)) {}
   Tensor forward(TensorList inputs) override { return forward_cached(inputs, {}); }
   virtual Tensor forward_cached(TensorList inputs, Caches caches) = 0;
+  // The same for one token, outside of training and autocast, where caches follow its place;
+  // undefined if the forward is as good.
+  virtual Tensor step(const Tensor&, Caches) { return Tensor(); }
 
   // How many tokens it looks at, and how many caches it takes, one for each block. Looking at none,
   // it cannot write.
@@ -57,6 +60,13 @@ Tensor places(Caches caches, int64_t count, Device device);
 // features].
 Tensor attend(const Tensor& query, const Tensor& key, const Tensor& value, double dropout,
               Caches caches);
+// A token through a block that is pre-norm attention and two linear layers, by their weights and
+// biases; the first cache is its own.
+Tensor decoder_block(Caches caches, const Tensor& x, int64_t heads, const Tensor& norm1_weight,
+                     const Tensor& norm1_bias, const Tensor& qkv_weight, const Tensor& qkv_bias,
+                     const Tensor& out_weight, const Tensor& out_bias, const Tensor& norm2_weight,
+                     const Tensor& norm2_bias, const Tensor& up_weight, const Tensor& up_bias,
+                     const Tensor& down_weight, const Tensor& down_bias);
 // The forward of a module, with caches if it takes them.
 Tensor forward_with(Module& module, const Tensor& x, Caches caches);
 // Modules one after another, each with a cache of its own.

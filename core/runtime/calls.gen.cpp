@@ -7,6 +7,7 @@
 #include "core/runtime/calls/conv.gen.h"
 #include "core/runtime/calls/creation.gen.h"
 #include "core/runtime/calls/factor.gen.h"
+#include "core/runtime/calls/generation.gen.h"
 #include "core/runtime/calls/indexing.gen.h"
 #include "core/runtime/calls/linalg.gen.h"
 #include "core/runtime/calls/loss.gen.h"
@@ -41,94 +42,97 @@ const Op<GeqrfCall> geqrf{kPointwiseOps + 13};
 const Op<HouseholderProductCall> householder_product{kPointwiseOps + 14};
 const Op<EighCall> eigh{kPointwiseOps + 15};
 const Op<SvdCall> svd{kPointwiseOps + 16};
-const Op<IndexCall> index{kPointwiseOps + 17};
-const Op<IndexPutCall> index_put{kPointwiseOps + 18};
-const Op<IndexSelectCall> index_select{kPointwiseOps + 19};
-const Op<IndexSumCall> index_sum{kPointwiseOps + 20};
-const Op<IndexAddCall> index_add{kPointwiseOps + 21};
-const Op<GatherCall> gather{kPointwiseOps + 22};
-const Op<ScatterCall> scatter{kPointwiseOps + 23};
-const Op<ScatterFoldCall> scatter_prod{kPointwiseOps + 24};
-const Op<ScatterFoldCall> scatter_amax{kPointwiseOps + 25};
-const Op<ScatterFoldCall> scatter_amin{kPointwiseOps + 26};
-const Op<NonzeroCountCall> nonzero_count{kPointwiseOps + 27};
-const Op<NonzeroCall> nonzero{kPointwiseOps + 28};
-const Op<TriangleCall> triangle{kPointwiseOps + 29};
-const Op<MatmulCall> matmul{kPointwiseOps + 30};
-const Op<SquaredErrorSumCall> squared_error_sum{kPointwiseOps + 31};
-const Op<CtcLossCall> ctc_loss{kPointwiseOps + 32};
-const Op<CtcLossBackwardCall> ctc_loss_backward{kPointwiseOps + 33};
-const Op<CrossEntropyCall> cross_entropy{kPointwiseOps + 34};
-const Op<CrossEntropyBackwardCall> cross_entropy_backward{kPointwiseOps + 35};
-const Op<LinearBackwardCall> linear_backward{kPointwiseOps + 36};
-const Op<BatchNormCall> batch_norm{kPointwiseOps + 37};
-const Op<BatchNormReluCall> batch_norm_relu{kPointwiseOps + 38};
-const Op<BatchNormReluBackwardCall> batch_norm_relu_backward{kPointwiseOps + 39};
-const Op<BatchNormBackwardCall> batch_norm_backward{kPointwiseOps + 40};
-const Op<LayerNormCall> layer_norm{kPointwiseOps + 41};
-const Op<LayerNormBackwardCall> layer_norm_backward{kPointwiseOps + 42};
-const Op<GroupNormCall> group_norm{kPointwiseOps + 43};
-const Op<GroupNormBackwardCall> group_norm_backward{kPointwiseOps + 44};
-const Op<SoftmaxCall> softmax{kPointwiseOps + 45};
-const Op<SoftmaxBackwardCall> softmax_backward{kPointwiseOps + 46};
-const Op<SoftmaxCall> log_softmax{kPointwiseOps + 47};
-const Op<SoftmaxBackwardCall> log_softmax_backward{kPointwiseOps + 48};
-const Op<DropoutCall> dropout{kPointwiseOps + 49};
-const Op<EmbeddingBagCall> embedding_bag{kPointwiseOps + 50};
-const Op<EmbeddingBagBackwardCall> embedding_bag_backward{kPointwiseOps + 51};
-const Op<ScaleByCall> scale_by{kPointwiseOps + 52};
-const Op<MaxPool2dCall> max_pool2d{kPointwiseOps + 53};
-const Op<MaxPool2dBackwardCall> max_pool2d_backward{kPointwiseOps + 54};
-const Op<AvgPool2dCall> avg_pool2d{kPointwiseOps + 55};
-const Op<AvgPool2dBackwardCall> avg_pool2d_backward{kPointwiseOps + 56};
-const Op<UniformCall> uniform{kPointwiseOps + 57};
-const Op<NormalCall> normal{kPointwiseOps + 58};
-const Op<RandintCall> randint{kPointwiseOps + 59};
-const Op<RandomKeysCall> random_keys{kPointwiseOps + 60};
-const Op<BernoulliCall> bernoulli{kPointwiseOps + 61};
-const Op<ChooseCall> choose{kPointwiseOps + 62};
-const Op<PoissonCall> poisson{kPointwiseOps + 63};
-const Op<BinomialCall> binomial{kPointwiseOps + 64};
-const Op<RecurrentCall> recurrent{kPointwiseOps + 65};
-const Op<RecurrentBackwardCall> recurrent_backward{kPointwiseOps + 66};
-const Op<ReductionCall> sum{kPointwiseOps + 67};
-const Op<ReductionCall> mean{kPointwiseOps + 68};
-const Op<ReductionCall> prod{kPointwiseOps + 69};
-const Op<ReductionAlongCall> max_dim{kPointwiseOps + 70};
-const Op<ReductionAlongCall> min_dim{kPointwiseOps + 71};
-const Op<ReductionCall> amax{kPointwiseOps + 72};
-const Op<ReductionCall> amin{kPointwiseOps + 73};
-const Op<VarCall> var{kPointwiseOps + 74};
-const Op<NormCall> norm{kPointwiseOps + 75};
-const Op<ReductionCall> any{kPointwiseOps + 76};
-const Op<ReductionCall> all{kPointwiseOps + 77};
-const Op<ScanCall> cumsum{kPointwiseOps + 78};
-const Op<ScanCall> cumprod{kPointwiseOps + 79};
-const Op<ScanCall> logcumsumexp{kPointwiseOps + 80};
-const Op<SortCall> sort{kPointwiseOps + 81};
-const Op<OrderStatisticCall> order_statistic{kPointwiseOps + 82};
-const Op<ExtremumScanCall> cummax{kPointwiseOps + 83};
-const Op<ExtremumScanCall> cummin{kPointwiseOps + 84};
-const Op<SearchsortedCall> searchsorted{kPointwiseOps + 85};
-const Op<GridSampleCall> grid_sample{kPointwiseOps + 86};
-const Op<GridSampleBackwardCall> grid_sample_backward{kPointwiseOps + 87};
-const Op<ResampleTapsCall> resample_taps{kPointwiseOps + 88};
-const Op<TransposeTapsCall> transpose_taps{kPointwiseOps + 89};
-const Op<ResampleCall> resample{kPointwiseOps + 90};
-const Op<OptimizerCall> sgd{kPointwiseOps + 91};
-const Op<OptimizerCall> adam{kPointwiseOps + 92};
-const Op<OptimizerCall> rmsprop{kPointwiseOps + 93};
-const Op<OptimizerCall> adagrad{kPointwiseOps + 94};
-const Op<OptimizerCall> adadelta{kPointwiseOps + 95};
-const Op<OptimizerCall> adamax{kPointwiseOps + 96};
-const Op<OptimizerCall> nadam{kPointwiseOps + 97};
-const Op<OptimizerCall> radam{kPointwiseOps + 98};
-const Op<OptimizerCall> asgd{kPointwiseOps + 99};
-const Op<OptimizerCall> rprop{kPointwiseOps + 100};
+const Op<DecoderBlockCall> decoder_block{kPointwiseOps + 17};
+const Op<IndexCall> index{kPointwiseOps + 18};
+const Op<IndexPutCall> index_put{kPointwiseOps + 19};
+const Op<IndexSelectCall> index_select{kPointwiseOps + 20};
+const Op<IndexSumCall> index_sum{kPointwiseOps + 21};
+const Op<IndexAddCall> index_add{kPointwiseOps + 22};
+const Op<GatherCall> gather{kPointwiseOps + 23};
+const Op<ScatterCall> scatter{kPointwiseOps + 24};
+const Op<ScatterFoldCall> scatter_prod{kPointwiseOps + 25};
+const Op<ScatterFoldCall> scatter_amax{kPointwiseOps + 26};
+const Op<ScatterFoldCall> scatter_amin{kPointwiseOps + 27};
+const Op<NonzeroCountCall> nonzero_count{kPointwiseOps + 28};
+const Op<NonzeroCall> nonzero{kPointwiseOps + 29};
+const Op<TriangleCall> triangle{kPointwiseOps + 30};
+const Op<MatmulCall> matmul{kPointwiseOps + 31};
+const Op<SquaredErrorSumCall> squared_error_sum{kPointwiseOps + 32};
+const Op<CtcLossCall> ctc_loss{kPointwiseOps + 33};
+const Op<CtcLossBackwardCall> ctc_loss_backward{kPointwiseOps + 34};
+const Op<CrossEntropyCall> cross_entropy{kPointwiseOps + 35};
+const Op<CrossEntropyBackwardCall> cross_entropy_backward{kPointwiseOps + 36};
+const Op<LinearBackwardCall> linear_backward{kPointwiseOps + 37};
+const Op<BatchNormCall> batch_norm{kPointwiseOps + 38};
+const Op<BatchNormReluCall> batch_norm_relu{kPointwiseOps + 39};
+const Op<BatchNormReluBackwardCall> batch_norm_relu_backward{kPointwiseOps + 40};
+const Op<BatchNormBackwardCall> batch_norm_backward{kPointwiseOps + 41};
+const Op<LayerNormCall> layer_norm{kPointwiseOps + 42};
+const Op<LayerNormBackwardCall> layer_norm_backward{kPointwiseOps + 43};
+const Op<GroupNormCall> group_norm{kPointwiseOps + 44};
+const Op<GroupNormBackwardCall> group_norm_backward{kPointwiseOps + 45};
+const Op<SoftmaxCall> softmax{kPointwiseOps + 46};
+const Op<SoftmaxBackwardCall> softmax_backward{kPointwiseOps + 47};
+const Op<SoftmaxCall> log_softmax{kPointwiseOps + 48};
+const Op<SoftmaxBackwardCall> log_softmax_backward{kPointwiseOps + 49};
+const Op<DropoutCall> dropout{kPointwiseOps + 50};
+const Op<EmbeddingBagCall> embedding_bag{kPointwiseOps + 51};
+const Op<EmbeddingBagBackwardCall> embedding_bag_backward{kPointwiseOps + 52};
+const Op<ScaleByCall> scale_by{kPointwiseOps + 53};
+const Op<MaxPool2dCall> max_pool2d{kPointwiseOps + 54};
+const Op<MaxPool2dBackwardCall> max_pool2d_backward{kPointwiseOps + 55};
+const Op<AvgPool2dCall> avg_pool2d{kPointwiseOps + 56};
+const Op<AvgPool2dBackwardCall> avg_pool2d_backward{kPointwiseOps + 57};
+const Op<UniformCall> uniform{kPointwiseOps + 58};
+const Op<NormalCall> normal{kPointwiseOps + 59};
+const Op<RandintCall> randint{kPointwiseOps + 60};
+const Op<RandomKeysCall> random_keys{kPointwiseOps + 61};
+const Op<BernoulliCall> bernoulli{kPointwiseOps + 62};
+const Op<ChooseCall> choose{kPointwiseOps + 63};
+const Op<PoissonCall> poisson{kPointwiseOps + 64};
+const Op<BinomialCall> binomial{kPointwiseOps + 65};
+const Op<RecurrentCall> recurrent{kPointwiseOps + 66};
+const Op<RecurrentBackwardCall> recurrent_backward{kPointwiseOps + 67};
+const Op<ReductionCall> sum{kPointwiseOps + 68};
+const Op<ReductionCall> mean{kPointwiseOps + 69};
+const Op<ReductionCall> prod{kPointwiseOps + 70};
+const Op<ReductionAlongCall> max_dim{kPointwiseOps + 71};
+const Op<ReductionAlongCall> min_dim{kPointwiseOps + 72};
+const Op<ReductionCall> amax{kPointwiseOps + 73};
+const Op<ReductionCall> amin{kPointwiseOps + 74};
+const Op<VarCall> var{kPointwiseOps + 75};
+const Op<NormCall> norm{kPointwiseOps + 76};
+const Op<ReductionCall> any{kPointwiseOps + 77};
+const Op<ReductionCall> all{kPointwiseOps + 78};
+const Op<ScanCall> cumsum{kPointwiseOps + 79};
+const Op<ScanCall> cumprod{kPointwiseOps + 80};
+const Op<ScanCall> logcumsumexp{kPointwiseOps + 81};
+const Op<SortCall> sort{kPointwiseOps + 82};
+const Op<OrderStatisticCall> order_statistic{kPointwiseOps + 83};
+const Op<ExtremumScanCall> cummax{kPointwiseOps + 84};
+const Op<ExtremumScanCall> cummin{kPointwiseOps + 85};
+const Op<SearchsortedCall> searchsorted{kPointwiseOps + 86};
+const Op<GridSampleCall> grid_sample{kPointwiseOps + 87};
+const Op<GridSampleBackwardCall> grid_sample_backward{kPointwiseOps + 88};
+const Op<ResampleTapsCall> resample_taps{kPointwiseOps + 89};
+const Op<TransposeTapsCall> transpose_taps{kPointwiseOps + 90};
+const Op<ResampleCall> resample{kPointwiseOps + 91};
+const Op<OptimizerCall> sgd{kPointwiseOps + 92};
+const Op<OptimizerCall> adam{kPointwiseOps + 93};
+const Op<OptimizerCall> rmsprop{kPointwiseOps + 94};
+const Op<OptimizerCall> adagrad{kPointwiseOps + 95};
+const Op<OptimizerCall> adadelta{kPointwiseOps + 96};
+const Op<OptimizerCall> adamax{kPointwiseOps + 97};
+const Op<OptimizerCall> nadam{kPointwiseOps + 98};
+const Op<OptimizerCall> radam{kPointwiseOps + 99};
+const Op<OptimizerCall> asgd{kPointwiseOps + 100};
+const Op<OptimizerCall> rprop{kPointwiseOps + 101};
 
 }  // namespace op
 
 std::string index_error(int op, const dt_call& call, const dt_fault& fault) {
+  if (op == op::decoder_block.number)
+    return text("index ", fault.index, " is out of bounds for dimension 2 with size ", fault.size);
   if (op == op::index.number)
     return text("index ", fault.index, " is out of bounds for dimension with size ", fault.size);
   if (op == op::index_put.number)
@@ -171,6 +175,7 @@ bool takes_narrow_floats(int op, [[maybe_unused]] Device device) {
   if (op == op::conv2d_backward_weight.number) return device.type == DeviceType::kCuda;
   if (op == op::arange.number) return true;
   if (op == op::copy.number) return true;
+  if (op == op::decoder_block.number) return true;
   if (op == op::index.number) return true;
   if (op == op::index_put.number) return true;
   if (op == op::index_select.number) return true;
@@ -210,6 +215,7 @@ bool takes_narrow_floats(int op, [[maybe_unused]] Device device) {
 }
 
 bool updates_outputs(int op) {
+  if (op == op::decoder_block.number) return true;
   if (op == op::index_put.number) return true;
   if (op == op::index_add.number) return true;
   if (op == op::scatter.number) return true;

@@ -1,6 +1,7 @@
 // Attention and its gradients. The table for processors from before 2013 is kept small: there they
 // are composed of other ops.
 #include "kernels/calls/attention.gen.h"
+#include "kernels/calls/generation.gen.h"
 
 #if defined(__AVX__)
 #include "kernels/cpu/attention_backward.h"
@@ -60,5 +61,10 @@ int64_t kernels::attention_backward_workspace(const dt_stream*, const calls::Att
 }
 
 #endif
+
+// What one kernel would leave for the next is in the caches here.
+int32_t kernels::decoder_block(const dt_stream*, const calls::DecoderBlock&) {
+  return DT_KERNEL_UNSUPPORTED;
+}
 
 }  // namespace dt::cpu

@@ -5,6 +5,7 @@
 #include "kernels/calls/conv.gen.h"
 #include "kernels/calls/creation.gen.h"
 #include "kernels/calls/factor.gen.h"
+#include "kernels/calls/generation.gen.h"
 #include "kernels/calls/indexing.gen.h"
 #include "kernels/calls/linalg.gen.h"
 #include "kernels/calls/loss.gen.h"
@@ -41,6 +42,7 @@ void add_kernels(dt_registry* registry) {
   add(registry, "householder_product", run<HouseholderProduct, kernels::householder_product>, workspace<HouseholderProduct, kernels::householder_product_workspace>);
   add(registry, "eigh", run<Eigh, kernels::eigh>, workspace<Eigh, kernels::eigh_workspace>);
   add(registry, "svd", run<Svd, kernels::svd>, workspace<Svd, kernels::svd_workspace>);
+  add(registry, "decoder_block", run<DecoderBlock, kernels::decoder_block>);
   add(registry, "index", run<Index, kernels::index>);
   add(registry, "index_put", run<IndexPut, kernels::index_put>);
   add(registry, "index_select", run<IndexSelect, kernels::index_select>);

@@ -70,6 +70,11 @@ struct Scoring {
     }
     return score * kLog2E;
   }
+  // The same of a key that is not hidden: what a mask of truth values says is known by then.
+  __device__ __forceinline__ float of_seen(float product, int b, int h, int query, int key) const {
+    if (mask == nullptr || mask_dtype == dtype_of<bool>) return product * scale * kLog2E;
+    return of(product, b, h, query, key);
+  }
   // Whether a key is not seen whatever its product is.
   __device__ __forceinline__ bool hides(int b, int h, int query, int key) const {
     if (key >= keys || (is_causal && key > query)) return true;

@@ -6,49 +6,15 @@
 #include "kernels/cuda/attention_single.h"
 
 #include "kernels/cuda/attention.cuh"
+#include "kernels/cuda/attention_shares.cuh"
 #include "kernels/cuda/rows.cuh"
 
 namespace dt::cuda {
 namespace {
 
 constexpr int kMostThreads = 512, kMostWarps = kMostThreads / kWarp;
-constexpr int kAtOnce = 4;          // keys whose rows a team has on their way
-constexpr int kMostFeatures = 128;  // of a row
-
-// The weights of some keys, relative to 2^top, and the sums of values with them.
-struct Share {
-  float top = -INFINITY, total = 0;
-
-  // The factors that make two shares relative to the larger top.
-  __device__ __forceinline__ void merge(float other_top, float other_total, float* mine,
-                                        float* other) {
-    const float most = fmaxf(top, other_top), shift = most == -INFINITY ? 0.0f : most;
-    *mine = exp2f(top - shift);
-    *other = exp2f(other_top - shift);
-    total = total * *mine + other_total * *other;
-    top = most;
-  }
-};
-
-// Shares of a head's keys in memory: top and total of each, and behind them all sums.
-struct Shares {
-  float* data;
-  int count, features;
-
-  __device__ __forceinline__ float* of(int64_t i) const { return data + i * (features + 2); }
-};
-
-// The sum of all shares for a feature, relative to what `all` becomes.
-__device__ __forceinline__ float merge_shares(const Shares& shares, int feature, Share* all) {
-  float sum = 0;
-  for (int i = 0; i < shares.count; ++i) {
-    const float* const share = shares.of(i);
-    float mine, other;
-    all->merge(share[0], share[1], &mine, &other);
-    sum = sum * mine + share[2 + feature] * other;
-  }
-  return sum;
-}
+constexpr int kAtOnce = 4;  // keys whose rows a team has on their way
+constexpr int kMostFeatures = kMostSingleFeatures;
 
 // Merges all shares for the feature of this thread and writes what they come to.
 template <class T>
@@ -168,7 +134,7 @@ __global__ void __launch_bounds__(kMostThreads)
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {
       const float product = team_product<kLanes, T>(q, keys[i]);
-      scores[i] = sees[i] ? scoring.of(product, b, h, 0, k + i * teams + team) : -INFINITY;
+      scores[i] = sees[i] ? scoring.of_seen(product, b, h, 0, k + i * teams + team) : -INFINITY;
     }
     mine.add(scores, values);
   }
@@ -205,13 +171,21 @@ __global__ void merge_blocks(HeadMatrices<T> y, float* lse, float* partial, Divi
 
 // ---- launches
 
-Division division_of(const dt_stream* stream, const calls::Attention& call) {
+// How many blocks share the keys of a head.
+int64_t blocks_of_head(const dt_stream* stream, int64_t keys, int64_t heads) {
   constexpr int64_t kLeast = 256;  // keys that are worth a block of their own
-  const int64_t keys = call.key.sizes[2], heads = call.query.sizes[0] * call.query.sizes[1];
   const int64_t wanted = keys / kLeast, room = multiprocessors(stream->device) / heads;
   const int64_t blocks = wanted < room ? wanted : room;
-  if (blocks <= 1) return {1, static_cast<int>(keys)};
+  return blocks < 1 ? 1 : blocks;
+}
+
+Division divided(int64_t keys, int64_t blocks) {
   return {static_cast<int>(blocks), static_cast<int>(divide_up(keys, blocks))};
+}
+
+Division division_of(const dt_stream* stream, const calls::Attention& call) {
+  const int64_t keys = call.key.sizes[2], heads = call.query.sizes[0] * call.query.sizes[1];
+  return divided(keys, blocks_of_head(stream, keys, heads));
 }
 
 // So many that a team has work for one round at least, and fewer where there are many blocks.
@@ -269,6 +243,37 @@ int32_t attention_single(const dt_stream* stream, const calls::Attention& call) 
       if (call.query.sizes[3] <= 64 && call.value.sizes[3] <= 64)
         return run_single<T, kLanes>(stream, call);
       return run_single<T, 2 * kLanes>(stream, call);
+    } else {
+      return DT_KERNEL_UNSUPPORTED;
+    }
+  });
+}
+
+int single_query_parts(const dt_stream* stream, const dt_view& keys) {
+  return static_cast<int>(blocks_of_head(stream, keys.sizes[2], keys.sizes[0] * keys.sizes[1]));
+}
+
+int32_t attend_in_parts(const dt_stream* stream, const SingleQuery& of, double scale, int parts,
+                        float* shares) {
+  const Division division = divided(of.key.sizes[2], parts);
+  const dim3 grid(static_cast<unsigned>(parts), static_cast<unsigned>(of.query.sizes[1]),
+                  static_cast<unsigned>(of.query.sizes[0]));
+  return visit_stored_floating(of.query.dtype, [&](auto type) -> int32_t {
+    using T = typename decltype(type)::type;
+    if constexpr (std::is_same_v<Widened<T>, float>) {
+      constexpr int kLanes = 64 / kPacketWidth<T>;
+      const auto run = [&](auto kernel, unsigned threads) {
+        return launch_chained(stream, kernel, grid, threads, 0, HeadMatrices<T>(of.query),
+                              static_cast<float*>(nullptr), HeadMatrices<const T>(of.query),
+                              HeadMatrices<const T>(of.key), HeadMatrices<const T>(of.value),
+                              Scoring(&of.mask, scale, false, of.query, of.key), 1, division,
+                              shares);
+      };
+      const int64_t blocks = int64_t{grid.x} * grid.y * grid.z;
+      if (of.query.sizes[3] <= 64)
+        return run(attention_of_one<T, kLanes>, threads_for<kLanes>(stream, blocks, division.keys));
+      return run(attention_of_one<T, 2 * kLanes>,
+                 threads_for<2 * kLanes>(stream, blocks, division.keys));
     } else {
       return DT_KERNEL_UNSUPPORTED;
     }

@@ -53,6 +53,16 @@ __device__ __forceinline__ void begin_kernel() {
 #endif
 }
 
+// For the first of several kernels that one op sends: it lets its successor come when all that was
+// sent before it is done. What the later ones do not get from each other they may then read at
+// once, before they begin_kernel().
+__device__ __forceinline__ void begin_chain() {
+#if __CUDA_ARCH__ >= 900
+  cudaGridDependencySynchronize();
+  cudaTriggerProgrammaticLaunchCompletion();
+#endif
+}
+
 template <class... Parameters, class... Arguments>
 cudaError_t start_early(cudaStream_t stream, void (*kernel)(Parameters...), dim3 grid, dim3 block,
                         size_t shared, const Arguments&... arguments) {
@@ -69,20 +79,35 @@ cudaError_t start_early(cudaStream_t stream, void (*kernel)(Parameters...), dim3
   return cudaLaunchKernelEx(&config, kernel, arguments...);
 }
 
+// `early`: before its predecessor is done, where the device can.
+template <class... Parameters, class... Arguments>
+int32_t launch(bool early, const dt_stream* stream, void (*kernel)(Parameters...), dim3 grid,
+               dim3 block, size_t shared, const Arguments&... arguments) {
+  if (const cudaError_t error = set_device(stream->device))
+    return check(error, "cudaSetDevice", stream->fault);
+  const cudaStream_t order = native_stream(stream);
+  if (early && may_start_early(stream->device, order))
+    return check(start_early(order, kernel, grid, block, shared, arguments...), "kernel launch",
+                 stream->fault);
+  kernel<<<grid, block, shared, order>>>(arguments...);
+  return check(cudaGetLastError(), "kernel launch", stream->fault);
+}
+
 // Runs kernel<<<grid, block, shared>>>(arguments...) on the call's stream. An empty grid is no
 // work.
 template <class... Parameters, class... Arguments>
 int32_t launch(const dt_stream* stream, void (*kernel)(Parameters...), dim3 grid, dim3 block,
                size_t shared, const Arguments&... arguments) {
-  if (grid.x == 0 || grid.y == 0 || grid.z == 0) return DT_KERNEL_OK;
-  if (const cudaError_t error = set_device(stream->device))
-    return check(error, "cudaSetDevice", stream->fault);
-  const cudaStream_t order = native_stream(stream);
-  if (int64_t{grid.x} * grid.y * grid.z <= kFewBlocks && may_start_early(stream->device, order))
-    return check(start_early(order, kernel, grid, block, shared, arguments...), "kernel launch",
-                 stream->fault);
-  kernel<<<grid, block, shared, order>>>(arguments...);
-  return check(cudaGetLastError(), "kernel launch", stream->fault);
+  const int64_t blocks = int64_t{grid.x} * grid.y * grid.z;
+  if (blocks == 0) return DT_KERNEL_OK;
+  return launch(blocks <= kFewBlocks, stream, kernel, grid, block, shared, arguments...);
+}
+
+// The same for kernels of a chain, see begin_chain: short ones that ask for much before they wait.
+template <class... Parameters, class... Arguments>
+int32_t launch_chained(const dt_stream* stream, void (*kernel)(Parameters...), dim3 grid,
+                       dim3 block, size_t shared, const Arguments&... arguments) {
+  return launch(true, stream, kernel, grid, block, shared, arguments...);
 }
 #endif
 

@@ -162,13 +162,14 @@ def test_captured(repeats):
 
 
 @pytest.mark.parametrize("options", [{"temperature": 0}, {}, {"top_k": 5}, {"top_p": 0.7}], ids=str)
-def test_text_is_that_of_single_steps(options):
+@pytest.mark.parametrize("batch", [1, 3])
+def test_text_is_that_of_single_steps(options, batch):
     """What is written by recorded steps, through the end of the context, is what whole passes give."""
     from dumbtorch import models
 
     dt.manual_seed(3)
     model = models.gpt2(vocabulary=100, context=64, width=64, layers=2, heads=4).to("cuda").eval()
-    start = dt.randint(0, 100, (3, 5), device="cuda")
+    start = dt.randint(0, 100, (batch, 5), device="cuda")
     dt.manual_seed(4)
     text = start
     with dt.no_grad():

@@ -168,3 +168,120 @@ def test_a_cache_settles_on_what_it_holds():
         cache.settle(5)
     cache.settle(1)
     assert cache.update(k, k)[0].shape == (1, 1, 3, 4)
+
+
+class Block:
+    """A decoder's block with random weights, ours and in PyTorch's functions in double precision."""
+
+    def __init__(self, width, hidden, heads, dtype, device, biased=True):
+        def weight(*sizes, scale=1.0):
+            return (dt.randn(*sizes) * scale).to(dtype).to(device)
+
+        def linear(inputs, outputs):  # side by side in memory, as GPT-2 has them
+            w = weight(inputs, outputs, scale=inputs**-0.5).t()
+            return w, weight(outputs) if biased else None
+
+        def norm():
+            return weight(width), weight(width) if biased else None
+
+        self.heads, self.dtype, self.device = heads, dtype, device
+        self.state = [
+            *norm(), *linear(width, 3 * width), *linear(width, width),
+            *norm(), *linear(width, hidden), *linear(hidden, width),
+        ]  # fmt: skip
+
+    def expected(self, x, seen):
+        """Of all tokens at once, each of which sees what `seen` says and what was before it."""
+        T = torch.nn.functional
+        theirs = [None if s is None else in_torch(s) for s in self.state]
+        n1w, n1b, qw, qb, ow, ob, n2w, n2b, uw, ub, dw, db = theirs
+        x = in_torch(x)
+        width = (x.shape[-1],)
+        parts = T.linear(T.layer_norm(x, width, n1w, n1b), qw, qb)
+        q, k, v = parts.unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        time = x.shape[1]
+        mask = torch.tensor(seen).expand(time, time).tril()
+        y = T.scaled_dot_product_attention(q, k, v, mask).transpose(1, 2).flatten(2)
+        x = x + T.linear(y, ow, ob)
+        hidden = T.linear(T.layer_norm(x, width, n2w, n2b), uw, ub)
+        return x + T.linear(T.gelu(hidden, approximate="tanh"), dw, db)
+
+
+def in_torch(x):
+    return torch.from_numpy(x.double().cpu().numpy())
+
+
+DEVICES = ["cpu", *(["cuda"] if dt.cuda.is_available() else [])]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", [dt.float32, dt.bfloat16, dt.float16, dt.float64], ids=str)
+@pytest.mark.parametrize(
+    "width, hidden, heads, biased",
+    [(64, 256, 4, True), (768, 3072, 12, True), (96, 40, 1, False), (70, 30, 2, True)],
+)
+def test_a_block_token_by_token(device, dtype, width, hidden, heads, biased):
+    """First by places that the cache counts, then by one that it follows, with a token that nobody sees."""
+    dt.manual_seed(0)
+    block = Block(width, hidden, heads, dtype, device, biased)
+    time, known = 7, 4
+    x = dt.randn(1, time, width).to(dtype).to(device)
+    cache = dt.nn.KVCache(300)
+    found = [cache.decoder_block(x[:, :known], heads, *block.state)]
+    place = dt.tensor([known], device=device)
+    seen = (dt.arange(300, device=device) <= place).unsqueeze(0)
+    seen[0, 1] = False
+    cache.follow(place, seen)
+    for i in range(known, time):
+        found.append(cache.decoder_block(x[:, i : i + 1], heads, *block.state))
+        place.add_(1)
+        seen[0, i + 1] = True
+    sees_all = [True] * time
+    expected = block.expected(x, sees_all)[:, :known]
+    sees_all[1] = False
+    expected = torch.cat([expected, block.expected(x, sees_all)[:, known:]], 1)
+    narrow = {dt.bfloat16: 2.0**-5, dt.float16: 2.0**-8, dt.float32: 1e-4, dt.float64: 1e-12}[dtype]
+    error = (in_torch(dt.cat(found, 1)) - expected).abs().max()
+    assert error <= narrow * expected.abs().max()
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_block_refuses_what_does_not_fit(device):
+    block = Block(64, 128, 4, dt.float32, device)
+    cache, x = dt.nn.KVCache(8), dt.randn(1, 1, 64, device=device)
+    refused(RuntimeError, "no multiple of heads 3", lambda: cache.decoder_block(x, 3, *block.state))
+    refused(RuntimeError, "width", lambda: cache.decoder_block(x[0], 4, *block.state))
+    wrong = [*block.state[:2], block.state[4], *block.state[3:]]
+    refused(RuntimeError, "qkv_weight", lambda: cache.decoder_block(x, 4, *wrong))
+    learned = [*block.state]
+    learned[2] = learned[2].detach().requires_grad_()
+    refused(RuntimeError, "grad", lambda: cache.decoder_block(x, 4, *learned))
+    cache.decoder_block(x, 4, *block.state)
+    place = dt.tensor([8], device=device)
+    cache.follow(place, dt.ones(1, 8, dtype=dt.bool, device=device))
+
+    def beyond():
+        cache.decoder_block(x, 4, *block.state)
+        if device == "cuda":
+            dt.cuda.synchronize()
+
+    refused(IndexError, "index 8 is out of bounds for dimension .*with size 8", beyond)
+
+
+@pytest.mark.parametrize("hooked", [False, True])
+def test_hooks_run_where_a_place_is_followed(model, hooked):
+    calls = []
+    hook = model.h[0].mlp.register_forward_hook(lambda *_: calls.append(1)) if hooked else None
+    caches = [dt.nn.KVCache(24) for _ in model.h]
+    with dt.no_grad():
+        model(dt.tensor([[1, 2, 3]]), caches)
+        before = len(calls)
+        place, seen = dt.tensor([3]), (dt.arange(24) <= 3).unsqueeze(0)
+        for cache in caches:
+            cache.follow(place, seen)
+        found = model(dt.tensor([[4]]), caches)
+    if hook:
+        hook.remove()
+    assert len(calls) - before == int(hooked)
+    expected = scores_of_torch(model, [[1, 2, 3, 4]])[:, -1:]
+    torch.testing.assert_close(torch.from_numpy(found.numpy()), expected, rtol=1e-4, atol=1e-4)

@@ -7935,6 +7935,42 @@ static inline dt_tensor *T_kv_cache_seen(dt_kv_cache *self) {
   return T_own_tensor_(result);
 }
 
+/** T_kv_cache_decoder_block(self: kv_cache, input: tensor, heads: i64, norm1_weight: tensor,
+ *     norm1_bias: tensor?, qkv_weight: tensor, qkv_bias: tensor?, out_weight: tensor, out_bias:
+ *     tensor?, norm2_weight: tensor, norm2_bias: tensor?, up_weight: tensor, up_bias: tensor?,
+ *     down_weight: tensor, down_bias: tensor?, .eps: f64 = 1e-05)
+ * Tokens through a block of a language model that looks back: x = input +
+ * linear(attention(linear(layer_norm(input), qkv)), out), then x +
+ * linear(gelu(linear(layer_norm(x), up), 'tanh'), down); attention is each token's to itself and
+ * to those before it, whose keys and values the cache has, and it gets the new ones. On a GPU,
+ * one token that takes a place which the cache follows goes through in five kernels, where
+ * weights lie as [inputs, outputs] in memory. The block of GPT-2 (Radford et al., 2019); PyTorch
+ * has no such function, its numbers are those of the ops in turn. [batch, time, width]. */
+typedef struct {
+  double eps;
+} T_kv_cache_decoder_block_options;
+static inline T_kv_cache_decoder_block_options T_kv_cache_decoder_block_defaults(void) {
+  T_kv_cache_decoder_block_options options = {1e-05};
+  return options;
+}
+static inline dt_tensor *T_do_kv_cache_decoder_block(
+    dt_kv_cache *self, dt_tensor *input, int64_t heads, dt_tensor *norm1_weight,
+    dt_tensor *norm1_bias, dt_tensor *qkv_weight, dt_tensor *qkv_bias, dt_tensor *out_weight,
+    dt_tensor *out_bias, dt_tensor *norm2_weight, dt_tensor *norm2_bias, dt_tensor *up_weight,
+    dt_tensor *up_bias, dt_tensor *down_weight, dt_tensor *down_bias,
+    const T_kv_cache_decoder_block_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_kv_cache_decoder_block(
+    self, input, heads, norm1_weight, norm1_bias, qkv_weight, qkv_bias, out_weight, out_bias,
+    norm2_weight, norm2_bias, up_weight, up_bias, down_weight, down_bias, options->eps, &result));
+  return T_own_tensor_(result);
+}
+#define T_kv_cache_decoder_block(...) T_kv_cache_decoder_block_with_(__VA_ARGS__, )
+#define T_kv_cache_decoder_block_with_(self, input, heads, norm1_weight, norm1_bias, qkv_weight, qkv_bias, out_weight, out_bias, norm2_weight, norm2_bias, up_weight, up_bias, down_weight, down_bias, ...) \
+  T_OPTIONS_(kv_cache_decoder_block, \
+    T_do_kv_cache_decoder_block(self, input, heads, norm1_weight, norm1_bias, qkv_weight, qkv_bias, out_weight, out_bias, norm2_weight, norm2_bias, up_weight, up_bias, down_weight, down_bias, &T_kv_cache_decoder_block_o), __VA_ARGS__)
+
 /** T_amp_unscale_(grads: tensor[], scale: tensor)
  * Divides gradients by the scale of the loss, and looks whether all of them are finite, without
  * waiting for a device. 0-d float32 on the first gradient's device: 1 where a gradient was

@@ -1502,6 +1502,19 @@ class KvCache : public detail::Shared<dt_kv_cache, dt_kv_cache_release> {
   Tensor place() const;
   // Which places count where it follows one. bool [1, capacity], or absent.
   Tensor seen() const;
+  // Tokens through a block of a language model that looks back: x = input +
+  // linear(attention(linear(layer_norm(input), qkv)), out), then x +
+  // linear(gelu(linear(layer_norm(x), up), 'tanh'), down); attention is each token's to itself and
+  // to those before it, whose keys and values the cache has, and it gets the new ones. On a GPU,
+  // one token that takes a place which the cache follows goes through in five kernels, where
+  // weights lie as [inputs, outputs] in memory. The block of GPT-2 (Radford et al., 2019); PyTorch
+  // has no such function, its numbers are those of the ops in turn. [batch, time, width].
+  Tensor decoder_block(
+    const Tensor& input, int64_t heads, const Tensor& norm1_weight, const Tensor& norm1_bias,
+    const Tensor& qkv_weight, const Tensor& qkv_bias, const Tensor& out_weight,
+    const Tensor& out_bias, const Tensor& norm2_weight, const Tensor& norm2_bias,
+    const Tensor& up_weight, const Tensor& up_bias, const Tensor& down_weight,
+    const Tensor& down_bias, double eps = 1e-05) const;
 };
 
 class GradScaler : public detail::Shared<dt_grad_scaler, dt_grad_scaler_release> {
@@ -3993,6 +4006,21 @@ inline Tensor KvCache::place() const {
 inline Tensor KvCache::seen() const {
   dt_tensor* out = nullptr;
   detail::check(dt_kv_cache_seen(handle(), &out));
+  return Tensor(out);
+}
+
+inline Tensor KvCache::decoder_block(
+    const Tensor& input, int64_t heads, const Tensor& norm1_weight, const Tensor& norm1_bias,
+    const Tensor& qkv_weight, const Tensor& qkv_bias, const Tensor& out_weight,
+    const Tensor& out_bias, const Tensor& norm2_weight, const Tensor& norm2_bias,
+    const Tensor& up_weight, const Tensor& up_bias, const Tensor& down_weight,
+    const Tensor& down_bias, double eps) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_kv_cache_decoder_block(
+    handle(), input.handle(), heads, norm1_weight.handle(), norm1_bias.handle(),
+    qkv_weight.handle(), qkv_bias.handle(), out_weight.handle(), out_bias.handle(),
+    norm2_weight.handle(), norm2_bias.handle(), up_weight.handle(), up_bias.handle(),
+    down_weight.handle(), down_bias.handle(), eps, &out));
   return Tensor(out);
 }
 

@@ -184,6 +184,7 @@ contains
   procedure :: settle => dt_kv_cache_settle
   procedure :: place => dt_kv_cache_place
   procedure :: seen => dt_kv_cache_seen
+  procedure :: decoder_block => dt_kv_cache_decoder_block
 end type
 interface assignment(=)
   procedure copy_kv_cache_array
@@ -11566,6 +11567,55 @@ function dt_kv_cache_seen(self, stat, errmsg) result(out)
   call hold(out, f%args(0))
   call dtf_end(f)
 end function
+! kv_cache_decoder_block: Tokens through a block of a language model that looks back: x = input +
+! linear(attention(linear(layer_norm(input), qkv)), out), then x +
+! linear(gelu(linear(layer_norm(x), up), 'tanh'), down); attention is each token's to itself and
+! to those before it, whose keys and values the cache has, and it gets the new ones. On a GPU, one
+! token that takes a place which the cache follows goes through in five kernels, where weights lie
+! as [inputs, outputs] in memory. The block of GPT-2 (Radford et al., 2019); PyTorch has no such
+! function, its numbers are those of the ops in turn. [batch, time, width].
+function dt_kv_cache_decoder_block(self, input, heads, norm1_weight, norm1_bias, qkv_weight, qkv_bias, out_weight, out_bias, norm2_weight, norm2_bias, up_weight, up_bias, down_weight, down_bias, eps, stat, errmsg) result(out)
+  class(dt_kv_cache), intent(in) :: self
+  type(dt_tensor), intent(in) :: input
+  type(*), dimension(..), intent(in) :: heads
+  type(dt_tensor), intent(in) :: norm1_weight
+  type(dt_tensor), intent(in), optional :: norm1_bias
+  type(dt_tensor), intent(in) :: qkv_weight
+  type(dt_tensor), intent(in), optional :: qkv_bias
+  type(dt_tensor), intent(in) :: out_weight
+  type(dt_tensor), intent(in), optional :: out_bias
+  type(dt_tensor), intent(in) :: norm2_weight
+  type(dt_tensor), intent(in), optional :: norm2_bias
+  type(dt_tensor), intent(in) :: up_weight
+  type(dt_tensor), intent(in), optional :: up_bias
+  type(dt_tensor), intent(in) :: down_weight
+  type(dt_tensor), intent(in), optional :: down_bias
+  real(real64), intent(in), optional :: eps
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 338)
+  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give_object(f, 1, handle_of(input))
+  call dtf_give(f, 2, heads)
+  call dtf_give_object(f, 3, handle_of(norm1_weight))
+  if (present(norm1_bias)) call dtf_give_object(f, 4, handle_of(norm1_bias))
+  call dtf_give_object(f, 5, handle_of(qkv_weight))
+  if (present(qkv_bias)) call dtf_give_object(f, 6, handle_of(qkv_bias))
+  call dtf_give_object(f, 7, handle_of(out_weight))
+  if (present(out_bias)) call dtf_give_object(f, 8, handle_of(out_bias))
+  call dtf_give_object(f, 9, handle_of(norm2_weight))
+  if (present(norm2_bias)) call dtf_give_object(f, 10, handle_of(norm2_bias))
+  call dtf_give_object(f, 11, handle_of(up_weight))
+  if (present(up_bias)) call dtf_give_object(f, 12, handle_of(up_bias))
+  call dtf_give_object(f, 13, handle_of(down_weight))
+  if (present(down_bias)) call dtf_give_object(f, 14, handle_of(down_bias))
+  if (present(eps)) call dtf_give(f, 15, eps)
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, f%args(0))
+  call dtf_end(f)
+end function
 ! amp_unscale_: Divides gradients by the scale of the loss, and looks whether all of them are
 ! finite, without waiting for a device. 0-d float32 on the first gradient's device: 1 where a
 ! gradient was infinite or NaN, else 0.
@@ -11576,7 +11626,7 @@ function dt_amp_unscale_(grads, scale, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 338)
+  call dtf_begin(f, 339)
   call dtf_give(f, 0, handle_of(grads))
   call dtf_give_object(f, 1, handle_of(scale))
   call tell(dtf_run(f), stat, errmsg)
@@ -11595,7 +11645,7 @@ subroutine dt_amp_update_scale_(scale, growth_tracker, found_inf, growth_factor,
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 339)
+  call dtf_begin(f, 340)
   call dtf_give_object(f, 0, handle_of(scale))
   call dtf_give_object(f, 1, handle_of(growth_tracker))
   call dtf_give_object(f, 2, handle_of(found_inf))
@@ -11615,7 +11665,7 @@ function dt_grad_scaler_new(init_scale, growth_factor, backoff_factor, growth_in
   character(*), intent(inout), optional :: errmsg
   type(dt_grad_scaler) :: out
   type(frame) :: f
-  call dtf_begin(f, 340)
+  call dtf_begin(f, 341)
   if (present(init_scale)) call dtf_give(f, 0, init_scale)
   if (present(growth_factor)) call dtf_give(f, 1, growth_factor)
   if (present(backoff_factor)) call dtf_give(f, 2, backoff_factor)
@@ -11632,7 +11682,7 @@ function dt_grad_scaler_scale(self, outputs, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 341)
+  call dtf_begin(f, 342)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give_object(f, 1, handle_of(outputs))
   call tell(dtf_run(f), stat, errmsg)
@@ -11647,7 +11697,7 @@ subroutine dt_grad_scaler_unscale_(self, optimizer, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 342)
+  call dtf_begin(f, 343)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give_object(f, 1, handle_of(optimizer))
   call tell(dtf_run(f), stat, errmsg)
@@ -11661,7 +11711,7 @@ subroutine dt_grad_scaler_step(self, optimizer, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 343)
+  call dtf_begin(f, 344)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give_object(f, 1, handle_of(optimizer))
   call tell(dtf_run(f), stat, errmsg)
@@ -11675,7 +11725,7 @@ subroutine dt_grad_scaler_update(self, new_scale, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 344)
+  call dtf_begin(f, 345)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(new_scale)) call dtf_give(f, 1, new_scale)
   call tell(dtf_run(f), stat, errmsg)
@@ -11689,7 +11739,7 @@ function dt_grad_scaler_get_state(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 345)
+  call dtf_begin(f, 346)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -11702,7 +11752,7 @@ subroutine dt_grad_scaler_set_state(self, state, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 346)
+  call dtf_begin(f, 347)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give_object(f, 1, handle_of(state))
   call tell(dtf_run(f), stat, errmsg)
@@ -11717,7 +11767,7 @@ function dt_index(input, indices, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 347)
+  call dtf_begin(f, 348)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   call tell(dtf_run(f), stat, errmsg)
@@ -11734,7 +11784,7 @@ function dt_index_put(input, indices, values, accumulate, stat, errmsg) result(o
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 348)
+  call dtf_begin(f, 349)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   call dtf_give_object(f, 2, handle_of(values))
@@ -11752,7 +11802,7 @@ subroutine dt_index_put_(input, indices, values, accumulate, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 349)
+  call dtf_begin(f, 350)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   call dtf_give_object(f, 2, handle_of(values))
@@ -11769,7 +11819,7 @@ function dt_index_select(input, dim, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 350)
+  call dtf_begin(f, 351)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11788,7 +11838,7 @@ function dt_index_add(input, dim, index, source, alpha, stat, errmsg) result(out
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 351)
+  call dtf_begin(f, 352)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11808,7 +11858,7 @@ subroutine dt_index_add_(input, dim, index, source, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 352)
+  call dtf_begin(f, 353)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11827,7 +11877,7 @@ function dt_gather(input, dim, index, sparse_grad, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 353)
+  call dtf_begin(f, 354)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11847,7 +11897,7 @@ function dt_scatter(input, dim, index, src, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 354)
+  call dtf_begin(f, 355)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11865,7 +11915,7 @@ subroutine dt_scatter_(input, dim, index, src, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 355)
+  call dtf_begin(f, 356)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11883,7 +11933,7 @@ function dt_scatter_add(input, dim, index, src, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 356)
+  call dtf_begin(f, 357)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11901,7 +11951,7 @@ subroutine dt_scatter_add_(input, dim, index, src, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 357)
+  call dtf_begin(f, 358)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11922,7 +11972,7 @@ function dt_scatter_reduce(input, dim, index, src, reduce, include_self, stat, e
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 358)
+  call dtf_begin(f, 359)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11944,7 +11994,7 @@ subroutine dt_scatter_reduce_(input, dim, index, src, reduce, include_self, stat
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 359)
+  call dtf_begin(f, 360)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11966,7 +12016,7 @@ function dt_index_reduce(input, dim, index, source, reduce, include_self, stat, 
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 360)
+  call dtf_begin(f, 361)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -11988,7 +12038,7 @@ subroutine dt_index_reduce_(input, dim, index, source, reduce, include_self, sta
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 361)
+  call dtf_begin(f, 362)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -12008,7 +12058,7 @@ function dt_index_fill(input, dim, index, value, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 362)
+  call dtf_begin(f, 363)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -12026,7 +12076,7 @@ subroutine dt_index_fill_(input, dim, index, value, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 363)
+  call dtf_begin(f, 364)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -12044,7 +12094,7 @@ function dt_index_copy(input, dim, index, source, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 364)
+  call dtf_begin(f, 365)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -12062,7 +12112,7 @@ subroutine dt_index_copy_(input, dim, index, source, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 365)
+  call dtf_begin(f, 366)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give_object(f, 2, handle_of(index))
@@ -12080,7 +12130,7 @@ function dt_masked_scatter(input, mask, source, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 366)
+  call dtf_begin(f, 367)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mask))
   call dtf_give_object(f, 2, handle_of(source))
@@ -12096,7 +12146,7 @@ subroutine dt_masked_scatter_(input, mask, source, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 367)
+  call dtf_begin(f, 368)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mask))
   call dtf_give_object(f, 2, handle_of(source))
@@ -12111,7 +12161,7 @@ function dt_take(input, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 368)
+  call dtf_begin(f, 369)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(index))
   call tell(dtf_run(f), stat, errmsg)
@@ -12127,7 +12177,7 @@ function dt_take_along_dim(input, indices, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 369)
+  call dtf_begin(f, 370)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(indices))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -12145,7 +12195,7 @@ function dt_put(input, index, source, accumulate, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 370)
+  call dtf_begin(f, 371)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(index))
   call dtf_give_object(f, 2, handle_of(source))
@@ -12163,7 +12213,7 @@ subroutine dt_put_(input, index, source, accumulate, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 371)
+  call dtf_begin(f, 372)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(index))
   call dtf_give_object(f, 2, handle_of(source))
@@ -12181,7 +12231,7 @@ function dt_nonzero_static(input, size, fill_value, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 372)
+  call dtf_begin(f, 373)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   if (present(fill_value)) call dtf_give(f, 2, fill_value)
@@ -12197,7 +12247,7 @@ function dt_masked_select(input, mask, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 373)
+  call dtf_begin(f, 374)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mask))
   call tell(dtf_run(f), stat, errmsg)
@@ -12211,7 +12261,7 @@ function dt_nonzero(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 374)
+  call dtf_begin(f, 375)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -12225,7 +12275,7 @@ function dt_one_hot(input, num_classes, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 375)
+  call dtf_begin(f, 376)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(num_classes)) call dtf_give(f, 1, num_classes)
   call tell(dtf_run(f), stat, errmsg)
@@ -12240,7 +12290,7 @@ function dt_tril(input, diagonal, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 376)
+  call dtf_begin(f, 377)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call tell(dtf_run(f), stat, errmsg)
@@ -12254,7 +12304,7 @@ subroutine dt_tril_(input, diagonal, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 377)
+  call dtf_begin(f, 378)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call tell(dtf_run(f), stat, errmsg)
@@ -12268,7 +12318,7 @@ function dt_triu(input, diagonal, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 378)
+  call dtf_begin(f, 379)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call tell(dtf_run(f), stat, errmsg)
@@ -12282,7 +12332,7 @@ subroutine dt_triu_(input, diagonal, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 379)
+  call dtf_begin(f, 380)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call tell(dtf_run(f), stat, errmsg)
@@ -12297,7 +12347,7 @@ function dt_at(input, index, tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 380)
+  call dtf_begin(f, 381)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, index)
   if (present(tensors)) call dtf_give(f, 2, handle_of(tensors))
@@ -12314,7 +12364,7 @@ subroutine dt_set_at(input, index, value, tensors, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 381)
+  call dtf_begin(f, 382)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, index)
   call give(f, 2, value)
@@ -12336,7 +12386,7 @@ function dt_segment_reduce(data, reduce, lengths, indices, offsets, axis, unsafe
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 382)
+  call dtf_begin(f, 383)
   call dtf_give_object(f, 0, handle_of(data))
   call dtf_give(f, 1, reduce)
   if (present(lengths)) call dtf_give_object(f, 2, handle_of(lengths))
@@ -12357,7 +12407,7 @@ function dt_matmul(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 383)
+  call dtf_begin(f, 384)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -12372,7 +12422,7 @@ function dt_mm(input, mat2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 384)
+  call dtf_begin(f, 385)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mat2))
   call tell(dtf_run(f), stat, errmsg)
@@ -12387,7 +12437,7 @@ function dt_bmm(input, mat2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 385)
+  call dtf_begin(f, 386)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mat2))
   call tell(dtf_run(f), stat, errmsg)
@@ -12405,7 +12455,7 @@ function dt_baddbmm(input, batch1, batch2, beta, alpha, stat, errmsg) result(out
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 386)
+  call dtf_begin(f, 387)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(batch1))
   call dtf_give_object(f, 2, handle_of(batch2))
@@ -12425,7 +12475,7 @@ subroutine dt_baddbmm_(input, batch1, batch2, beta, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 387)
+  call dtf_begin(f, 388)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(batch1))
   call dtf_give_object(f, 2, handle_of(batch2))
@@ -12445,7 +12495,7 @@ function dt_addbmm(input, batch1, batch2, beta, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 388)
+  call dtf_begin(f, 389)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(batch1))
   call dtf_give_object(f, 2, handle_of(batch2))
@@ -12465,7 +12515,7 @@ subroutine dt_addbmm_(input, batch1, batch2, beta, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 389)
+  call dtf_begin(f, 390)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(batch1))
   call dtf_give_object(f, 2, handle_of(batch2))
@@ -12482,7 +12532,7 @@ function dt_mv(input, vec, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 390)
+  call dtf_begin(f, 391)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(vec))
   call tell(dtf_run(f), stat, errmsg)
@@ -12500,7 +12550,7 @@ function dt_addmv(input, mat, vec, beta, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 391)
+  call dtf_begin(f, 392)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mat))
   call dtf_give_object(f, 2, handle_of(vec))
@@ -12520,7 +12570,7 @@ subroutine dt_addmv_(input, mat, vec, beta, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 392)
+  call dtf_begin(f, 393)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mat))
   call dtf_give_object(f, 2, handle_of(vec))
@@ -12537,7 +12587,7 @@ function dt_vdot(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 393)
+  call dtf_begin(f, 394)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -12552,7 +12602,7 @@ function dt_dot(input, tensor, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 394)
+  call dtf_begin(f, 395)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(tensor))
   call tell(dtf_run(f), stat, errmsg)
@@ -12570,7 +12620,7 @@ function dt_addmm(input, mat1, mat2, beta, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 395)
+  call dtf_begin(f, 396)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mat1))
   call dtf_give_object(f, 2, handle_of(mat2))
@@ -12590,7 +12640,7 @@ subroutine dt_addmm_(input, mat1, mat2, beta, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 396)
+  call dtf_begin(f, 397)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mat1))
   call dtf_give_object(f, 2, handle_of(mat2))
@@ -12607,7 +12657,7 @@ function dt_outer(input, vec2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 397)
+  call dtf_begin(f, 398)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(vec2))
   call tell(dtf_run(f), stat, errmsg)
@@ -12625,7 +12675,7 @@ function dt_addr(input, vec1, vec2, beta, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 398)
+  call dtf_begin(f, 399)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(vec1))
   call dtf_give_object(f, 2, handle_of(vec2))
@@ -12645,7 +12695,7 @@ subroutine dt_addr_(input, vec1, vec2, beta, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 399)
+  call dtf_begin(f, 400)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(vec1))
   call dtf_give_object(f, 2, handle_of(vec2))
@@ -12663,7 +12713,7 @@ function dt_inner(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 400)
+  call dtf_begin(f, 401)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -12679,7 +12729,7 @@ function dt_cross(input, other, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 401)
+  call dtf_begin(f, 402)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -12695,7 +12745,7 @@ function dt_kron(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 402)
+  call dtf_begin(f, 403)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -12711,7 +12761,7 @@ function dt_einsum(equation, operands, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 403)
+  call dtf_begin(f, 404)
   call dtf_give(f, 0, equation)
   call dtf_give(f, 1, handle_of(operands))
   call tell(dtf_run(f), stat, errmsg)
@@ -12727,7 +12777,7 @@ function dt_tensordot(a, b, dims, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 404)
+  call dtf_begin(f, 405)
   call dtf_give_object(f, 0, handle_of(a))
   call dtf_give_object(f, 1, handle_of(b))
   if (present(dims)) call dtf_give(f, 2, dims)
@@ -12745,7 +12795,7 @@ function dt_tensordot_dims(a, b, dims_a, dims_b, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 405)
+  call dtf_begin(f, 406)
   call dtf_give_object(f, 0, handle_of(a))
   call dtf_give_object(f, 1, handle_of(b))
   call dtf_give(f, 2, dims_a)
@@ -12764,7 +12814,7 @@ function dt_bilinear(input1, input2, weight, bias, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 406)
+  call dtf_begin(f, 407)
   call dtf_give_object(f, 0, handle_of(input1))
   call dtf_give_object(f, 1, handle_of(input2))
   call dtf_give_object(f, 2, handle_of(weight))
@@ -12781,7 +12831,7 @@ function dt_linalg_matmul(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 407)
+  call dtf_begin(f, 408)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -12796,7 +12846,7 @@ function dt_matrix_power(input, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 408)
+  call dtf_begin(f, 409)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -12811,7 +12861,7 @@ function dt_linalg_multi_dot(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 409)
+  call dtf_begin(f, 410)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -12824,7 +12874,7 @@ function dt_chain_matmul(matrices, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 410)
+  call dtf_begin(f, 411)
   call dtf_give(f, 0, handle_of(matrices))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -12837,7 +12887,7 @@ function dt_trace(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 411)
+  call dtf_begin(f, 412)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -12853,7 +12903,7 @@ function dt_linalg_diagonal(input, offset, dim1, dim2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 412)
+  call dtf_begin(f, 413)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(offset)) call dtf_give(f, 1, offset)
   if (present(dim1)) call dtf_give(f, 2, dim1)
@@ -12871,7 +12921,7 @@ function dt_linalg_cross(input, other, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 413)
+  call dtf_begin(f, 414)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -12888,7 +12938,7 @@ function dt_linalg_vecdot(x, y, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 414)
+  call dtf_begin(f, 415)
   call dtf_give_object(f, 0, handle_of(x))
   call dtf_give_object(f, 1, handle_of(y))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -12907,7 +12957,7 @@ function dt_linalg_vector_norm(input, ord, dim, keepdim, dtype, stat, errmsg) re
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 415)
+  call dtf_begin(f, 416)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(ord)) call give(f, 1, ord)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -12928,7 +12978,7 @@ function dt_linalg_matrix_norm(input, ord, dim, keepdim, dtype, stat, errmsg) re
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 416)
+  call dtf_begin(f, 417)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(ord)) call give(f, 1, ord)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -12947,7 +12997,7 @@ function dt_nuclear_norm(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 417)
+  call dtf_begin(f, 418)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -12966,7 +13016,7 @@ function dt_linalg_norm(input, ord, dim, keepdim, dtype, stat, errmsg) result(ou
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 418)
+  call dtf_begin(f, 419)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(ord)) call give(f, 1, ord)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -12986,7 +13036,7 @@ function dt_cosine_similarity(x1, x2, dim, eps, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 419)
+  call dtf_begin(f, 420)
   call dtf_give_object(f, 0, handle_of(x1))
   call dtf_give_object(f, 1, handle_of(x2))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -13006,7 +13056,7 @@ function dt_pairwise_distance(x1, x2, p, eps, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 420)
+  call dtf_begin(f, 421)
   call dtf_give_object(f, 0, handle_of(x1))
   call dtf_give_object(f, 1, handle_of(x2))
   if (present(p)) call dtf_give(f, 2, p)
@@ -13025,7 +13075,7 @@ function dt_dist(input, other, p, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 421)
+  call dtf_begin(f, 422)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   if (present(p)) call give(f, 2, p)
@@ -13043,7 +13093,7 @@ function dt_cdist(x1, x2, p, compute_mode, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 422)
+  call dtf_begin(f, 423)
   call dtf_give_object(f, 0, handle_of(x1))
   call dtf_give_object(f, 1, handle_of(x2))
   if (present(p)) call dtf_give(f, 2, p)
@@ -13061,7 +13111,7 @@ function dt_pdist(input, p, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 423)
+  call dtf_begin(f, 424)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   call tell(dtf_run(f), stat, errmsg)
@@ -13078,7 +13128,7 @@ function dt_renorm(input, p, dim, maxnorm, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 424)
+  call dtf_begin(f, 425)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, p)
   call dtf_give(f, 2, dim)
@@ -13096,7 +13146,7 @@ subroutine dt_renorm_(input, p, dim, maxnorm, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 425)
+  call dtf_begin(f, 426)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, p)
   call dtf_give(f, 2, dim)
@@ -13114,7 +13164,7 @@ function dt_vander(x, N, increasing, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 426)
+  call dtf_begin(f, 427)
   call dtf_give_object(f, 0, handle_of(x))
   if (present(N)) call dtf_give(f, 1, N)
   if (present(increasing)) call dtf_give(f, 2, increasing)
@@ -13131,7 +13181,7 @@ function dt_linalg_vander(x, N, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 427)
+  call dtf_begin(f, 428)
   call dtf_give_object(f, 0, handle_of(x))
   if (present(N)) call dtf_give(f, 1, N)
   call tell(dtf_run(f), stat, errmsg)
@@ -13148,7 +13198,7 @@ function dt_mse_loss(input, target, reduction, weight, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 428)
+  call dtf_begin(f, 429)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -13167,7 +13217,7 @@ function dt_l1_loss(input, target, reduction, weight, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 429)
+  call dtf_begin(f, 430)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -13187,7 +13237,7 @@ function dt_smooth_l1_loss(input, target, reduction, beta, stat, errmsg) result(
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 430)
+  call dtf_begin(f, 431)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -13207,7 +13257,7 @@ function dt_huber_loss(input, target, reduction, delta, weight, stat, errmsg) re
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 431)
+  call dtf_begin(f, 432)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -13227,7 +13277,7 @@ function dt_kl_div(input, target, reduction, log_target, stat, errmsg) result(ou
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 432)
+  call dtf_begin(f, 433)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -13249,7 +13299,7 @@ function dt_poisson_nll_loss(input, target, log_input, full, eps, reduction, sta
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 433)
+  call dtf_begin(f, 434)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(log_input)) call dtf_give(f, 2, log_input)
@@ -13273,7 +13323,7 @@ function dt_gaussian_nll_loss(input, target, var, full, eps, reduction, stat, er
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 434)
+  call dtf_begin(f, 435)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   call give(f, 2, var)
@@ -13293,7 +13343,7 @@ function dt_soft_margin_loss(input, target, reduction, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 435)
+  call dtf_begin(f, 436)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -13312,7 +13362,7 @@ function dt_hinge_embedding_loss(input, target, margin, reduction, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 436)
+  call dtf_begin(f, 437)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(margin)) call dtf_give(f, 2, margin)
@@ -13332,7 +13382,7 @@ function dt_margin_ranking_loss(input1, input2, target, margin, reduction, stat,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 437)
+  call dtf_begin(f, 438)
   call dtf_give_object(f, 0, handle_of(input1))
   call dtf_give_object(f, 1, handle_of(input2))
   call dtf_give_object(f, 2, handle_of(target))
@@ -13354,7 +13404,7 @@ function dt_cosine_embedding_loss(input1, input2, target, margin, reduction, sta
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 438)
+  call dtf_begin(f, 439)
   call dtf_give_object(f, 0, handle_of(input1))
   call dtf_give_object(f, 1, handle_of(input2))
   call dtf_give_object(f, 2, handle_of(target))
@@ -13378,7 +13428,7 @@ function dt_triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 439)
+  call dtf_begin(f, 440)
   call dtf_give_object(f, 0, handle_of(anchor))
   call dtf_give_object(f, 1, handle_of(positive))
   call dtf_give_object(f, 2, handle_of(negative))
@@ -13404,7 +13454,7 @@ function dt_multi_margin_loss(input, target, p, margin, weight, reduction, stat,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 440)
+  call dtf_begin(f, 441)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(p)) call dtf_give(f, 2, p)
@@ -13425,7 +13475,7 @@ function dt_multilabel_margin_loss(input, target, reduction, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 441)
+  call dtf_begin(f, 442)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -13443,7 +13493,7 @@ function dt_multilabel_soft_margin_loss(input, target, weight, reduction, stat, 
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 442)
+  call dtf_begin(f, 443)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
@@ -13463,7 +13513,7 @@ function dt_nll_loss(input, target, weight, ignore_index, reduction, stat, errms
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 443)
+  call dtf_begin(f, 444)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
@@ -13489,7 +13539,7 @@ function dt_ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, r
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 444)
+  call dtf_begin(f, 445)
   call dtf_give_object(f, 0, handle_of(log_probs))
   call dtf_give_object(f, 1, handle_of(targets))
   call dtf_give_object(f, 2, handle_of(input_lengths))
@@ -13513,7 +13563,7 @@ function dt_cross_entropy(input, target, weight, ignore_index, reduction, label_
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 445)
+  call dtf_begin(f, 446)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
@@ -13540,7 +13590,7 @@ function dt_linear_cross_entropy(input, linear_weight, target, linear_bias, weig
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 446)
+  call dtf_begin(f, 447)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(linear_weight))
   call dtf_give_object(f, 2, handle_of(target))
@@ -13564,7 +13614,7 @@ function dt_binary_cross_entropy(input, target, weight, reduction, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 447)
+  call dtf_begin(f, 448)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
@@ -13584,7 +13634,7 @@ function dt_binary_cross_entropy_with_logits(input, target, weight, reduction, p
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 448)
+  call dtf_begin(f, 449)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(target))
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
@@ -13603,7 +13653,7 @@ function dt_module_forward(self, input, target, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 449)
+  call dtf_begin(f, 450)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give_object(f, 1, handle_of(input))
   if (present(target)) call dtf_give_object(f, 2, handle_of(target))
@@ -13620,7 +13670,7 @@ function dt_module_forward_inputs(self, inputs, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 450)
+  call dtf_begin(f, 451)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(inputs))
   call tell(dtf_run(f), stat, errmsg)
@@ -13636,7 +13686,7 @@ function dt_module_forward_outputs(self, inputs, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 451)
+  call dtf_begin(f, 452)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(inputs))
   call tell(dtf_run(f), stat, errmsg)
@@ -13660,7 +13710,7 @@ function dt_module_generate(self, tokens, count, temperature, top_k, top_p, gene
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 452)
+  call dtf_begin(f, 453)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give_object(f, 1, handle_of(tokens))
   call dtf_give(f, 2, count)
@@ -13679,7 +13729,7 @@ function dt_module_kind(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 453)
+  call dtf_begin(f, 454)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_text(out, f%args(0), f%args(1))
@@ -13693,7 +13743,7 @@ subroutine dt_module_train(self, mode, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 454)
+  call dtf_begin(f, 455)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(mode)) call dtf_give(f, 1, mode)
   call tell(dtf_run(f), stat, errmsg)
@@ -13706,7 +13756,7 @@ function dt_module_is_training(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 455)
+  call dtf_begin(f, 456)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0) /= 0
@@ -13720,7 +13770,7 @@ function dt_module_parameters(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 456)
+  call dtf_begin(f, 457)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_tensors(out, f%args(0), f%args(1))
@@ -13735,7 +13785,7 @@ subroutine dt_module_named_parameters(self, names, tensors, stat, errmsg)
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 457)
+  call dtf_begin(f, 458)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%args(0), f%args(1))
@@ -13750,7 +13800,7 @@ subroutine dt_module_named_buffers(self, names, tensors, stat, errmsg)
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 458)
+  call dtf_begin(f, 459)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%args(0), f%args(1))
@@ -13766,7 +13816,7 @@ subroutine dt_module_state_dict(self, names, tensors, stat, errmsg)
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 459)
+  call dtf_begin(f, 460)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%args(0), f%args(1))
@@ -13782,7 +13832,7 @@ subroutine dt_module_load_state_dict(self, names, tensors, strict, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 460)
+  call dtf_begin(f, 461)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(tensors))
@@ -13797,7 +13847,7 @@ subroutine dt_module_save(self, path, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 461)
+  call dtf_begin(f, 462)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, path)
   call tell(dtf_run(f), stat, errmsg)
@@ -13811,7 +13861,7 @@ subroutine dt_module_load(self, path, strict, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 462)
+  call dtf_begin(f, 463)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, path)
   if (present(strict)) call dtf_give(f, 2, strict)
@@ -13827,7 +13877,7 @@ subroutine dt_module_to(self, device, dtype, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 463)
+  call dtf_begin(f, 464)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(device)) call dtf_give(f, 1, device)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -13840,7 +13890,7 @@ subroutine dt_module_cpu(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 464)
+  call dtf_begin(f, 465)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -13852,7 +13902,7 @@ subroutine dt_module_cuda(self, device, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 465)
+  call dtf_begin(f, 466)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(device)) call dtf_give(f, 1, device)
   call tell(dtf_run(f), stat, errmsg)
@@ -13865,7 +13915,7 @@ subroutine dt_module_zero_grad(self, set_to_none, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 466)
+  call dtf_begin(f, 467)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(set_to_none)) call dtf_give(f, 1, set_to_none)
   call tell(dtf_run(f), stat, errmsg)
@@ -13878,7 +13928,7 @@ subroutine dt_module_requires_grad_(self, requires_grad, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 467)
+  call dtf_begin(f, 468)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(requires_grad)) call dtf_give(f, 1, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
@@ -13891,7 +13941,7 @@ function dt_module_children_len(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 468)
+  call dtf_begin(f, 469)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -13905,7 +13955,7 @@ function dt_module_child(self, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 469)
+  call dtf_begin(f, 470)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call tell(dtf_run(f), stat, errmsg)
@@ -13920,7 +13970,7 @@ function dt_module_new(kind, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 470)
+  call dtf_begin(f, 471)
   call dtf_give(f, 0, kind)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -13934,7 +13984,7 @@ subroutine dt_module_register_parameter(self, name, param, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 471)
+  call dtf_begin(f, 472)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   call dtf_give_object(f, 2, handle_of(param))
@@ -13949,7 +13999,7 @@ subroutine dt_module_register_buffer(self, name, buffer, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 472)
+  call dtf_begin(f, 473)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   call dtf_give_object(f, 2, handle_of(buffer))
@@ -13964,7 +14014,7 @@ subroutine dt_module_register_module(self, name, child, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 473)
+  call dtf_begin(f, 474)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   call dtf_give_object(f, 2, handle_of(child))
@@ -13977,7 +14027,7 @@ function dt_nn_sequential(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 474)
+  call dtf_begin(f, 475)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -13989,7 +14039,7 @@ subroutine dt_module_append(self, child, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 475)
+  call dtf_begin(f, 476)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give_object(f, 1, handle_of(child))
   call tell(dtf_run(f), stat, errmsg)
@@ -14004,7 +14054,7 @@ function dt_linear(input, weight, bias, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 476)
+  call dtf_begin(f, 477)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give_object(f, 2, handle_of(bias))
@@ -14025,7 +14075,7 @@ function dt_linear_activation(input, weight, bias, activation, stat, errmsg) res
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 477)
+  call dtf_begin(f, 478)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give_object(f, 2, handle_of(bias))
@@ -14050,7 +14100,7 @@ function dt_batch_norm(input, running_mean, running_var, weight, bias, training,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 478)
+  call dtf_begin(f, 479)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(running_mean)) call dtf_give_object(f, 1, handle_of(running_mean))
   if (present(running_var)) call dtf_give_object(f, 2, handle_of(running_var))
@@ -14082,7 +14132,7 @@ function dt_batch_norm_relu(input, running_mean, running_var, weight, bias, trai
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 479)
+  call dtf_begin(f, 480)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(running_mean)) call dtf_give_object(f, 1, handle_of(running_mean))
   if (present(running_var)) call dtf_give_object(f, 2, handle_of(running_var))
@@ -14109,7 +14159,7 @@ function dt_layer_norm(input, normalized_shape, weight, bias, eps, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 480)
+  call dtf_begin(f, 481)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, normalized_shape)
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
@@ -14130,7 +14180,7 @@ function dt_rms_norm(input, normalized_shape, weight, eps, stat, errmsg) result(
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 481)
+  call dtf_begin(f, 482)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, normalized_shape)
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
@@ -14151,7 +14201,7 @@ function dt_group_norm(input, num_groups, weight, bias, eps, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 482)
+  call dtf_begin(f, 483)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, num_groups)
   if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
@@ -14175,7 +14225,7 @@ function dt_instance_norm(input, running_mean, running_var, weight, bias, use_in
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 483)
+  call dtf_begin(f, 484)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(running_mean)) call dtf_give_object(f, 1, handle_of(running_mean))
   if (present(running_var)) call dtf_give_object(f, 2, handle_of(running_var))
@@ -14200,7 +14250,7 @@ function dt_local_response_norm(input, size, alpha, beta, k, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 484)
+  call dtf_begin(f, 485)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   if (present(alpha)) call dtf_give(f, 2, alpha)
@@ -14219,7 +14269,7 @@ function dt_softmax(input, dim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 485)
+  call dtf_begin(f, 486)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -14236,7 +14286,7 @@ function dt_log_softmax(input, dim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 486)
+  call dtf_begin(f, 487)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -14253,7 +14303,7 @@ function dt_dropout(input, p, training, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 487)
+  call dtf_begin(f, 488)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14269,7 +14319,7 @@ subroutine dt_dropout_(input, p, training, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 488)
+  call dtf_begin(f, 489)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14285,7 +14335,7 @@ function dt_dropout1d(input, p, training, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 489)
+  call dtf_begin(f, 490)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14301,7 +14351,7 @@ subroutine dt_dropout1d_(input, p, training, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 490)
+  call dtf_begin(f, 491)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14317,7 +14367,7 @@ function dt_dropout2d(input, p, training, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 491)
+  call dtf_begin(f, 492)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14333,7 +14383,7 @@ subroutine dt_dropout2d_(input, p, training, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 492)
+  call dtf_begin(f, 493)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14350,7 +14400,7 @@ function dt_dropout3d(input, p, training, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 493)
+  call dtf_begin(f, 494)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14366,7 +14416,7 @@ subroutine dt_dropout3d_(input, p, training, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 494)
+  call dtf_begin(f, 495)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14383,7 +14433,7 @@ function dt_alpha_dropout(input, p, training, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 495)
+  call dtf_begin(f, 496)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14399,7 +14449,7 @@ subroutine dt_alpha_dropout_(input, p, training, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 496)
+  call dtf_begin(f, 497)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14415,7 +14465,7 @@ function dt_feature_alpha_dropout(input, p, training, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 497)
+  call dtf_begin(f, 498)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14431,7 +14481,7 @@ subroutine dt_feature_alpha_dropout_(input, p, training, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 498)
+  call dtf_begin(f, 499)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14448,7 +14498,7 @@ function dt_rrelu(input, lower, upper, training, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 499)
+  call dtf_begin(f, 500)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(lower)) call dtf_give(f, 1, lower)
   if (present(upper)) call dtf_give(f, 2, upper)
@@ -14466,7 +14516,7 @@ subroutine dt_rrelu_(input, lower, upper, training, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 500)
+  call dtf_begin(f, 501)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(lower)) call dtf_give(f, 1, lower)
   if (present(upper)) call dtf_give(f, 2, upper)
@@ -14486,7 +14536,7 @@ function dt_gumbel_softmax(logits, tau, hard, eps, dim, stat, errmsg) result(out
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 501)
+  call dtf_begin(f, 502)
   call dtf_give_object(f, 0, handle_of(logits))
   if (present(tau)) call dtf_give(f, 1, tau)
   if (present(hard)) call dtf_give(f, 2, hard)
@@ -14509,7 +14559,7 @@ function dt_embedding(input, weight, padding_idx, max_norm, norm_type, scale_gra
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 502)
+  call dtf_begin(f, 503)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(weight))
   if (present(padding_idx)) call dtf_give(f, 2, padding_idx)
@@ -14539,7 +14589,7 @@ function dt_embedding_bag(input, weight, offsets, max_norm, norm_type, scale_gra
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 503)
+  call dtf_begin(f, 504)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(weight))
   if (present(offsets)) call dtf_give_object(f, 2, handle_of(offsets))
@@ -14568,7 +14618,7 @@ function dt_fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 504)
+  call dtf_begin(f, 505)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, scale)
   call give(f, 2, zero_point)
@@ -14591,7 +14641,7 @@ function dt_fake_quantize_per_channel_affine(input, scale, zero_point, axis, qua
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 505)
+  call dtf_begin(f, 506)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(scale))
   call dtf_give_object(f, 2, handle_of(zero_point))
@@ -14609,7 +14659,7 @@ subroutine dt_optimizer_step(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 506)
+  call dtf_begin(f, 507)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14622,7 +14672,7 @@ subroutine dt_optimizer_use_master_weights(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 507)
+  call dtf_begin(f, 508)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14635,7 +14685,7 @@ subroutine dt_optimizer_use_stochastic_rounding(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 508)
+  call dtf_begin(f, 509)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14647,7 +14697,7 @@ subroutine dt_optimizer_zero_grad(self, set_to_none, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 509)
+  call dtf_begin(f, 510)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(set_to_none)) call dtf_give(f, 1, set_to_none)
   call tell(dtf_run(f), stat, errmsg)
@@ -14661,7 +14711,7 @@ subroutine dt_optimizer_add_param_group(self, params, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 510)
+  call dtf_begin(f, 511)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(params))
   call tell(dtf_run(f), stat, errmsg)
@@ -14674,7 +14724,7 @@ function dt_optimizer_group_count(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 511)
+  call dtf_begin(f, 512)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -14689,7 +14739,7 @@ function dt_optimizer_get(self, name, group, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   real(real64) :: out
   type(frame) :: f
-  call dtf_begin(f, 512)
+  call dtf_begin(f, 513)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   if (present(group)) call dtf_give(f, 2, group)
@@ -14706,7 +14756,7 @@ subroutine dt_optimizer_set(self, name, value, group, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 513)
+  call dtf_begin(f, 514)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   call dtf_give(f, 2, value)
@@ -14723,7 +14773,7 @@ subroutine dt_optimizer_state_dict(self, names, tensors, stat, errmsg)
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 514)
+  call dtf_begin(f, 515)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%args(0), f%args(1))
@@ -14739,7 +14789,7 @@ subroutine dt_optimizer_load_state_dict(self, names, tensors, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 515)
+  call dtf_begin(f, 516)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(tensors))
@@ -14752,7 +14802,7 @@ subroutine dt_lr_scheduler_step(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 516)
+  call dtf_begin(f, 517)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14764,7 +14814,7 @@ function dt_lr_scheduler_last_epoch(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 517)
+  call dtf_begin(f, 518)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -14778,7 +14828,7 @@ function dt_lr_scheduler_get_last_lr(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   real(real64), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 518)
+  call dtf_begin(f, 519)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = transfer(words_at(f%args(0), f%args(1)), 0d0, f%args(1))
@@ -14795,7 +14845,7 @@ function dt_clip_grad_norm_(params, max_norm, norm_type, error_if_nonfinite, sta
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 519)
+  call dtf_begin(f, 520)
   call dtf_give(f, 0, handle_of(params))
   call dtf_give(f, 1, max_norm)
   if (present(norm_type)) call dtf_give(f, 2, norm_type)
@@ -14810,7 +14860,7 @@ subroutine dt_optimizer_check_not_capturing(stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 520)
+  call dtf_begin(f, 521)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -14827,7 +14877,7 @@ subroutine dt_optimizer_update(optimizer, params, grads, states, lr, settings, f
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 521)
+  call dtf_begin(f, 522)
   call dtf_give(f, 0, optimizer)
   call dtf_give(f, 1, handle_of(params))
   call dtf_give(f, 2, handle_of(grads))
@@ -14852,7 +14902,7 @@ subroutine dt_optimizer_update_unless(optimizer, params, grads, states, lr, sett
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 522)
+  call dtf_begin(f, 523)
   call dtf_give(f, 0, optimizer)
   call dtf_give(f, 1, handle_of(params))
   call dtf_give(f, 2, handle_of(grads))
@@ -14871,7 +14921,7 @@ function dt_neg(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 523)
+  call dtf_begin(f, 524)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -14883,7 +14933,7 @@ subroutine dt_neg_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 524)
+  call dtf_begin(f, 525)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14895,7 +14945,7 @@ function dt_abs(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 525)
+  call dtf_begin(f, 526)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -14907,7 +14957,7 @@ subroutine dt_abs_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 526)
+  call dtf_begin(f, 527)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14919,7 +14969,7 @@ function dt_sign(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 527)
+  call dtf_begin(f, 528)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -14931,7 +14981,7 @@ subroutine dt_sign_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 528)
+  call dtf_begin(f, 529)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14943,7 +14993,7 @@ function dt_floor(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 529)
+  call dtf_begin(f, 530)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -14955,7 +15005,7 @@ subroutine dt_floor_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 530)
+  call dtf_begin(f, 531)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14967,7 +15017,7 @@ function dt_ceil(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 531)
+  call dtf_begin(f, 532)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -14979,7 +15029,7 @@ subroutine dt_ceil_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 532)
+  call dtf_begin(f, 533)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14991,7 +15041,7 @@ function dt_round(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 533)
+  call dtf_begin(f, 534)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15003,7 +15053,7 @@ subroutine dt_round_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 534)
+  call dtf_begin(f, 535)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15015,7 +15065,7 @@ function dt_trunc(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 535)
+  call dtf_begin(f, 536)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15027,7 +15077,7 @@ subroutine dt_trunc_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 536)
+  call dtf_begin(f, 537)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15039,7 +15089,7 @@ function dt_exp(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 537)
+  call dtf_begin(f, 538)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15051,7 +15101,7 @@ subroutine dt_exp_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 538)
+  call dtf_begin(f, 539)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15063,7 +15113,7 @@ function dt_log(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 539)
+  call dtf_begin(f, 540)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15075,7 +15125,7 @@ subroutine dt_log_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 540)
+  call dtf_begin(f, 541)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15087,7 +15137,7 @@ function dt_log1p(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 541)
+  call dtf_begin(f, 542)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15099,7 +15149,7 @@ subroutine dt_log1p_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 542)
+  call dtf_begin(f, 543)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15111,7 +15161,7 @@ function dt_sqrt(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 543)
+  call dtf_begin(f, 544)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15123,7 +15173,7 @@ subroutine dt_sqrt_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 544)
+  call dtf_begin(f, 545)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15135,7 +15185,7 @@ function dt_rsqrt(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 545)
+  call dtf_begin(f, 546)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15147,7 +15197,7 @@ subroutine dt_rsqrt_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 546)
+  call dtf_begin(f, 547)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15159,7 +15209,7 @@ function dt_square(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 547)
+  call dtf_begin(f, 548)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15171,7 +15221,7 @@ subroutine dt_square_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 548)
+  call dtf_begin(f, 549)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15183,7 +15233,7 @@ function dt_reciprocal(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 549)
+  call dtf_begin(f, 550)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15195,7 +15245,7 @@ subroutine dt_reciprocal_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 550)
+  call dtf_begin(f, 551)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15207,7 +15257,7 @@ function dt_sin(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 551)
+  call dtf_begin(f, 552)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15219,7 +15269,7 @@ subroutine dt_sin_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 552)
+  call dtf_begin(f, 553)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15231,7 +15281,7 @@ function dt_cos(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 553)
+  call dtf_begin(f, 554)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15243,7 +15293,7 @@ subroutine dt_cos_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 554)
+  call dtf_begin(f, 555)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15255,7 +15305,7 @@ function dt_tanh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 555)
+  call dtf_begin(f, 556)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15267,7 +15317,7 @@ subroutine dt_tanh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 556)
+  call dtf_begin(f, 557)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15279,7 +15329,7 @@ function dt_erf(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 557)
+  call dtf_begin(f, 558)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15291,7 +15341,7 @@ subroutine dt_erf_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 558)
+  call dtf_begin(f, 559)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15303,7 +15353,7 @@ function dt_sigmoid(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 559)
+  call dtf_begin(f, 560)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15315,7 +15365,7 @@ subroutine dt_sigmoid_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 560)
+  call dtf_begin(f, 561)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15327,7 +15377,7 @@ function dt_relu(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 561)
+  call dtf_begin(f, 562)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15339,7 +15389,7 @@ subroutine dt_relu_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 562)
+  call dtf_begin(f, 563)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15352,7 +15402,7 @@ function dt_leaky_relu(input, negative_slope, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 563)
+  call dtf_begin(f, 564)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(negative_slope)) call give(f, 1, negative_slope)
   call tell(dtf_run(f), stat, errmsg)
@@ -15366,7 +15416,7 @@ subroutine dt_leaky_relu_(input, negative_slope, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 564)
+  call dtf_begin(f, 565)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(negative_slope)) call give(f, 1, negative_slope)
   call tell(dtf_run(f), stat, errmsg)
@@ -15380,7 +15430,7 @@ function dt_elu(input, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 565)
+  call dtf_begin(f, 566)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(alpha)) call give(f, 1, alpha)
   call tell(dtf_run(f), stat, errmsg)
@@ -15394,7 +15444,7 @@ subroutine dt_elu_(input, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 566)
+  call dtf_begin(f, 567)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(alpha)) call give(f, 1, alpha)
   call tell(dtf_run(f), stat, errmsg)
@@ -15409,7 +15459,7 @@ function dt_softplus(input, beta, threshold, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 567)
+  call dtf_begin(f, 568)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(beta)) call give(f, 1, beta)
   if (present(threshold)) call give(f, 2, threshold)
@@ -15424,7 +15474,7 @@ function dt_logsigmoid(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 568)
+  call dtf_begin(f, 569)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15437,7 +15487,7 @@ function dt_silu(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 569)
+  call dtf_begin(f, 570)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15449,7 +15499,7 @@ subroutine dt_silu_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 570)
+  call dtf_begin(f, 571)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15462,7 +15512,7 @@ function dt_gelu(input, approximate, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 571)
+  call dtf_begin(f, 572)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(approximate)) call dtf_give(f, 1, approximate)
   call tell(dtf_run(f), stat, errmsg)
@@ -15477,7 +15527,7 @@ function dt_clamp_min(input, min, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 572)
+  call dtf_begin(f, 573)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, min)
   call tell(dtf_run(f), stat, errmsg)
@@ -15491,7 +15541,7 @@ subroutine dt_clamp_min_(input, min, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 573)
+  call dtf_begin(f, 574)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, min)
   call tell(dtf_run(f), stat, errmsg)
@@ -15505,7 +15555,7 @@ function dt_clamp_max(input, max, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 574)
+  call dtf_begin(f, 575)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, max)
   call tell(dtf_run(f), stat, errmsg)
@@ -15519,7 +15569,7 @@ subroutine dt_clamp_max_(input, max, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 575)
+  call dtf_begin(f, 576)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, max)
   call tell(dtf_run(f), stat, errmsg)
@@ -15535,7 +15585,7 @@ function dt_clamp(input, min, max, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 576)
+  call dtf_begin(f, 577)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
@@ -15551,7 +15601,7 @@ subroutine dt_clamp_(input, min, max, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 577)
+  call dtf_begin(f, 578)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
@@ -15567,7 +15617,7 @@ function dt_add(input, other, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 578)
+  call dtf_begin(f, 579)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -15583,7 +15633,7 @@ subroutine dt_add_(input, other, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 579)
+  call dtf_begin(f, 580)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -15599,7 +15649,7 @@ function dt_sub(input, other, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 580)
+  call dtf_begin(f, 581)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -15615,7 +15665,7 @@ subroutine dt_sub_(input, other, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 581)
+  call dtf_begin(f, 582)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -15631,7 +15681,7 @@ function dt_rsub(input, other, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 582)
+  call dtf_begin(f, 583)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -15647,7 +15697,7 @@ function dt_mul(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 583)
+  call dtf_begin(f, 584)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15661,7 +15711,7 @@ subroutine dt_mul_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 584)
+  call dtf_begin(f, 585)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15675,7 +15725,7 @@ function dt_true_divide(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 585)
+  call dtf_begin(f, 586)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15689,7 +15739,7 @@ subroutine dt_true_divide_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 586)
+  call dtf_begin(f, 587)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15704,7 +15754,7 @@ function dt_div(input, other, rounding_mode, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 587)
+  call dtf_begin(f, 588)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
@@ -15720,7 +15770,7 @@ subroutine dt_div_(input, other, rounding_mode, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 588)
+  call dtf_begin(f, 589)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
@@ -15735,7 +15785,7 @@ function dt_floor_divide(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 589)
+  call dtf_begin(f, 590)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15749,7 +15799,7 @@ subroutine dt_floor_divide_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 590)
+  call dtf_begin(f, 591)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15763,7 +15813,7 @@ function dt_remainder(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 591)
+  call dtf_begin(f, 592)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15777,7 +15827,7 @@ subroutine dt_remainder_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 592)
+  call dtf_begin(f, 593)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15791,7 +15841,7 @@ function dt_pow(input, exponent, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 593)
+  call dtf_begin(f, 594)
   call give(f, 0, input)
   call give(f, 1, exponent)
   call tell(dtf_run(f), stat, errmsg)
@@ -15805,7 +15855,7 @@ subroutine dt_pow_(input, exponent, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 594)
+  call dtf_begin(f, 595)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, exponent)
   call tell(dtf_run(f), stat, errmsg)
@@ -15819,7 +15869,7 @@ function dt_maximum(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 595)
+  call dtf_begin(f, 596)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -15834,7 +15884,7 @@ function dt_minimum(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 596)
+  call dtf_begin(f, 597)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -15850,7 +15900,7 @@ function dt_hardtanh(input, min_val, max_val, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 597)
+  call dtf_begin(f, 598)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(min_val)) call dtf_give(f, 1, min_val)
   if (present(max_val)) call dtf_give(f, 2, max_val)
@@ -15866,7 +15916,7 @@ subroutine dt_hardtanh_(input, min_val, max_val, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 598)
+  call dtf_begin(f, 599)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(min_val)) call dtf_give(f, 1, min_val)
   if (present(max_val)) call dtf_give(f, 2, max_val)
@@ -15880,7 +15930,7 @@ function dt_relu6(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 599)
+  call dtf_begin(f, 600)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15892,7 +15942,7 @@ subroutine dt_relu6_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 600)
+  call dtf_begin(f, 601)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15904,7 +15954,7 @@ function dt_hardsigmoid(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 601)
+  call dtf_begin(f, 602)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15916,7 +15966,7 @@ subroutine dt_hardsigmoid_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 602)
+  call dtf_begin(f, 603)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15928,7 +15978,7 @@ function dt_hardswish(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 603)
+  call dtf_begin(f, 604)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15940,7 +15990,7 @@ subroutine dt_hardswish_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 604)
+  call dtf_begin(f, 605)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15953,7 +16003,7 @@ function dt_hardshrink(input, lambd, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 605)
+  call dtf_begin(f, 606)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(lambd)) call give(f, 1, lambd)
   call tell(dtf_run(f), stat, errmsg)
@@ -15968,7 +16018,7 @@ function dt_softshrink(input, lambd, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 606)
+  call dtf_begin(f, 607)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(lambd)) call dtf_give(f, 1, lambd)
   call tell(dtf_run(f), stat, errmsg)
@@ -15982,7 +16032,7 @@ function dt_tanhshrink(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 607)
+  call dtf_begin(f, 608)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15997,7 +16047,7 @@ function dt_threshold(input, threshold, value, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 608)
+  call dtf_begin(f, 609)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, threshold)
   call give(f, 2, value)
@@ -16013,7 +16063,7 @@ subroutine dt_threshold_(input, threshold, value, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 609)
+  call dtf_begin(f, 610)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, threshold)
   call give(f, 2, value)
@@ -16027,7 +16077,7 @@ function dt_softsign(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 610)
+  call dtf_begin(f, 611)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16040,7 +16090,7 @@ function dt_selu(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 611)
+  call dtf_begin(f, 612)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16052,7 +16102,7 @@ subroutine dt_selu_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 612)
+  call dtf_begin(f, 613)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16065,7 +16115,7 @@ function dt_celu(input, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 613)
+  call dtf_begin(f, 614)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(alpha)) call dtf_give(f, 1, alpha)
   call tell(dtf_run(f), stat, errmsg)
@@ -16079,7 +16129,7 @@ subroutine dt_celu_(input, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 614)
+  call dtf_begin(f, 615)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(alpha)) call dtf_give(f, 1, alpha)
   call tell(dtf_run(f), stat, errmsg)
@@ -16092,7 +16142,7 @@ function dt_mish(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 615)
+  call dtf_begin(f, 616)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16104,7 +16154,7 @@ subroutine dt_mish_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 616)
+  call dtf_begin(f, 617)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16117,7 +16167,7 @@ function dt_glu(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 617)
+  call dtf_begin(f, 618)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -16132,7 +16182,7 @@ function dt_prelu(input, weight, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 618)
+  call dtf_begin(f, 619)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(weight))
   call tell(dtf_run(f), stat, errmsg)
@@ -16148,7 +16198,7 @@ function dt_softmin(input, dim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 619)
+  call dtf_begin(f, 620)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -16164,7 +16214,7 @@ function dt_eq(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 620)
+  call dtf_begin(f, 621)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16178,7 +16228,7 @@ subroutine dt_eq_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 621)
+  call dtf_begin(f, 622)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16192,7 +16242,7 @@ function dt_ne(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 622)
+  call dtf_begin(f, 623)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16206,7 +16256,7 @@ subroutine dt_ne_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 623)
+  call dtf_begin(f, 624)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16220,7 +16270,7 @@ function dt_lt(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 624)
+  call dtf_begin(f, 625)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16234,7 +16284,7 @@ subroutine dt_lt_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 625)
+  call dtf_begin(f, 626)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16248,7 +16298,7 @@ function dt_le(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 626)
+  call dtf_begin(f, 627)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16262,7 +16312,7 @@ subroutine dt_le_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 627)
+  call dtf_begin(f, 628)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16276,7 +16326,7 @@ function dt_gt(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 628)
+  call dtf_begin(f, 629)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16290,7 +16340,7 @@ subroutine dt_gt_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 629)
+  call dtf_begin(f, 630)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16304,7 +16354,7 @@ function dt_ge(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 630)
+  call dtf_begin(f, 631)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16318,7 +16368,7 @@ subroutine dt_ge_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 631)
+  call dtf_begin(f, 632)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16331,7 +16381,7 @@ function dt_isnan(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 632)
+  call dtf_begin(f, 633)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16344,7 +16394,7 @@ function dt_isinf(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 633)
+  call dtf_begin(f, 634)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16357,7 +16407,7 @@ function dt_isfinite(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 634)
+  call dtf_begin(f, 635)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16370,7 +16420,7 @@ function dt_logical_not(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 635)
+  call dtf_begin(f, 636)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16382,7 +16432,7 @@ subroutine dt_logical_not_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 636)
+  call dtf_begin(f, 637)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16395,7 +16445,7 @@ function dt_logical_and(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 637)
+  call dtf_begin(f, 638)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16409,7 +16459,7 @@ subroutine dt_logical_and_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 638)
+  call dtf_begin(f, 639)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16423,7 +16473,7 @@ function dt_logical_or(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 639)
+  call dtf_begin(f, 640)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16437,7 +16487,7 @@ subroutine dt_logical_or_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 640)
+  call dtf_begin(f, 641)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16451,7 +16501,7 @@ function dt_logical_xor(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 641)
+  call dtf_begin(f, 642)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16465,7 +16515,7 @@ subroutine dt_logical_xor_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 642)
+  call dtf_begin(f, 643)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16479,7 +16529,7 @@ function dt_bitwise_and(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 643)
+  call dtf_begin(f, 644)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16493,7 +16543,7 @@ subroutine dt_bitwise_and_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 644)
+  call dtf_begin(f, 645)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16507,7 +16557,7 @@ function dt_bitwise_or(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 645)
+  call dtf_begin(f, 646)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16521,7 +16571,7 @@ subroutine dt_bitwise_or_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 646)
+  call dtf_begin(f, 647)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16535,7 +16585,7 @@ function dt_bitwise_xor(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 647)
+  call dtf_begin(f, 648)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16549,7 +16599,7 @@ subroutine dt_bitwise_xor_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 648)
+  call dtf_begin(f, 649)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16564,7 +16614,7 @@ function dt_bitwise_left_shift(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 649)
+  call dtf_begin(f, 650)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16578,7 +16628,7 @@ subroutine dt_bitwise_left_shift_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 650)
+  call dtf_begin(f, 651)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16593,7 +16643,7 @@ function dt_bitwise_right_shift(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 651)
+  call dtf_begin(f, 652)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16607,7 +16657,7 @@ subroutine dt_bitwise_right_shift_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 652)
+  call dtf_begin(f, 653)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16620,7 +16670,7 @@ function dt_bitwise_not(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 653)
+  call dtf_begin(f, 654)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16635,7 +16685,7 @@ function dt_where(condition, input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 654)
+  call dtf_begin(f, 655)
   call dtf_give_object(f, 0, handle_of(condition))
   call give(f, 1, input)
   call give(f, 2, other)
@@ -16652,7 +16702,7 @@ function dt_masked_fill(input, mask, value, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 655)
+  call dtf_begin(f, 656)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mask))
   call give(f, 2, value)
@@ -16668,7 +16718,7 @@ subroutine dt_masked_fill_(input, mask, value, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 656)
+  call dtf_begin(f, 657)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(mask))
   call give(f, 2, value)
@@ -16682,7 +16732,7 @@ function dt_tan(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 657)
+  call dtf_begin(f, 658)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16694,7 +16744,7 @@ subroutine dt_tan_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 658)
+  call dtf_begin(f, 659)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16706,7 +16756,7 @@ function dt_asin(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 659)
+  call dtf_begin(f, 660)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16718,7 +16768,7 @@ subroutine dt_asin_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 660)
+  call dtf_begin(f, 661)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16730,7 +16780,7 @@ function dt_acos(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 661)
+  call dtf_begin(f, 662)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16742,7 +16792,7 @@ subroutine dt_acos_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 662)
+  call dtf_begin(f, 663)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16754,7 +16804,7 @@ function dt_atan(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 663)
+  call dtf_begin(f, 664)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16766,7 +16816,7 @@ subroutine dt_atan_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 664)
+  call dtf_begin(f, 665)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16778,7 +16828,7 @@ function dt_sinh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 665)
+  call dtf_begin(f, 666)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16790,7 +16840,7 @@ subroutine dt_sinh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 666)
+  call dtf_begin(f, 667)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16802,7 +16852,7 @@ function dt_cosh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 667)
+  call dtf_begin(f, 668)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16814,7 +16864,7 @@ subroutine dt_cosh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 668)
+  call dtf_begin(f, 669)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16826,7 +16876,7 @@ function dt_asinh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 669)
+  call dtf_begin(f, 670)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16838,7 +16888,7 @@ subroutine dt_asinh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 670)
+  call dtf_begin(f, 671)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16850,7 +16900,7 @@ function dt_acosh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 671)
+  call dtf_begin(f, 672)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16862,7 +16912,7 @@ subroutine dt_acosh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 672)
+  call dtf_begin(f, 673)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16874,7 +16924,7 @@ function dt_atanh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 673)
+  call dtf_begin(f, 674)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16886,7 +16936,7 @@ subroutine dt_atanh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 674)
+  call dtf_begin(f, 675)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16899,7 +16949,7 @@ function dt_atan2(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 675)
+  call dtf_begin(f, 676)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16913,7 +16963,7 @@ subroutine dt_atan2_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 676)
+  call dtf_begin(f, 677)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16927,7 +16977,7 @@ function dt_hypot(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 677)
+  call dtf_begin(f, 678)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16941,7 +16991,7 @@ subroutine dt_hypot_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 678)
+  call dtf_begin(f, 679)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16954,7 +17004,7 @@ function dt_sinc(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 679)
+  call dtf_begin(f, 680)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16966,7 +17016,7 @@ subroutine dt_sinc_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 680)
+  call dtf_begin(f, 681)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16978,7 +17028,7 @@ function dt_deg2rad(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 681)
+  call dtf_begin(f, 682)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16990,7 +17040,7 @@ subroutine dt_deg2rad_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 682)
+  call dtf_begin(f, 683)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -17002,7 +17052,7 @@ function dt_rad2deg(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 683)
+  call dtf_begin(f, 684)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -17014,7 +17064,7 @@ subroutine dt_rad2deg_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 684)
+  call dtf_begin(f, 685)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -17026,7 +17076,7 @@ function dt_expm1(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 685)
+  call dtf_begin(f, 686)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -17038,7 +17088,7 @@ subroutine dt_expm1_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 686)
+  call dtf_begin(f, 687)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -17050,7 +17100,7 @@ function dt_exp2(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 687)
+  call dtf_begin(f, 688)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -17062,7 +17112,7 @@ subroutine dt_exp2_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 688)
+  call dtf_begin(f, 689)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -17074,7 +17124,7 @@ function dt_log2(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 689)
+  call dtf_begin(f, 690)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -17086,7 +17136,7 @@ subroutine dt_log2_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 690)
+  call dtf_begin(f, 691)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -17098,7 +17148,7 @@ function dt_log10(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 691)
+  call dtf_begin(f, 692)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -17110,7 +17160,7 @@ subroutine dt_log10_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 692)
+  call dtf_begin(f, 693)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -17123,7 +17173,7 @@ function dt_logit(input, eps, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 693)
+  call dtf_begin(f, 694)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(eps)) call dtf_give(f, 1, eps)
   call tell(dtf_run(f), stat, errmsg)
@@ -17137,7 +17187,7 @@ subroutine dt_logit_(input, eps, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 694)
+  call dtf_begin(f, 695)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(eps)) call dtf_give(f, 1, eps)
   call tell(dtf_run(f), stat, errmsg)
@@ -17151,7 +17201,7 @@ function dt_xlogy(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 695)
+  call dtf_begin(f, 696)
   call give(f, 0, input)
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -17165,7 +17215,7 @@ subroutine dt_xlogy_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 696)
+  call dtf_begin(f, 697)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -17179,7 +17229,7 @@ function dt_logaddexp(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 697)
+  call dtf_begin(f, 698)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -17194,7 +17244,7 @@ function dt_logaddexp2(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 698)
+  call dtf_begin(f, 699)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -17209,7 +17259,7 @@ function dt_float_power(input, exponent, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 699)
+  call dtf_begin(f, 700)
   call give(f, 0, input)
   call give(f, 1, exponent)
   call tell(dtf_run(f), stat, errmsg)
@@ -17223,7 +17273,7 @@ subroutine dt_float_power_(input, exponent, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 700)
+  call dtf_begin(f, 701)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, exponent)
   call tell(dtf_run(f), stat, errmsg)
@@ -17237,7 +17287,7 @@ function dt_ldexp(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 701)
+  call dtf_begin(f, 702)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -17251,7 +17301,7 @@ subroutine dt_ldexp_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 702)
+  call dtf_begin(f, 703)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -17264,7 +17314,7 @@ function dt_frac(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 703)
+  call dtf_begin(f, 704)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -17276,7 +17326,7 @@ subroutine dt_frac_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 704)
+  call dtf_begin(f, 705)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -17289,7 +17339,7 @@ function dt_round_decimals(input, decimals, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 705)
+  call dtf_begin(f, 706)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, decimals)
   call tell(dtf_run(f), stat, errmsg)
@@ -17303,7 +17353,7 @@ subroutine dt_round_decimals_(input, decimals, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 706)
+  call dtf_begin(f, 707)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, decimals)
   call tell(dtf_run(f), stat, errmsg)
@@ -17316,7 +17366,7 @@ function dt_positive(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 707)
+  call dtf_begin(f, 708)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -17329,7 +17379,7 @@ function dt_signbit(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 708)
+  call dtf_begin(f, 709)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -17343,7 +17393,7 @@ function dt_copysign(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 709)
+  call dtf_begin(f, 710)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -17357,7 +17407,7 @@ subroutine dt_copysign_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 710)
+  call dtf_begin(f, 711)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -17371,7 +17421,7 @@ function dt_fmod(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 711)
+  call dtf_begin(f, 712)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -17385,7 +17435,7 @@ subroutine dt_fmod_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 712)
+  call dtf_begin(f, 713)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -17399,7 +17449,7 @@ function dt_gcd(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 713)
+  call dtf_begin(f, 714)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -17413,7 +17463,7 @@ subroutine dt_gcd_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 714)
+  call dtf_begin(f, 715)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -17427,7 +17477,7 @@ function dt_lcm(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 715)
+  call dtf_begin(f, 716)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -17441,7 +17491,7 @@ subroutine dt_lcm_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 716)
+  call dtf_begin(f, 717)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -17455,7 +17505,7 @@ function dt_heaviside(input, values, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 717)
+  call dtf_begin(f, 718)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(values))
   call tell(dtf_run(f), stat, errmsg)
@@ -17469,7 +17519,7 @@ subroutine dt_heaviside_(input, values, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 718)
+  call dtf_begin(f, 719)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(values))
   call tell(dtf_run(f), stat, errmsg)
@@ -17483,7 +17533,7 @@ function dt_fmax(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 719)
+  call dtf_begin(f, 720)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -17498,7 +17548,7 @@ function dt_fmin(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 720)
+  call dtf_begin(f, 721)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -17515,7 +17565,7 @@ function dt_nan_to_num(input, nan, posinf, neginf, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 721)
+  call dtf_begin(f, 722)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(nan)) call dtf_give(f, 1, nan)
   if (present(posinf)) call dtf_give(f, 2, posinf)
@@ -17533,7 +17583,7 @@ subroutine dt_nan_to_num_(input, nan, posinf, neginf, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 722)
+  call dtf_begin(f, 723)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(nan)) call dtf_give(f, 1, nan)
   if (present(posinf)) call dtf_give(f, 2, posinf)
@@ -17548,7 +17598,7 @@ function dt_isposinf(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 723)
+  call dtf_begin(f, 724)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -17561,7 +17611,7 @@ function dt_isneginf(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 724)
+  call dtf_begin(f, 725)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -17574,7 +17624,7 @@ function dt_isreal(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 725)
+  call dtf_begin(f, 726)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -17589,7 +17639,7 @@ function dt_lerp(input, end, weight, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 726)
+  call dtf_begin(f, 727)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(end))
   call give(f, 2, weight)
@@ -17605,7 +17655,7 @@ subroutine dt_lerp_(input, end, weight, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 727)
+  call dtf_begin(f, 728)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(end))
   call give(f, 2, weight)
@@ -17622,7 +17672,7 @@ function dt_addcmul(input, tensor1, tensor2, value, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 728)
+  call dtf_begin(f, 729)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(tensor1))
   call dtf_give_object(f, 2, handle_of(tensor2))
@@ -17640,7 +17690,7 @@ subroutine dt_addcmul_(input, tensor1, tensor2, value, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 729)
+  call dtf_begin(f, 730)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(tensor1))
   call dtf_give_object(f, 2, handle_of(tensor2))
@@ -17658,7 +17708,7 @@ function dt_addcdiv(input, tensor1, tensor2, value, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 730)
+  call dtf_begin(f, 731)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(tensor1))
   call dtf_give_object(f, 2, handle_of(tensor2))
@@ -17676,7 +17726,7 @@ subroutine dt_addcdiv_(input, tensor1, tensor2, value, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 731)
+  call dtf_begin(f, 732)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(tensor1))
   call dtf_give_object(f, 2, handle_of(tensor2))
@@ -17697,7 +17747,7 @@ function dt_max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 732)
+  call dtf_begin(f, 733)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -17722,7 +17772,7 @@ subroutine dt_max_pool1d_with_indices(input, kernel_size, values, indices, strid
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 733)
+  call dtf_begin(f, 734)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -17747,7 +17797,7 @@ function dt_avg_pool1d(input, kernel_size, stride, padding, ceil_mode, count_inc
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 734)
+  call dtf_begin(f, 735)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -17771,7 +17821,7 @@ function dt_max_pool2d(input, kernel_size, stride, padding, dilation, ceil_mode,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 735)
+  call dtf_begin(f, 736)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -17797,7 +17847,7 @@ subroutine dt_max_pool2d_with_indices(input, kernel_size, values, indices, strid
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 736)
+  call dtf_begin(f, 737)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -17823,7 +17873,7 @@ function dt_avg_pool2d(input, kernel_size, stride, padding, ceil_mode, count_inc
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 737)
+  call dtf_begin(f, 738)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -17848,7 +17898,7 @@ function dt_max_pool3d(input, kernel_size, stride, padding, dilation, ceil_mode,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 738)
+  call dtf_begin(f, 739)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -17874,7 +17924,7 @@ subroutine dt_max_pool3d_with_indices(input, kernel_size, values, indices, strid
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 739)
+  call dtf_begin(f, 740)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -17900,7 +17950,7 @@ function dt_avg_pool3d(input, kernel_size, stride, padding, ceil_mode, count_inc
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 740)
+  call dtf_begin(f, 741)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -17921,7 +17971,7 @@ function dt_adaptive_avg_pool1d(input, output_size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 741)
+  call dtf_begin(f, 742)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -17936,7 +17986,7 @@ function dt_adaptive_max_pool1d(input, output_size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 742)
+  call dtf_begin(f, 743)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -17953,7 +18003,7 @@ subroutine dt_adaptive_max_pool1d_with_indices(input, output_size, values, indic
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 743)
+  call dtf_begin(f, 744)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -17972,7 +18022,7 @@ function dt_lp_pool1d(input, norm_type, kernel_size, stride, ceil_mode, stat, er
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 744)
+  call dtf_begin(f, 745)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, norm_type)
   call dtf_give(f, 2, kernel_size)
@@ -17994,7 +18044,7 @@ function dt_max_unpool1d(input, indices, kernel_size, stride, padding, output_si
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 745)
+  call dtf_begin(f, 746)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(indices))
   call dtf_give(f, 2, kernel_size)
@@ -18014,7 +18064,7 @@ function dt_adaptive_avg_pool2d(input, output_size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 746)
+  call dtf_begin(f, 747)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -18029,7 +18079,7 @@ function dt_adaptive_max_pool2d(input, output_size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 747)
+  call dtf_begin(f, 748)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -18046,7 +18096,7 @@ subroutine dt_adaptive_max_pool2d_with_indices(input, output_size, values, indic
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 748)
+  call dtf_begin(f, 749)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -18065,7 +18115,7 @@ function dt_lp_pool2d(input, norm_type, kernel_size, stride, ceil_mode, stat, er
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 749)
+  call dtf_begin(f, 750)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, norm_type)
   call dtf_give(f, 2, kernel_size)
@@ -18087,7 +18137,7 @@ function dt_max_unpool2d(input, indices, kernel_size, stride, padding, output_si
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 750)
+  call dtf_begin(f, 751)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(indices))
   call dtf_give(f, 2, kernel_size)
@@ -18107,7 +18157,7 @@ function dt_adaptive_avg_pool3d(input, output_size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 751)
+  call dtf_begin(f, 752)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -18122,7 +18172,7 @@ function dt_adaptive_max_pool3d(input, output_size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 752)
+  call dtf_begin(f, 753)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -18139,7 +18189,7 @@ subroutine dt_adaptive_max_pool3d_with_indices(input, output_size, values, indic
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 753)
+  call dtf_begin(f, 754)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -18158,7 +18208,7 @@ function dt_lp_pool3d(input, norm_type, kernel_size, stride, ceil_mode, stat, er
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 754)
+  call dtf_begin(f, 755)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, norm_type)
   call dtf_give(f, 2, kernel_size)
@@ -18180,7 +18230,7 @@ function dt_max_unpool3d(input, indices, kernel_size, stride, padding, output_si
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 755)
+  call dtf_begin(f, 756)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(indices))
   call dtf_give(f, 2, kernel_size)
@@ -18204,7 +18254,7 @@ function dt_fractional_max_pool2d(input, kernel_size, output_size, output_ratio,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 756)
+  call dtf_begin(f, 757)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(output_size)) call dtf_give(f, 2, output_size)
@@ -18227,7 +18277,7 @@ subroutine dt_fractional_max_pool2d_with_indices(input, kernel_size, values, ind
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 757)
+  call dtf_begin(f, 758)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(output_size)) call dtf_give(f, 2, output_size)
@@ -18251,7 +18301,7 @@ function dt_fractional_max_pool3d(input, kernel_size, output_size, output_ratio,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 758)
+  call dtf_begin(f, 759)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(output_size)) call dtf_give(f, 2, output_size)
@@ -18274,7 +18324,7 @@ subroutine dt_fractional_max_pool3d_with_indices(input, kernel_size, values, ind
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 759)
+  call dtf_begin(f, 760)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(output_size)) call dtf_give(f, 2, output_size)
@@ -18295,7 +18345,7 @@ function dt_profiler_start(record_shapes, profile_memory, device_times, max_acti
   character(*), intent(inout), optional :: errmsg
   type(dt_profiler) :: out
   type(frame) :: f
-  call dtf_begin(f, 760)
+  call dtf_begin(f, 761)
   if (present(record_shapes)) call dtf_give(f, 0, record_shapes)
   if (present(profile_memory)) call dtf_give(f, 1, profile_memory)
   if (present(device_times)) call dtf_give(f, 2, device_times)
@@ -18311,7 +18361,7 @@ subroutine dt_profiler_stop(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 761)
+  call dtf_begin(f, 762)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -18324,7 +18374,7 @@ function dt_profiler_range_begin(name, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 762)
+  call dtf_begin(f, 763)
   call dtf_give(f, 0, name)
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -18337,7 +18387,7 @@ subroutine dt_profiler_range_end(range, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 763)
+  call dtf_begin(f, 764)
   call dtf_give(f, 0, range)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -18353,7 +18403,7 @@ function dt_profiler_table(self, sort_by, row_limit, group_by_input_shape, stat,
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 764)
+  call dtf_begin(f, 765)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(sort_by)) call dtf_give(f, 1, sort_by)
   if (present(row_limit)) call dtf_give(f, 2, row_limit)
@@ -18371,7 +18421,7 @@ function dt_profiler_memory_summary(self, row_limit, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 765)
+  call dtf_begin(f, 766)
   call dtf_give_object(f, 0, handle_of(self))
   if (present(row_limit)) call dtf_give(f, 1, row_limit)
   call tell(dtf_run(f), stat, errmsg)
@@ -18390,7 +18440,7 @@ subroutine dt_profiler_activities(self, names, shapes, numbers, stat, errmsg)
   character(:), allocatable, dimension(:), intent(out) :: shapes
   type(dt_tensor), intent(inout) :: numbers
   type(frame) :: f
-  call dtf_begin(f, 766)
+  call dtf_begin(f, 767)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%args(0), f%args(1))
@@ -18406,7 +18456,7 @@ subroutine dt_profiler_export_chrome_trace(self, path, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 767)
+  call dtf_begin(f, 768)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, path)
   call tell(dtf_run(f), stat, errmsg)
@@ -18419,7 +18469,7 @@ subroutine dt_profiler_emit_nvtx(enabled, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 768)
+  call dtf_begin(f, 769)
   if (present(enabled)) call dtf_give(f, 0, enabled)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -18432,7 +18482,7 @@ function dt_profiler_nvtx_push(name, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 769)
+  call dtf_begin(f, 770)
   call dtf_give(f, 0, name)
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -18445,7 +18495,7 @@ function dt_profiler_nvtx_pop(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 770)
+  call dtf_begin(f, 771)
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
   call dtf_end(f)
@@ -18458,7 +18508,7 @@ function dt_profiler_nvtx_start(name, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 771)
+  call dtf_begin(f, 772)
   call dtf_give(f, 0, name)
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -18470,7 +18520,7 @@ subroutine dt_profiler_nvtx_end(range, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 772)
+  call dtf_begin(f, 773)
   call dtf_give(f, 0, range)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -18481,7 +18531,7 @@ subroutine dt_profiler_nvtx_mark(name, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 773)
+  call dtf_begin(f, 774)
   call dtf_give(f, 0, name)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -18497,7 +18547,7 @@ function dt_rand(size, generator, dtype, device, requires_grad, stat, errmsg) re
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 774)
+  call dtf_begin(f, 775)
   call dtf_give(f, 0, size)
   if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -18518,7 +18568,7 @@ function dt_randn(size, generator, dtype, device, requires_grad, stat, errmsg) r
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 775)
+  call dtf_begin(f, 776)
   call dtf_give(f, 0, size)
   if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -18541,7 +18591,7 @@ function dt_randint(low, high, size, generator, dtype, device, requires_grad, st
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 776)
+  call dtf_begin(f, 777)
   call dtf_give(f, 0, low)
   call dtf_give(f, 1, high)
   call dtf_give(f, 2, size)
@@ -18564,7 +18614,7 @@ function dt_randperm(n, generator, dtype, device, requires_grad, stat, errmsg) r
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 777)
+  call dtf_begin(f, 778)
   call dtf_give(f, 0, n)
   if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -18586,7 +18636,7 @@ function dt_rand_like(input, generator, dtype, device, requires_grad, memory_for
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 778)
+  call dtf_begin(f, 779)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -18609,7 +18659,7 @@ function dt_randn_like(input, generator, dtype, device, requires_grad, memory_fo
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 779)
+  call dtf_begin(f, 780)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -18634,7 +18684,7 @@ function dt_randint_like(input, low, high, generator, dtype, device, requires_gr
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 780)
+  call dtf_begin(f, 781)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, low)
   call dtf_give(f, 2, high)
@@ -18655,7 +18705,7 @@ function dt_bernoulli(input, generator, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 781)
+  call dtf_begin(f, 782)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
@@ -18671,7 +18721,7 @@ function dt_bernoulli_p(input, p, generator, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 782)
+  call dtf_begin(f, 783)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
@@ -18690,7 +18740,7 @@ function dt_multinomial(input, num_samples, replacement, generator, stat, errmsg
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 783)
+  call dtf_begin(f, 784)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, num_samples)
   if (present(replacement)) call dtf_give(f, 2, replacement)
@@ -18707,7 +18757,7 @@ function dt_poisson(input, generator, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 784)
+  call dtf_begin(f, 785)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
@@ -18723,7 +18773,7 @@ function dt_binomial(count, prob, generator, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 785)
+  call dtf_begin(f, 786)
   call dtf_give_object(f, 0, handle_of(count))
   call dtf_give_object(f, 1, handle_of(prob))
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
@@ -18739,7 +18789,7 @@ subroutine dt_exponential_(input, lambd, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 786)
+  call dtf_begin(f, 787)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(lambd)) call dtf_give(f, 1, lambd)
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
@@ -18754,7 +18804,7 @@ subroutine dt_geometric_(input, p, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 787)
+  call dtf_begin(f, 788)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
@@ -18770,7 +18820,7 @@ subroutine dt_cauchy_(input, median, sigma, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 788)
+  call dtf_begin(f, 789)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(median)) call dtf_give(f, 1, median)
   if (present(sigma)) call dtf_give(f, 2, sigma)
@@ -18787,7 +18837,7 @@ subroutine dt_log_normal_(input, mean, std, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 789)
+  call dtf_begin(f, 790)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(mean)) call dtf_give(f, 1, mean)
   if (present(std)) call dtf_give(f, 2, std)
@@ -18804,7 +18854,7 @@ subroutine dt_uniform_(input, low, high, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 790)
+  call dtf_begin(f, 791)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(low)) call dtf_give(f, 1, low)
   if (present(high)) call dtf_give(f, 2, high)
@@ -18821,7 +18871,7 @@ subroutine dt_normal_(input, mean, std, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 791)
+  call dtf_begin(f, 792)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(mean)) call dtf_give(f, 1, mean)
   if (present(std)) call dtf_give(f, 2, std)
@@ -18837,7 +18887,7 @@ subroutine dt_bernoulli_(input, p, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 792)
+  call dtf_begin(f, 793)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
@@ -18854,7 +18904,7 @@ function dt_stochastic_round(input, dtype, generator, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 793)
+  call dtf_begin(f, 794)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dtype)
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
@@ -18870,7 +18920,7 @@ subroutine dt_bernoulli_tensor_(input, probabilities, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 794)
+  call dtf_begin(f, 795)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(probabilities))
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
@@ -18886,7 +18936,7 @@ subroutine dt_random_from_(input, low, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 795)
+  call dtf_begin(f, 796)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(low)) call dtf_give(f, 1, low)
   if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
@@ -18902,7 +18952,7 @@ subroutine dt_random_(input, low, high, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 796)
+  call dtf_begin(f, 797)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, low)
   call dtf_give(f, 2, high)
@@ -18917,7 +18967,7 @@ subroutine dt_manual_seed(seed, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 797)
+  call dtf_begin(f, 798)
   call dtf_give(f, 0, seed)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -18930,7 +18980,7 @@ function dt_default_generator(device, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_generator) :: out
   type(frame) :: f
-  call dtf_begin(f, 798)
+  call dtf_begin(f, 799)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -18945,7 +18995,7 @@ subroutine dt_set_own_generators(mode, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 799)
+  call dtf_begin(f, 800)
   call dtf_give(f, 0, mode)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -18956,7 +19006,7 @@ function dt_has_own_generators(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 800)
+  call dtf_begin(f, 801)
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0) /= 0
   call dtf_end(f)
@@ -18968,7 +19018,7 @@ function dt_generator_new(device, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_generator) :: out
   type(frame) :: f
-  call dtf_begin(f, 801)
+  call dtf_begin(f, 802)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -18981,7 +19031,7 @@ function dt_generator_device(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 802)
+  call dtf_begin(f, 803)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_text(out, f%args(0), f%args(1))
@@ -18994,7 +19044,7 @@ subroutine dt_generator_manual_seed(self, seed, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 803)
+  call dtf_begin(f, 804)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, seed)
   call tell(dtf_run(f), stat, errmsg)
@@ -19007,7 +19057,7 @@ function dt_generator_initial_seed(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 804)
+  call dtf_begin(f, 805)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -19021,7 +19071,7 @@ function dt_generator_get_state(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 805)
+  call dtf_begin(f, 806)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -19034,7 +19084,7 @@ subroutine dt_generator_set_state(self, state, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 806)
+  call dtf_begin(f, 807)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give_object(f, 1, handle_of(state))
   call tell(dtf_run(f), stat, errmsg)
@@ -19061,7 +19111,7 @@ subroutine dt_lstm(input, hx, params, has_biases, num_layers, dropout, train, bi
   type(dt_tensor), intent(inout) :: h_n
   type(dt_tensor), intent(inout) :: c_n
   type(frame) :: f
-  call dtf_begin(f, 807)
+  call dtf_begin(f, 808)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(params))
@@ -19095,7 +19145,7 @@ subroutine dt_lstm_packed(data, batch_sizes, hx, params, has_biases, num_layers,
   type(dt_tensor), intent(inout) :: h_n
   type(dt_tensor), intent(inout) :: c_n
   type(frame) :: f
-  call dtf_begin(f, 808)
+  call dtf_begin(f, 809)
   call dtf_give_object(f, 0, handle_of(data))
   call dtf_give_object(f, 1, handle_of(batch_sizes))
   if (present(hx)) call dtf_give(f, 2, handle_of(hx))
@@ -19130,7 +19180,7 @@ subroutine dt_gru(input, hx, params, has_biases, num_layers, dropout, train, bid
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 809)
+  call dtf_begin(f, 810)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(hx)) call dtf_give_object(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(params))
@@ -19162,7 +19212,7 @@ subroutine dt_gru_packed(data, batch_sizes, hx, params, has_biases, num_layers, 
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 810)
+  call dtf_begin(f, 811)
   call dtf_give_object(f, 0, handle_of(data))
   call dtf_give_object(f, 1, handle_of(batch_sizes))
   if (present(hx)) call dtf_give_object(f, 2, handle_of(hx))
@@ -19195,7 +19245,7 @@ subroutine dt_rnn_tanh(input, hx, params, has_biases, num_layers, dropout, train
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 811)
+  call dtf_begin(f, 812)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(hx)) call dtf_give_object(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(params))
@@ -19227,7 +19277,7 @@ subroutine dt_rnn_tanh_packed(data, batch_sizes, hx, params, has_biases, num_lay
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 812)
+  call dtf_begin(f, 813)
   call dtf_give_object(f, 0, handle_of(data))
   call dtf_give_object(f, 1, handle_of(batch_sizes))
   if (present(hx)) call dtf_give_object(f, 2, handle_of(hx))
@@ -19259,7 +19309,7 @@ subroutine dt_rnn_relu(input, hx, params, has_biases, num_layers, dropout, train
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 813)
+  call dtf_begin(f, 814)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(hx)) call dtf_give_object(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(params))
@@ -19291,7 +19341,7 @@ subroutine dt_rnn_relu_packed(data, batch_sizes, hx, params, has_biases, num_lay
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 814)
+  call dtf_begin(f, 815)
   call dtf_give_object(f, 0, handle_of(data))
   call dtf_give_object(f, 1, handle_of(batch_sizes))
   if (present(hx)) call dtf_give_object(f, 2, handle_of(hx))
@@ -19319,7 +19369,7 @@ subroutine dt_lstm_cell(input, hx, w_ih, w_hh, h, c, b_ih, b_hh, stat, errmsg)
   type(dt_tensor), intent(inout) :: h
   type(dt_tensor), intent(inout) :: c
   type(frame) :: f
-  call dtf_begin(f, 815)
+  call dtf_begin(f, 816)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give_object(f, 2, handle_of(w_ih))
@@ -19343,7 +19393,7 @@ function dt_gru_cell(input, hx, w_ih, w_hh, b_ih, b_hh, stat, errmsg) result(out
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 816)
+  call dtf_begin(f, 817)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(hx)) call dtf_give_object(f, 1, handle_of(hx))
   call dtf_give_object(f, 2, handle_of(w_ih))
@@ -19366,7 +19416,7 @@ function dt_rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih, b_hh, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 817)
+  call dtf_begin(f, 818)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(hx)) call dtf_give_object(f, 1, handle_of(hx))
   call dtf_give_object(f, 2, handle_of(w_ih))
@@ -19389,7 +19439,7 @@ function dt_rnn_relu_cell(input, hx, w_ih, w_hh, b_ih, b_hh, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 818)
+  call dtf_begin(f, 819)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(hx)) call dtf_give_object(f, 1, handle_of(hx))
   call dtf_give_object(f, 2, handle_of(w_ih))
@@ -19410,7 +19460,7 @@ function dt_sum(input, dim, keepdim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 819)
+  call dtf_begin(f, 820)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19429,7 +19479,7 @@ function dt_mean(input, dim, keepdim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 820)
+  call dtf_begin(f, 821)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19448,7 +19498,7 @@ function dt_nansum(input, dim, keepdim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 821)
+  call dtf_begin(f, 822)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19467,7 +19517,7 @@ function dt_nanmean(input, dim, keepdim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 822)
+  call dtf_begin(f, 823)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19484,7 +19534,7 @@ function dt_count_nonzero(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 823)
+  call dtf_begin(f, 824)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -19501,7 +19551,7 @@ function dt_prod(input, dim, keepdim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 824)
+  call dtf_begin(f, 825)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19517,7 +19567,7 @@ function dt_max(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 825)
+  call dtf_begin(f, 826)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -19534,7 +19584,7 @@ subroutine dt_max_dim(input, dim, values, indices, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 826)
+  call dtf_begin(f, 827)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19550,7 +19600,7 @@ function dt_min(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 827)
+  call dtf_begin(f, 828)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -19567,7 +19617,7 @@ subroutine dt_min_dim(input, dim, values, indices, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 828)
+  call dtf_begin(f, 829)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19585,7 +19635,7 @@ function dt_amax(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 829)
+  call dtf_begin(f, 830)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19602,7 +19652,7 @@ function dt_amin(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 830)
+  call dtf_begin(f, 831)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19621,7 +19671,7 @@ subroutine dt_aminmax(input, min, max, dim, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: min
   type(dt_tensor), intent(inout) :: max
   type(frame) :: f
-  call dtf_begin(f, 831)
+  call dtf_begin(f, 832)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19639,7 +19689,7 @@ function dt_argmax(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 832)
+  call dtf_begin(f, 833)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19656,7 +19706,7 @@ function dt_argmin(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 833)
+  call dtf_begin(f, 834)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19674,7 +19724,7 @@ function dt_var(input, dim, correction, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 834)
+  call dtf_begin(f, 835)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
@@ -19693,7 +19743,7 @@ function dt_std(input, dim, correction, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 835)
+  call dtf_begin(f, 836)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
@@ -19713,7 +19763,7 @@ subroutine dt_var_mean(input, var, mean, dim, correction, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: var
   type(dt_tensor), intent(inout) :: mean
   type(frame) :: f
-  call dtf_begin(f, 836)
+  call dtf_begin(f, 837)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
@@ -19734,7 +19784,7 @@ subroutine dt_std_mean(input, std, mean, dim, correction, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: std
   type(dt_tensor), intent(inout) :: mean
   type(frame) :: f
-  call dtf_begin(f, 837)
+  call dtf_begin(f, 838)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
@@ -19754,7 +19804,7 @@ function dt_cov(input, correction, fweights, aweights, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 838)
+  call dtf_begin(f, 839)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(correction)) call dtf_give(f, 1, correction)
   if (present(fweights)) call dtf_give_object(f, 2, handle_of(fweights))
@@ -19770,7 +19820,7 @@ function dt_corrcoef(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 839)
+  call dtf_begin(f, 840)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -19788,7 +19838,7 @@ function dt_norm(input, p, dim, keepdim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 840)
+  call dtf_begin(f, 841)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(p)) call give(f, 1, p)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -19807,7 +19857,7 @@ function dt_any(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 841)
+  call dtf_begin(f, 842)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19824,7 +19874,7 @@ function dt_all(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 842)
+  call dtf_begin(f, 843)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19841,7 +19891,7 @@ function dt_logsumexp(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 843)
+  call dtf_begin(f, 844)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19858,7 +19908,7 @@ function dt_cumsum(input, dim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 844)
+  call dtf_begin(f, 845)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -19874,7 +19924,7 @@ subroutine dt_cumsum_(input, dim, dtype, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 845)
+  call dtf_begin(f, 846)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -19890,7 +19940,7 @@ function dt_cumprod(input, dim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 846)
+  call dtf_begin(f, 847)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -19906,7 +19956,7 @@ subroutine dt_cumprod_(input, dim, dtype, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 847)
+  call dtf_begin(f, 848)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -19922,7 +19972,7 @@ function dt_logcumsumexp(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 848)
+  call dtf_begin(f, 849)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -19941,7 +19991,7 @@ function dt_diff(input, n, dim, prepend, append, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 849)
+  call dtf_begin(f, 850)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(n)) call dtf_give(f, 1, n)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -19962,7 +20012,7 @@ function dt_gradient(input, spacing, dim, edge_order, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 850)
+  call dtf_begin(f, 851)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(spacing)) call dtf_give(f, 1, spacing)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -19982,7 +20032,7 @@ function dt_gradient_at(input, coordinates, dim, edge_order, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 851)
+  call dtf_begin(f, 852)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(coordinates))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20001,7 +20051,7 @@ function dt_trapezoid(y, x, dx, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 852)
+  call dtf_begin(f, 853)
   call dtf_give_object(f, 0, handle_of(y))
   if (present(x)) call dtf_give_object(f, 1, handle_of(x))
   if (present(dx)) call give(f, 2, dx)
@@ -20020,7 +20070,7 @@ function dt_cumulative_trapezoid(y, x, dx, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 853)
+  call dtf_begin(f, 854)
   call dtf_give_object(f, 0, handle_of(y))
   if (present(x)) call dtf_give_object(f, 1, handle_of(x))
   if (present(dx)) call give(f, 2, dx)
@@ -20037,7 +20087,7 @@ function dt_equal(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 854)
+  call dtf_begin(f, 855)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -20055,7 +20105,7 @@ function dt_isclose(input, other, rtol, atol, equal_nan, stat, errmsg) result(ou
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 855)
+  call dtf_begin(f, 856)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   if (present(rtol)) call dtf_give(f, 2, rtol)
@@ -20076,7 +20126,7 @@ function dt_allclose(input, other, rtol, atol, equal_nan, stat, errmsg) result(o
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 856)
+  call dtf_begin(f, 857)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   if (present(rtol)) call dtf_give(f, 2, rtol)
@@ -20097,7 +20147,7 @@ function dt_pad(input, pad, mode, value, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 857)
+  call dtf_begin(f, 858)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, pad)
   if (present(mode)) call dtf_give(f, 2, mode)
@@ -20115,7 +20165,7 @@ function dt_roll(input, shifts, dims, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 858)
+  call dtf_begin(f, 859)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, shifts)
   if (present(dims)) call dtf_give(f, 2, dims)
@@ -20132,7 +20182,7 @@ function dt_rot90(input, k, dims, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 859)
+  call dtf_begin(f, 860)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(k)) call dtf_give(f, 1, k)
   if (present(dims)) call dtf_give(f, 2, dims)
@@ -20147,7 +20197,7 @@ function dt_fliplr(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 860)
+  call dtf_begin(f, 861)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -20160,7 +20210,7 @@ function dt_flipud(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 861)
+  call dtf_begin(f, 862)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -20175,7 +20225,7 @@ function dt_tile(input, dims, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 862)
+  call dtf_begin(f, 863)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dims)
   call tell(dtf_run(f), stat, errmsg)
@@ -20192,7 +20242,7 @@ function dt_repeat_interleave(input, repeats, dim, output_size, stat, errmsg) re
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 863)
+  call dtf_begin(f, 864)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, repeats)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20210,7 +20260,7 @@ function dt_diag(input, diagonal, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 864)
+  call dtf_begin(f, 865)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call tell(dtf_run(f), stat, errmsg)
@@ -20227,7 +20277,7 @@ function dt_diag_embed(input, offset, dim1, dim2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 865)
+  call dtf_begin(f, 866)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(offset)) call dtf_give(f, 1, offset)
   if (present(dim1)) call dtf_give(f, 2, dim1)
@@ -20244,7 +20294,7 @@ function dt_diagflat(input, offset, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 866)
+  call dtf_begin(f, 867)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(offset)) call dtf_give(f, 1, offset)
   call tell(dtf_run(f), stat, errmsg)
@@ -20259,7 +20309,7 @@ function dt_block_diag(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 867)
+  call dtf_begin(f, 868)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -20272,7 +20322,7 @@ function dt_hstack(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 868)
+  call dtf_begin(f, 869)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -20285,7 +20335,7 @@ function dt_vstack(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 869)
+  call dtf_begin(f, 870)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -20298,7 +20348,7 @@ function dt_dstack(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 870)
+  call dtf_begin(f, 871)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -20311,7 +20361,7 @@ function dt_column_stack(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 871)
+  call dtf_begin(f, 872)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -20325,7 +20375,7 @@ function dt_unravel_index(indices, shape, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 872)
+  call dtf_begin(f, 873)
   call dtf_give_object(f, 0, handle_of(indices))
   call dtf_give(f, 1, shape)
   call tell(dtf_run(f), stat, errmsg)
@@ -20340,7 +20390,7 @@ function dt_cartesian_prod(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 873)
+  call dtf_begin(f, 874)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -20355,7 +20405,7 @@ function dt_combinations(input, r, with_replacement, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 874)
+  call dtf_begin(f, 875)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(r)) call dtf_give(f, 1, r)
   if (present(with_replacement)) call dtf_give(f, 2, with_replacement)
@@ -20374,7 +20424,7 @@ function dt_tril_indices(row, col, offset, dtype, device, stat, errmsg) result(o
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 875)
+  call dtf_begin(f, 876)
   call dtf_give(f, 0, row)
   call dtf_give(f, 1, col)
   if (present(offset)) call dtf_give(f, 2, offset)
@@ -20395,7 +20445,7 @@ function dt_triu_indices(row, col, offset, dtype, device, stat, errmsg) result(o
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 876)
+  call dtf_begin(f, 877)
   call dtf_give(f, 0, row)
   call dtf_give(f, 1, col)
   if (present(offset)) call dtf_give(f, 2, offset)
@@ -20415,7 +20465,7 @@ function dt_select_scatter(input, src, dim, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 877)
+  call dtf_begin(f, 878)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(src))
   call dtf_give(f, 2, dim)
@@ -20436,7 +20486,7 @@ function dt_slice_scatter(input, src, dim, start, end, step, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 878)
+  call dtf_begin(f, 879)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(src))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20458,7 +20508,7 @@ function dt_diagonal_scatter(input, src, offset, dim1, dim2, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 879)
+  call dtf_begin(f, 880)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(src))
   if (present(offset)) call dtf_give(f, 2, offset)
@@ -20479,7 +20529,7 @@ function dt_as_strided_scatter(input, src, size, stride, storage_offset, stat, e
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 880)
+  call dtf_begin(f, 881)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(src))
   call dtf_give(f, 2, size)
@@ -20501,7 +20551,7 @@ function dt_im2col(input, kernel_size, dilation, padding, stride, stat, errmsg) 
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 881)
+  call dtf_begin(f, 882)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(dilation)) call dtf_give(f, 2, dilation)
@@ -20523,7 +20573,7 @@ function dt_fold(input, output_size, kernel_size, dilation, padding, stride, sta
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 882)
+  call dtf_begin(f, 883)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call dtf_give(f, 2, kernel_size)
@@ -20543,7 +20593,7 @@ function dt_pixel_shuffle(input, upscale_factor, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 883)
+  call dtf_begin(f, 884)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, upscale_factor)
   call tell(dtf_run(f), stat, errmsg)
@@ -20559,7 +20609,7 @@ function dt_pixel_unshuffle(input, downscale_factor, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 884)
+  call dtf_begin(f, 885)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, downscale_factor)
   call tell(dtf_run(f), stat, errmsg)
@@ -20575,7 +20625,7 @@ function dt_channel_shuffle(input, groups, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 885)
+  call dtf_begin(f, 886)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, groups)
   call tell(dtf_run(f), stat, errmsg)
@@ -20594,7 +20644,7 @@ subroutine dt_sort(input, values, indices, dim, descending, stable, stat, errmsg
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 886)
+  call dtf_begin(f, 887)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(descending)) call dtf_give(f, 2, descending)
@@ -20614,7 +20664,7 @@ function dt_argsort(input, dim, descending, stable, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 887)
+  call dtf_begin(f, 888)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(descending)) call dtf_give(f, 2, descending)
@@ -20630,7 +20680,7 @@ function dt_msort(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 888)
+  call dtf_begin(f, 889)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -20649,7 +20699,7 @@ subroutine dt_topk(input, k, values, indices, dim, largest, sorted, stat, errmsg
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 889)
+  call dtf_begin(f, 890)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, k)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20672,7 +20722,7 @@ subroutine dt_kthvalue(input, k, values, indices, dim, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 890)
+  call dtf_begin(f, 891)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, k)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20690,7 +20740,7 @@ function dt_median(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 891)
+  call dtf_begin(f, 892)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -20707,7 +20757,7 @@ subroutine dt_median_dim(input, dim, values, indices, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 892)
+  call dtf_begin(f, 893)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20724,7 +20774,7 @@ function dt_nanmedian(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 893)
+  call dtf_begin(f, 894)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -20741,7 +20791,7 @@ subroutine dt_nanmedian_dim(input, dim, values, indices, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 894)
+  call dtf_begin(f, 895)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20761,7 +20811,7 @@ subroutine dt_mode(input, values, indices, dim, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 895)
+  call dtf_begin(f, 896)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20781,7 +20831,7 @@ function dt_quantile(input, q, dim, keepdim, interpolation, stat, errmsg) result
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 896)
+  call dtf_begin(f, 897)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, q)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20802,7 +20852,7 @@ function dt_nanquantile(input, q, dim, keepdim, interpolation, stat, errmsg) res
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 897)
+  call dtf_begin(f, 898)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, q)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20822,7 +20872,7 @@ subroutine dt_cummax(input, dim, values, indices, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 898)
+  call dtf_begin(f, 899)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -20840,7 +20890,7 @@ subroutine dt_cummin(input, dim, values, indices, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 899)
+  call dtf_begin(f, 900)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -20863,7 +20913,7 @@ subroutine dt_unique(input, output, inverse_indices, counts, sorted, return_inve
   type(dt_tensor), intent(inout) :: inverse_indices
   type(dt_tensor), intent(inout) :: counts
   type(frame) :: f
-  call dtf_begin(f, 900)
+  call dtf_begin(f, 901)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(sorted)) call dtf_give(f, 1, sorted)
   if (present(return_inverse)) call dtf_give(f, 2, return_inverse)
@@ -20889,7 +20939,7 @@ subroutine dt_unique_consecutive(input, output, inverse_indices, counts, return_
   type(dt_tensor), intent(inout) :: inverse_indices
   type(dt_tensor), intent(inout) :: counts
   type(frame) :: f
-  call dtf_begin(f, 901)
+  call dtf_begin(f, 902)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(return_inverse)) call dtf_give(f, 1, return_inverse)
   if (present(return_counts)) call dtf_give(f, 2, return_counts)
@@ -20912,7 +20962,7 @@ function dt_searchsorted(sorted_sequence, input, out_int32, right, side, sorter,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 902)
+  call dtf_begin(f, 903)
   call dtf_give_object(f, 0, handle_of(sorted_sequence))
   call give(f, 1, input)
   if (present(out_int32)) call dtf_give(f, 2, out_int32)
@@ -20933,7 +20983,7 @@ function dt_bucketize(input, boundaries, out_int32, right, stat, errmsg) result(
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 903)
+  call dtf_begin(f, 904)
   call give(f, 0, input)
   call dtf_give_object(f, 1, handle_of(boundaries))
   if (present(out_int32)) call dtf_give(f, 2, out_int32)
@@ -20952,7 +21002,7 @@ function dt_isin(elements, test_elements, assume_unique, invert, stat, errmsg) r
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 904)
+  call dtf_begin(f, 905)
   call give(f, 0, elements)
   call give(f, 1, test_elements)
   if (present(assume_unique)) call dtf_give(f, 2, assume_unique)
@@ -20970,7 +21020,7 @@ function dt_bincount(input, weights, minlength, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 905)
+  call dtf_begin(f, 906)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(weights)) call dtf_give_object(f, 1, handle_of(weights))
   if (present(minlength)) call dtf_give(f, 2, minlength)
@@ -20988,7 +21038,7 @@ function dt_histc(input, bins, min, max, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 906)
+  call dtf_begin(f, 907)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(bins)) call dtf_give(f, 1, bins)
   if (present(min)) call give(f, 2, min)
@@ -21010,7 +21060,7 @@ subroutine dt_histogram(input, hist, bin_edges, bins, range, weight, density, st
   type(dt_tensor), intent(inout) :: hist
   type(dt_tensor), intent(inout) :: bin_edges
   type(frame) :: f
-  call dtf_begin(f, 907)
+  call dtf_begin(f, 908)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(bins)) call give(f, 1, bins)
   if (present(range)) call dtf_give(f, 2, range)
@@ -21028,7 +21078,7 @@ function dt_erfc(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 908)
+  call dtf_begin(f, 909)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21040,7 +21090,7 @@ subroutine dt_erfc_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 909)
+  call dtf_begin(f, 910)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -21052,7 +21102,7 @@ function dt_erfcx(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 910)
+  call dtf_begin(f, 911)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21065,7 +21115,7 @@ function dt_erfinv(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 911)
+  call dtf_begin(f, 912)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21077,7 +21127,7 @@ subroutine dt_erfinv_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 912)
+  call dtf_begin(f, 913)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -21089,7 +21139,7 @@ function dt_ndtri(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 913)
+  call dtf_begin(f, 914)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21102,7 +21152,7 @@ function dt_ndtr(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 914)
+  call dtf_begin(f, 915)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21115,7 +21165,7 @@ function dt_log_ndtr(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 915)
+  call dtf_begin(f, 916)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21128,7 +21178,7 @@ function dt_lgamma(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 916)
+  call dtf_begin(f, 917)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21140,7 +21190,7 @@ subroutine dt_lgamma_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 917)
+  call dtf_begin(f, 918)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -21152,7 +21202,7 @@ function dt_digamma(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 918)
+  call dtf_begin(f, 919)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21164,7 +21214,7 @@ subroutine dt_digamma_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 919)
+  call dtf_begin(f, 920)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -21178,7 +21228,7 @@ function dt_zeta(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 920)
+  call dtf_begin(f, 921)
   call give(f, 0, input)
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -21193,7 +21243,7 @@ function dt_polygamma(n, input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 921)
+  call dtf_begin(f, 922)
   call dtf_give(f, 0, n)
   call dtf_give_object(f, 1, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
@@ -21207,7 +21257,7 @@ subroutine dt_polygamma_(input, n, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 922)
+  call dtf_begin(f, 923)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21222,7 +21272,7 @@ function dt_mvlgamma(input, p, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 923)
+  call dtf_begin(f, 924)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   call tell(dtf_run(f), stat, errmsg)
@@ -21236,7 +21286,7 @@ subroutine dt_mvlgamma_(input, p, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 924)
+  call dtf_begin(f, 925)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   call tell(dtf_run(f), stat, errmsg)
@@ -21249,7 +21299,7 @@ function dt_i0(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 925)
+  call dtf_begin(f, 926)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21261,7 +21311,7 @@ subroutine dt_i0_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 926)
+  call dtf_begin(f, 927)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -21273,7 +21323,7 @@ function dt_i0e(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 927)
+  call dtf_begin(f, 928)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21286,7 +21336,7 @@ function dt_i1(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 928)
+  call dtf_begin(f, 929)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21299,7 +21349,7 @@ function dt_i1e(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 929)
+  call dtf_begin(f, 930)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21312,7 +21362,7 @@ function dt_bessel_j0(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 930)
+  call dtf_begin(f, 931)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21325,7 +21375,7 @@ function dt_bessel_j1(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 931)
+  call dtf_begin(f, 932)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21339,7 +21389,7 @@ function dt_bessel_y0(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 932)
+  call dtf_begin(f, 933)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21353,7 +21403,7 @@ function dt_bessel_y1(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 933)
+  call dtf_begin(f, 934)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21367,7 +21417,7 @@ function dt_modified_bessel_k0(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 934)
+  call dtf_begin(f, 935)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21381,7 +21431,7 @@ function dt_modified_bessel_k1(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 935)
+  call dtf_begin(f, 936)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21395,7 +21445,7 @@ function dt_scaled_modified_bessel_k0(x, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 936)
+  call dtf_begin(f, 937)
   call dtf_give_object(f, 0, handle_of(x))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21409,7 +21459,7 @@ function dt_scaled_modified_bessel_k1(x, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 937)
+  call dtf_begin(f, 938)
   call dtf_give_object(f, 0, handle_of(x))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21422,7 +21472,7 @@ function dt_spherical_bessel_j0(x, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 938)
+  call dtf_begin(f, 939)
   call dtf_give_object(f, 0, handle_of(x))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21435,7 +21485,7 @@ function dt_airy_ai(x, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 939)
+  call dtf_begin(f, 940)
   call dtf_give_object(f, 0, handle_of(x))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21450,7 +21500,7 @@ function dt_igamma(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 940)
+  call dtf_begin(f, 941)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -21464,7 +21514,7 @@ subroutine dt_igamma_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 941)
+  call dtf_begin(f, 942)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -21478,7 +21528,7 @@ function dt_gammainc(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 942)
+  call dtf_begin(f, 943)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -21494,7 +21544,7 @@ function dt_igammac(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 943)
+  call dtf_begin(f, 944)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -21508,7 +21558,7 @@ subroutine dt_igammac_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 944)
+  call dtf_begin(f, 945)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -21522,7 +21572,7 @@ function dt_gammaincc(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 945)
+  call dtf_begin(f, 946)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -21538,7 +21588,7 @@ function dt_chebyshev_polynomial_t(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 946)
+  call dtf_begin(f, 947)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21554,7 +21604,7 @@ function dt_chebyshev_polynomial_u(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 947)
+  call dtf_begin(f, 948)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21570,7 +21620,7 @@ function dt_chebyshev_polynomial_v(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 948)
+  call dtf_begin(f, 949)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21586,7 +21636,7 @@ function dt_chebyshev_polynomial_w(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 949)
+  call dtf_begin(f, 950)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21602,7 +21652,7 @@ function dt_shifted_chebyshev_polynomial_t(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 950)
+  call dtf_begin(f, 951)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21618,7 +21668,7 @@ function dt_shifted_chebyshev_polynomial_u(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 951)
+  call dtf_begin(f, 952)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21634,7 +21684,7 @@ function dt_shifted_chebyshev_polynomial_v(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 952)
+  call dtf_begin(f, 953)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21650,7 +21700,7 @@ function dt_shifted_chebyshev_polynomial_w(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 953)
+  call dtf_begin(f, 954)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21665,7 +21715,7 @@ function dt_hermite_polynomial_h(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 954)
+  call dtf_begin(f, 955)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21680,7 +21730,7 @@ function dt_hermite_polynomial_he(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 955)
+  call dtf_begin(f, 956)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21695,7 +21745,7 @@ function dt_laguerre_polynomial_l(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 956)
+  call dtf_begin(f, 957)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21710,7 +21760,7 @@ function dt_legendre_polynomial_p(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 957)
+  call dtf_begin(f, 958)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21724,7 +21774,7 @@ function dt_entr(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 958)
+  call dtf_begin(f, 959)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21738,7 +21788,7 @@ function dt_xlog1py(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 959)
+  call dtf_begin(f, 960)
   call give(f, 0, input)
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -21754,7 +21804,7 @@ subroutine dt_frexp(input, mantissa, exponent, stat, errmsg)
   type(dt_tensor), intent(inout) :: mantissa
   type(dt_tensor), intent(inout) :: exponent
   type(frame) :: f
-  call dtf_begin(f, 960)
+  call dtf_begin(f, 961)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(mantissa, f%args(0))
@@ -21770,7 +21820,7 @@ function dt_nextafter(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 961)
+  call dtf_begin(f, 962)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -21784,7 +21834,7 @@ subroutine dt_nextafter_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 962)
+  call dtf_begin(f, 963)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -21798,7 +21848,7 @@ function dt_tensor_alias(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 963)
+  call dtf_begin(f, 964)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21811,7 +21861,7 @@ function dt_tensor_dim(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 964)
+  call dtf_begin(f, 965)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -21825,7 +21875,7 @@ function dt_tensor_size(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 965)
+  call dtf_begin(f, 966)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -21839,7 +21889,7 @@ function dt_tensor_shape(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 966)
+  call dtf_begin(f, 967)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = words_at(f%args(0), f%args(1))
@@ -21853,7 +21903,7 @@ function dt_tensor_stride(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 967)
+  call dtf_begin(f, 968)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = words_at(f%args(0), f%args(1))
@@ -21866,7 +21916,7 @@ function dt_tensor_numel(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 968)
+  call dtf_begin(f, 969)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -21879,7 +21929,7 @@ function dt_tensor_storage_offset(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 969)
+  call dtf_begin(f, 970)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -21892,7 +21942,7 @@ function dt_tensor_storage_nbytes(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 970)
+  call dtf_begin(f, 971)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -21905,7 +21955,7 @@ function dt_tensor_element_size(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 971)
+  call dtf_begin(f, 972)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -21918,7 +21968,7 @@ function dt_tensor_dtype(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer :: out
   type(frame) :: f
-  call dtf_begin(f, 972)
+  call dtf_begin(f, 973)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = int(f%args(0))
@@ -21931,7 +21981,7 @@ function dt_tensor_device(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 973)
+  call dtf_begin(f, 974)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call take_text(out, f%args(0), f%args(1))
@@ -21945,7 +21995,7 @@ function dt_tensor_is_contiguous(input, memory_format, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 974)
+  call dtf_begin(f, 975)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(memory_format)) call dtf_give(f, 1, memory_format)
   call tell(dtf_run(f), stat, errmsg)
@@ -21959,7 +22009,7 @@ function dt_tensor_data_ptr(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(c_ptr) :: out
   type(frame) :: f
-  call dtf_begin(f, 975)
+  call dtf_begin(f, 976)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = transfer(f%args(0), out)
@@ -21973,7 +22023,7 @@ function dt_tensor_is_set_to(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 976)
+  call dtf_begin(f, 977)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -21988,7 +22038,7 @@ function dt_tensor_is_same(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 977)
+  call dtf_begin(f, 978)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -22003,7 +22053,7 @@ function dt_tensor_base(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 978)
+  call dtf_begin(f, 979)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -22017,7 +22067,7 @@ function dt_tensor_version(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 979)
+  call dtf_begin(f, 980)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -22030,7 +22080,7 @@ function dt_tensor_item(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   real(real64) :: out
   type(frame) :: f
-  call dtf_begin(f, 980)
+  call dtf_begin(f, 981)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = transfer(f%args(0), out)
@@ -22043,7 +22093,7 @@ function dt_tensor_to_string(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 981)
+  call dtf_begin(f, 982)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call take_text(out, f%args(0), f%args(1))
@@ -22059,7 +22109,7 @@ subroutine dt_set_print_options(precision, threshold, edge_items, line_width, sc
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 982)
+  call dtf_begin(f, 983)
   if (present(precision)) call dtf_give(f, 0, precision)
   if (present(threshold)) call dtf_give(f, 1, threshold)
   if (present(edge_items)) call dtf_give(f, 2, edge_items)
@@ -22076,7 +22126,7 @@ function dt_tensor_requires_grad(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 983)
+  call dtf_begin(f, 984)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0) /= 0
@@ -22089,7 +22139,7 @@ subroutine dt_tensor_requires_grad_(input, requires_grad, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 984)
+  call dtf_begin(f, 985)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(requires_grad)) call dtf_give(f, 1, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
@@ -22102,7 +22152,7 @@ function dt_tensor_is_leaf(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 985)
+  call dtf_begin(f, 986)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0) /= 0
@@ -22116,7 +22166,7 @@ function dt_tensor_grad(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 986)
+  call dtf_begin(f, 987)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -22129,7 +22179,7 @@ subroutine dt_tensor_set_grad(input, grad, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 987)
+  call dtf_begin(f, 988)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(grad)) call dtf_give_object(f, 1, handle_of(grad))
   call tell(dtf_run(f), stat, errmsg)
@@ -22141,7 +22191,7 @@ subroutine dt_tensor_retain_grad(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 988)
+  call dtf_begin(f, 989)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22153,7 +22203,7 @@ function dt_tensor_retains_grad(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 989)
+  call dtf_begin(f, 990)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0) /= 0
@@ -22167,7 +22217,7 @@ function dt_tensor_node(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_node) :: out
   type(frame) :: f
-  call dtf_begin(f, 990)
+  call dtf_begin(f, 991)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -22180,7 +22230,7 @@ function dt_tensor_output_nr(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 991)
+  call dtf_begin(f, 992)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -22193,7 +22243,7 @@ function dt_node_name(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 992)
+  call dtf_begin(f, 993)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_text(out, f%args(0), f%args(1))
@@ -22206,7 +22256,7 @@ function dt_node_address(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(c_ptr) :: out
   type(frame) :: f
-  call dtf_begin(f, 993)
+  call dtf_begin(f, 994)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = transfer(f%args(0), out)
@@ -22219,7 +22269,7 @@ function dt_node_next_count(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 994)
+  call dtf_begin(f, 995)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -22234,7 +22284,7 @@ function dt_node_next_output(self, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 995)
+  call dtf_begin(f, 996)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call tell(dtf_run(f), stat, errmsg)
@@ -22249,7 +22299,7 @@ function dt_node_next(self, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_node) :: out
   type(frame) :: f
-  call dtf_begin(f, 996)
+  call dtf_begin(f, 997)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call tell(dtf_run(f), stat, errmsg)
@@ -22264,7 +22314,7 @@ function dt_tensor_grad_fn_name(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 997)
+  call dtf_begin(f, 998)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call take_text(out, f%args(0), f%args(1))
@@ -22278,7 +22328,7 @@ function dt_tensor_data(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 998)
+  call dtf_begin(f, 999)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -22292,7 +22342,7 @@ subroutine dt_tensor_set_data(input, data, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 999)
+  call dtf_begin(f, 1000)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(data))
   call tell(dtf_run(f), stat, errmsg)
@@ -22305,7 +22355,7 @@ function dt_build_info(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 1000)
+  call dtf_begin(f, 1001)
   call tell(dtf_run(f), stat, errmsg)
   call take_text(out, f%args(0), f%args(1))
   call dtf_end(f)
@@ -22317,7 +22367,7 @@ function dt_string_list_len(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 1001)
+  call dtf_begin(f, 1002)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -22330,7 +22380,7 @@ function dt_tensor_list_new(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor_list) :: out
   type(frame) :: f
-  call dtf_begin(f, 1002)
+  call dtf_begin(f, 1003)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -22343,7 +22393,7 @@ function dt_tensor_list_len(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 1003)
+  call dtf_begin(f, 1004)
   call dtf_give_object(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -22357,7 +22407,7 @@ function dt_tensor_list_get(self, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1004)
+  call dtf_begin(f, 1005)
   call dtf_give_object(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call tell(dtf_run(f), stat, errmsg)
@@ -22370,7 +22420,7 @@ function dt_is_grad_enabled(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 1005)
+  call dtf_begin(f, 1006)
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0) /= 0
   call dtf_end(f)
@@ -22381,7 +22431,7 @@ subroutine dt_set_grad_enabled(mode, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1006)
+  call dtf_begin(f, 1007)
   call dtf_give(f, 0, mode)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22392,7 +22442,7 @@ function dt_is_anomaly_enabled(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 1007)
+  call dtf_begin(f, 1008)
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0) /= 0
   call dtf_end(f)
@@ -22404,7 +22454,7 @@ subroutine dt_set_detect_anomaly(mode, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1008)
+  call dtf_begin(f, 1009)
   call dtf_give(f, 0, mode)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22415,7 +22465,7 @@ function dt_get_default_dtype(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer :: out
   type(frame) :: f
-  call dtf_begin(f, 1009)
+  call dtf_begin(f, 1010)
   call tell(dtf_run(f), stat, errmsg)
   out = int(f%args(0))
   call dtf_end(f)
@@ -22426,7 +22476,7 @@ subroutine dt_set_default_dtype(d, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1010)
+  call dtf_begin(f, 1011)
   call dtf_give(f, 0, d)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22437,7 +22487,7 @@ function dt_get_default_device(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 1011)
+  call dtf_begin(f, 1012)
   call tell(dtf_run(f), stat, errmsg)
   call take_text(out, f%args(0), f%args(1))
   call dtf_end(f)
@@ -22448,7 +22498,7 @@ subroutine dt_set_default_device(device, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1012)
+  call dtf_begin(f, 1013)
   call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22460,7 +22510,7 @@ function dt_device_is_available(device, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 1013)
+  call dtf_begin(f, 1014)
   call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0) /= 0
@@ -22472,7 +22522,7 @@ function dt_get_num_threads(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 1014)
+  call dtf_begin(f, 1015)
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
   call dtf_end(f)
@@ -22483,7 +22533,7 @@ subroutine dt_set_num_threads(n, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1015)
+  call dtf_begin(f, 1016)
   call dtf_give(f, 0, n)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22498,7 +22548,7 @@ subroutine dt_memory_stats(allocated, reserved, peak, device, stat, errmsg)
   integer(int64), intent(out) :: reserved
   integer(int64), intent(out) :: peak
   type(frame) :: f
-  call dtf_begin(f, 1016)
+  call dtf_begin(f, 1017)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   allocated = f%args(0)
@@ -22512,7 +22562,7 @@ subroutine dt_set_log(log, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1017)
+  call dtf_begin(f, 1018)
   if (present(log)) call dtf_give_object(f, 0, transfer(c_funloc(log), 0_int64))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22524,7 +22574,7 @@ subroutine dt_set_memory_hook(hook, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1018)
+  call dtf_begin(f, 1019)
   call dtf_give_object(f, 0, transfer(c_funloc(hook), 0_int64))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22534,7 +22584,7 @@ subroutine dt_remove_memory_hook(stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1019)
+  call dtf_begin(f, 1020)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -22544,7 +22594,7 @@ subroutine dt_empty_cache(device, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1020)
+  call dtf_begin(f, 1021)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22556,7 +22606,7 @@ subroutine dt_synchronize(device, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1021)
+  call dtf_begin(f, 1022)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22569,7 +22619,7 @@ function dt_view(input, size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1022)
+  call dtf_begin(f, 1023)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call tell(dtf_run(f), stat, errmsg)
@@ -22583,7 +22633,7 @@ function dt_detach(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1023)
+  call dtf_begin(f, 1024)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -22596,7 +22646,7 @@ subroutine dt_detach_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1024)
+  call dtf_begin(f, 1025)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22609,7 +22659,7 @@ function dt_view_as(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1025)
+  call dtf_begin(f, 1026)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -22624,7 +22674,7 @@ function dt_reshape(input, shape, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1026)
+  call dtf_begin(f, 1027)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, shape)
   call tell(dtf_run(f), stat, errmsg)
@@ -22639,7 +22689,7 @@ function dt_reshape_as(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1027)
+  call dtf_begin(f, 1028)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -22655,7 +22705,7 @@ function dt_flatten(input, start_dim, end_dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1028)
+  call dtf_begin(f, 1029)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(start_dim)) call dtf_give(f, 1, start_dim)
   if (present(end_dim)) call dtf_give(f, 2, end_dim)
@@ -22672,7 +22722,7 @@ function dt_unflatten(input, dim, sizes, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1029)
+  call dtf_begin(f, 1030)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, sizes)
@@ -22689,7 +22739,7 @@ function dt_transpose(input, dim0, dim1, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1030)
+  call dtf_begin(f, 1031)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
@@ -22705,7 +22755,7 @@ subroutine dt_transpose_(input, dim0, dim1, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1031)
+  call dtf_begin(f, 1032)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
@@ -22721,7 +22771,7 @@ function dt_swapaxes(input, axis0, axis1, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1032)
+  call dtf_begin(f, 1033)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, axis0)
   call dtf_give(f, 2, axis1)
@@ -22737,7 +22787,7 @@ subroutine dt_swapaxes_(input, axis0, axis1, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1033)
+  call dtf_begin(f, 1034)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, axis0)
   call dtf_give(f, 2, axis1)
@@ -22752,7 +22802,7 @@ function dt_permute(input, dims, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1034)
+  call dtf_begin(f, 1035)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dims)
   call tell(dtf_run(f), stat, errmsg)
@@ -22768,7 +22818,7 @@ function dt_movedim(input, source, destination, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1035)
+  call dtf_begin(f, 1036)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, source)
   call dtf_give(f, 2, destination)
@@ -22783,7 +22833,7 @@ function dt_t(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1036)
+  call dtf_begin(f, 1037)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -22795,7 +22845,7 @@ subroutine dt_t_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1037)
+  call dtf_begin(f, 1038)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22808,7 +22858,7 @@ function dt_squeeze(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1038)
+  call dtf_begin(f, 1039)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -22822,7 +22872,7 @@ subroutine dt_squeeze_(input, dim, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1039)
+  call dtf_begin(f, 1040)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -22836,7 +22886,7 @@ function dt_unsqueeze(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1040)
+  call dtf_begin(f, 1041)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -22850,7 +22900,7 @@ subroutine dt_unsqueeze_(input, dim, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1041)
+  call dtf_begin(f, 1042)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -22864,7 +22914,7 @@ function dt_expand(input, size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1042)
+  call dtf_begin(f, 1043)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call tell(dtf_run(f), stat, errmsg)
@@ -22879,7 +22929,7 @@ function dt_expand_as(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1043)
+  call dtf_begin(f, 1044)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -22894,7 +22944,7 @@ function dt_broadcast_to(input, size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1044)
+  call dtf_begin(f, 1045)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call tell(dtf_run(f), stat, errmsg)
@@ -22910,7 +22960,7 @@ function dt_select(input, dim, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1045)
+  call dtf_begin(f, 1046)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, index)
@@ -22928,7 +22978,7 @@ function dt_narrow(input, dim, start, length, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1046)
+  call dtf_begin(f, 1047)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, start)
@@ -22948,7 +22998,7 @@ function dt_slice(input, dim, start, end, step, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1047)
+  call dtf_begin(f, 1048)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(start)) call dtf_give(f, 2, start)
@@ -22968,7 +23018,7 @@ function dt_as_strided(input, size, stride, storage_offset, stat, errmsg) result
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1048)
+  call dtf_begin(f, 1049)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call dtf_give(f, 2, stride)
@@ -22986,7 +23036,7 @@ subroutine dt_as_strided_(input, size, stride, storage_offset, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1049)
+  call dtf_begin(f, 1050)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call dtf_give(f, 2, stride)
@@ -23003,7 +23053,7 @@ subroutine dt_resize_(input, size, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1050)
+  call dtf_begin(f, 1051)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call tell(dtf_run(f), stat, errmsg)
@@ -23016,7 +23066,7 @@ subroutine dt_resize_as_(input, the_template, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1051)
+  call dtf_begin(f, 1052)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(the_template))
   call tell(dtf_run(f), stat, errmsg)
@@ -23030,7 +23080,7 @@ function dt_view_dtype(input, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1052)
+  call dtf_begin(f, 1053)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dtype)
   call tell(dtf_run(f), stat, errmsg)
@@ -23048,7 +23098,7 @@ function dt_unfold(input, dimension, size, step, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1053)
+  call dtf_begin(f, 1054)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dimension)
   call dtf_give(f, 2, size)
@@ -23067,7 +23117,7 @@ function dt_diagonal(input, offset, dim1, dim2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1054)
+  call dtf_begin(f, 1055)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(offset)) call dtf_give(f, 1, offset)
   if (present(dim1)) call dtf_give(f, 2, dim1)
@@ -23085,7 +23135,7 @@ function dt_chunk(input, chunks, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1055)
+  call dtf_begin(f, 1056)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, chunks)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -23102,7 +23152,7 @@ function dt_split(input, split_size, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1056)
+  call dtf_begin(f, 1057)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, split_size)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -23119,7 +23169,7 @@ function dt_split_with_sizes(input, split_sizes, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1057)
+  call dtf_begin(f, 1058)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, split_sizes)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -23136,7 +23186,7 @@ function dt_split_sections(input, sections, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1058)
+  call dtf_begin(f, 1059)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -23153,7 +23203,7 @@ function dt_split_at(input, indices, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1059)
+  call dtf_begin(f, 1060)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, indices)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -23169,7 +23219,7 @@ function dt_hsplit(input, sections, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1060)
+  call dtf_begin(f, 1061)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   call tell(dtf_run(f), stat, errmsg)
@@ -23184,7 +23234,7 @@ function dt_vsplit(input, sections, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1061)
+  call dtf_begin(f, 1062)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   call tell(dtf_run(f), stat, errmsg)
@@ -23199,7 +23249,7 @@ function dt_dsplit(input, sections, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1062)
+  call dtf_begin(f, 1063)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   call tell(dtf_run(f), stat, errmsg)
@@ -23213,7 +23263,7 @@ function dt_atleast_1d(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1063)
+  call dtf_begin(f, 1064)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -23226,7 +23276,7 @@ function dt_atleast_2d(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1064)
+  call dtf_begin(f, 1065)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -23240,7 +23290,7 @@ function dt_atleast_3d(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1065)
+  call dtf_begin(f, 1066)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -23253,7 +23303,7 @@ function dt_ravel(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1066)
+  call dtf_begin(f, 1067)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -23266,7 +23316,7 @@ function dt_broadcast_tensors(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1067)
+  call dtf_begin(f, 1068)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call take_tensors(out, f%args(0), f%args(1))
@@ -23281,7 +23331,7 @@ function dt_meshgrid(tensors, indexing, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1068)
+  call dtf_begin(f, 1069)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(indexing)) call dtf_give(f, 1, indexing)
   call tell(dtf_run(f), stat, errmsg)
@@ -23296,7 +23346,7 @@ function dt_unbind(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1069)
+  call dtf_begin(f, 1070)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -23311,7 +23361,7 @@ function dt_cat(tensors, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1070)
+  call dtf_begin(f, 1071)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -23326,7 +23376,7 @@ function dt_stack(tensors, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1071)
+  call dtf_begin(f, 1072)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -23341,7 +23391,7 @@ function dt_repeat(input, repeats, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1072)
+  call dtf_begin(f, 1073)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, repeats)
   call tell(dtf_run(f), stat, errmsg)
@@ -23358,7 +23408,7 @@ function dt_narrow_copy(input, dim, start, length, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1073)
+  call dtf_begin(f, 1074)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, start)
@@ -23375,7 +23425,7 @@ function dt_sum_to_size(input, size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1074)
+  call dtf_begin(f, 1075)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call tell(dtf_run(f), stat, errmsg)
@@ -23390,7 +23440,7 @@ function dt_flip(input, dims, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1075)
+  call dtf_begin(f, 1076)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dims)
   call tell(dtf_run(f), stat, errmsg)
@@ -23408,7 +23458,7 @@ function dt_interpolate(input, size, scale_factor, mode, stat, errmsg) result(ou
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1076)
+  call dtf_begin(f, 1077)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(size)) call dtf_give(f, 1, size)
   if (present(scale_factor)) call dtf_give(f, 2, scale_factor)
@@ -23432,7 +23482,7 @@ function dt_interpolate_aligned(input, size, scale_factor, mode, align_corners, 
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1077)
+  call dtf_begin(f, 1078)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(size)) call dtf_give(f, 1, size)
   if (present(scale_factor)) call dtf_give(f, 2, scale_factor)
@@ -23456,7 +23506,7 @@ function dt_grid_sample(input, grid, mode, padding_mode, align_corners, stat, er
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1078)
+  call dtf_begin(f, 1079)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(grid))
   if (present(mode)) call dtf_give(f, 2, mode)
@@ -23476,7 +23526,7 @@ function dt_affine_grid(theta, size, align_corners, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1079)
+  call dtf_begin(f, 1080)
   call dtf_give_object(f, 0, handle_of(theta))
   call dtf_give(f, 1, size)
   if (present(align_corners)) call dtf_give(f, 2, align_corners)
@@ -23492,7 +23542,7 @@ function dt_ger(input, vec2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1080)
+  call dtf_begin(f, 1081)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(vec2))
   call tell(dtf_run(f), stat, errmsg)
@@ -23506,7 +23556,7 @@ function dt_absolute(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1081)
+  call dtf_begin(f, 1082)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -23518,7 +23568,7 @@ subroutine dt_absolute_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1082)
+  call dtf_begin(f, 1083)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23530,7 +23580,7 @@ function dt_negative(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1083)
+  call dtf_begin(f, 1084)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -23542,7 +23592,7 @@ subroutine dt_negative_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1084)
+  call dtf_begin(f, 1085)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23554,7 +23604,7 @@ function dt_sgn(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1085)
+  call dtf_begin(f, 1086)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -23566,7 +23616,7 @@ subroutine dt_sgn_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1086)
+  call dtf_begin(f, 1087)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23578,7 +23628,7 @@ function dt_fix(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1087)
+  call dtf_begin(f, 1088)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -23590,7 +23640,7 @@ subroutine dt_fix_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1088)
+  call dtf_begin(f, 1089)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23602,7 +23652,7 @@ function dt_arcsin(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1089)
+  call dtf_begin(f, 1090)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -23614,7 +23664,7 @@ subroutine dt_arcsin_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1090)
+  call dtf_begin(f, 1091)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23626,7 +23676,7 @@ function dt_arccos(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1091)
+  call dtf_begin(f, 1092)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -23638,7 +23688,7 @@ subroutine dt_arccos_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1092)
+  call dtf_begin(f, 1093)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23650,7 +23700,7 @@ function dt_arctan(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1093)
+  call dtf_begin(f, 1094)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -23662,7 +23712,7 @@ subroutine dt_arctan_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1094)
+  call dtf_begin(f, 1095)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23675,7 +23725,7 @@ function dt_arctan2(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1095)
+  call dtf_begin(f, 1096)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -23689,7 +23739,7 @@ subroutine dt_arctan2_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1096)
+  call dtf_begin(f, 1097)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give_object(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -23702,7 +23752,7 @@ function dt_arcsinh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1097)
+  call dtf_begin(f, 1098)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -23714,7 +23764,7 @@ subroutine dt_arcsinh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1098)
+  call dtf_begin(f, 1099)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23726,7 +23776,7 @@ function dt_arccosh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1099)
+  call dtf_begin(f, 1100)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -23738,7 +23788,7 @@ subroutine dt_arccosh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1100)
+  call dtf_begin(f, 1101)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23750,7 +23800,7 @@ function dt_arctanh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1101)
+  call dtf_begin(f, 1102)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -23762,7 +23812,7 @@ subroutine dt_arctanh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1102)
+  call dtf_begin(f, 1103)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23776,7 +23826,7 @@ function dt_subtract(input, other, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1103)
+  call dtf_begin(f, 1104)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -23792,7 +23842,7 @@ subroutine dt_subtract_(input, other, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1104)
+  call dtf_begin(f, 1105)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -23807,7 +23857,7 @@ function dt_multiply(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1105)
+  call dtf_begin(f, 1106)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -23821,7 +23871,7 @@ subroutine dt_multiply_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1106)
+  call dtf_begin(f, 1107)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -23836,7 +23886,7 @@ function dt_divide(input, other, rounding_mode, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1107)
+  call dtf_begin(f, 1108)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
@@ -23852,7 +23902,7 @@ subroutine dt_divide_(input, other, rounding_mode, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1108)
+  call dtf_begin(f, 1109)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
@@ -23868,7 +23918,7 @@ function dt_clip(input, min, max, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1109)
+  call dtf_begin(f, 1110)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
@@ -23884,7 +23934,7 @@ subroutine dt_clip_(input, min, max, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1110)
+  call dtf_begin(f, 1111)
   call dtf_give_object(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
@@ -23899,7 +23949,7 @@ function dt_greater(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1111)
+  call dtf_begin(f, 1112)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -23913,7 +23963,7 @@ subroutine dt_greater_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1112)
+  call dtf_begin(f, 1113)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -23927,7 +23977,7 @@ function dt_greater_equal(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1113)
+  call dtf_begin(f, 1114)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -23941,7 +23991,7 @@ subroutine dt_greater_equal_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1114)
+  call dtf_begin(f, 1115)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -23955,7 +24005,7 @@ function dt_less(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1115)
+  call dtf_begin(f, 1116)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -23969,7 +24019,7 @@ subroutine dt_less_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1116)
+  call dtf_begin(f, 1117)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -23983,7 +24033,7 @@ function dt_less_equal(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1117)
+  call dtf_begin(f, 1118)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -23997,7 +24047,7 @@ subroutine dt_less_equal_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1118)
+  call dtf_begin(f, 1119)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -24011,7 +24061,7 @@ function dt_not_equal(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1119)
+  call dtf_begin(f, 1120)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -24025,7 +24075,7 @@ subroutine dt_not_equal_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1120)
+  call dtf_begin(f, 1121)
   call dtf_give_object(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -24041,7 +24091,7 @@ function dt_trapz(y, x, dx, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1121)
+  call dtf_begin(f, 1122)
   call dtf_give_object(f, 0, handle_of(y))
   if (present(x)) call dtf_give_object(f, 1, handle_of(x))
   if (present(dx)) call give(f, 2, dx)
@@ -24058,7 +24108,7 @@ function dt_concat(tensors, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1122)
+  call dtf_begin(f, 1123)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -24073,7 +24123,7 @@ function dt_concatenate(tensors, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1123)
+  call dtf_begin(f, 1124)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -24089,7 +24139,7 @@ function dt_swapdims(input, dim0, dim1, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1124)
+  call dtf_begin(f, 1125)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
@@ -24105,7 +24155,7 @@ subroutine dt_swapdims_(input, dim0, dim1, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1125)
+  call dtf_begin(f, 1126)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
@@ -24121,7 +24171,7 @@ function dt_moveaxis(input, source, destination, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1126)
+  call dtf_begin(f, 1127)
   call dtf_give_object(f, 0, handle_of(input))
   call dtf_give(f, 1, source)
   call dtf_give(f, 2, destination)
@@ -24136,7 +24186,7 @@ function dt_row_stack(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1127)
+  call dtf_begin(f, 1128)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -24149,7 +24199,7 @@ function dt_argwhere(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1128)
+  call dtf_begin(f, 1129)
   call dtf_give_object(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))

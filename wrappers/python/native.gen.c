@@ -2903,6 +2903,12 @@ static int64_t py_kv_cache_seen(int64_t self) {
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_kv_cache_decoder_block(int64_t self, int64_t input, int64_t heads, int64_t norm1_weight, int64_t norm1_bias, int64_t qkv_weight, int64_t qkv_bias, int64_t out_weight, int64_t out_bias, int64_t norm2_weight, int64_t norm2_bias, int64_t up_weight, int64_t up_bias, int64_t down_weight, int64_t down_bias, double eps) {
+  dt_tensor *out = NULL;
+  (void)!dt_kv_cache_decoder_block((dt_kv_cache *)(intptr_t)self, (dt_tensor *)(intptr_t)input, heads, (dt_tensor *)(intptr_t)norm1_weight, (dt_tensor *)(intptr_t)norm1_bias, (dt_tensor *)(intptr_t)qkv_weight, (dt_tensor *)(intptr_t)qkv_bias, (dt_tensor *)(intptr_t)out_weight, (dt_tensor *)(intptr_t)out_bias, (dt_tensor *)(intptr_t)norm2_weight, (dt_tensor *)(intptr_t)norm2_bias, (dt_tensor *)(intptr_t)up_weight, (dt_tensor *)(intptr_t)up_bias, (dt_tensor *)(intptr_t)down_weight, (dt_tensor *)(intptr_t)down_bias, eps, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_amp_unscale_(const int64_t *grads, int64_t grads_n, int64_t scale) {
   dt_tensor *out = NULL;
   (void)!dt_amp_unscale_((dt_tensor *const *)grads, grads_n, (dt_tensor *)(intptr_t)scale, &out);

@@ -25,13 +25,16 @@ class KvCache : public RefCounted {
   // No longer: it holds `length` tokens.
   void settle(int64_t length);
   int64_t capacity() const { return capacity_; }
+  // [..., capacity, features], undefined before the first update.
+  const Tensor& keys() const { return keys_; }
+  const Tensor& values() const { return values_; }
   // Undefined where nothing is followed.
   const Tensor& place() const { return place_; }
   const Tensor& seen() const { return seen_; }
 
  private:
   int64_t capacity_ = 0, length_ = 0;
-  Tensor keys_, values_;  // [..., capacity, features]; undefined before the first update
+  Tensor keys_, values_;
   Tensor place_, seen_;
 };
 

@@ -18366,6 +18366,41 @@ class KvCache(Handle):
             raise fail()
         return None
 
+    def decoder_block(self, input, heads, norm1_weight, norm1_bias, qkv_weight, qkv_bias, out_weight, out_bias, norm2_weight, norm2_bias, up_weight, up_bias, down_weight, down_bias, eps=1e-05):
+        """Tokens through a block of a language model that looks back: x = input +
+        linear(attention(linear(layer_norm(input), qkv)), out), then x +
+        linear(gelu(linear(layer_norm(x), up), 'tanh'), down); attention is each token's to
+        itself and to those before it, whose keys and values the cache has, and it gets the new
+        ones. On a GPU, one token that takes a place which the cache follows goes through in
+        five kernels, where weights lie as [inputs, outputs] in memory. The block of GPT-2
+        (Radford et al., 2019); PyTorch has no such function, its numbers are those of the ops
+        in turn.
+
+        Args:
+            heads: How many parts the features are cut into; width is a multiple of it.
+            norm1_weight: Of the norm before attention, [width].
+            norm1_bias: [width], or absent.
+            qkv_weight: Of the product that makes queries, keys and values, [3 * width, width].
+            qkv_bias: [3 * width], or absent.
+            out_weight: Of the product behind attention, [width, width].
+            out_bias: [width], or absent.
+            norm2_weight: Of the norm before the two last products, [width].
+            norm2_bias: [width], or absent.
+            up_weight: Of the product before gelu, [hidden, width].
+            up_bias: [hidden], or absent.
+            down_weight: Of the product behind it, [width, hidden].
+            down_bias: [width], or absent.
+            eps: Of both norms.
+
+        Returns:
+            [batch, time, width].
+        """
+        try:
+            out = lib.py_kv_cache_decoder_block(self._h, input._h, heads, norm1_weight._h, 0 if norm1_bias is None else norm1_bias._h, qkv_weight._h, 0 if qkv_bias is None else qkv_bias._h, out_weight._h, 0 if out_bias is None else out_bias._h, norm2_weight._h, 0 if norm2_bias is None else norm2_bias._h, up_weight._h, 0 if up_bias is None else up_bias._h, down_weight._h, 0 if down_bias is None else down_bias._h, eps)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "decoder_block", "self:handle input:tensor heads:i64 norm1_weight:tensor norm1_bias:tensor? qkv_weight:tensor qkv_bias:tensor? out_weight:tensor out_bias:tensor? norm2_weight:tensor norm2_bias:tensor? up_weight:tensor up_bias:tensor? down_weight:tensor down_bias:tensor? eps:f64", self, input, heads, norm1_weight, norm1_bias, qkv_weight, qkv_bias, out_weight, out_bias, norm2_weight, norm2_bias, up_weight, up_bias, down_weight, down_bias, eps) from None
+        return wrap(out)
+
 
 class GradScaler(Handle):
     """torch.amp.GradScaler: scales a loss so that small gradients of float16 do not vanish, leaves out steps whose gradients are infinite, and looks for a scale that just fits. The scale lies on the device of the loss."""

@@ -5,7 +5,7 @@ import math
 from collections import OrderedDict
 
 from .. import _ops, empty, nn, no_grad
-from .support import Generates, attend, chain, norm_relu, own_names, past, places
+from .support import Generates, attend, chain, decoder_block, norm_relu, own_names, past, places
 
 
 
@@ -524,6 +524,7 @@ class Block(nn.Module):
 
     def __init__(self, width, heads, dropout, out_std, device=None, dtype=None):
         super().__init__()
+        self.heads = heads
         self.ln_1 = nn.LayerNorm(width, device=device, dtype=dtype)
         self.attn = Attention(width, heads, dropout, out_std, device=device, dtype=dtype)
         self.ln_2 = nn.LayerNorm(width, device=device, dtype=dtype)
@@ -532,6 +533,9 @@ class Block(nn.Module):
     def forward(self, input, caches=None):
         x = input + self.attn(self.ln_1(input), caches)
         return x + self.mlp(self.ln_2(x))
+
+    def step(self, input, caches):
+        return decoder_block(caches, input, self.heads, self.ln_1.weight, self.ln_1.bias, _ops.t(self.attn.c_attn.weight), self.attn.c_attn.bias, _ops.t(self.attn.c_proj.weight), self.attn.c_proj.bias, self.ln_2.weight, self.ln_2.bias, _ops.t(self.mlp.c_fc.weight), self.mlp.c_fc.bias, _ops.t(self.mlp.c_proj.weight), self.mlp.c_proj.bias)
 
 
 class GPT2(Generates, nn.Module):

@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping
 
-from .. import arange, bool, capture, cat, cuda, empty, full, int64, nn, no_grad, ones
+from .. import (
+    arange,
+    bool,
+    capture,
+    cat,
+    cuda,
+    empty,
+    full,
+    int64,
+    is_autocast_enabled,
+    nn,
+    no_grad,
+    ones,
+)
 from ..nn.modules.container import norm_relu as norm_relu
 
 # Recording costs as much as some tokens, and pays from so many on.
@@ -38,6 +51,22 @@ def attend(query, key, value, dropout: float, caches):
     )
 
 
+def decoder_block(caches, *state):
+    """A token through a block, as KVCache.decoder_block has it; the first cache is its own."""
+    return caches[0].decoder_block(*state)
+
+
+def _may_step(module, x, caches) -> bool:
+    """Whether a block's `step` stands for its forward: for one token, where caches follow its place, outside of
+    training and autocast, and where nobody has hooked into what is inside."""
+    if not (caches and isinstance(caches[0], nn.KVCache) and caches[0].place is not None):
+        return False
+    hooked = any(m._forward_hooks or m._forward_pre_hooks for m in module.modules())
+    return hasattr(module, "step") and not (
+        module.training or hooked or is_autocast_enabled(x.device.type)
+    )
+
+
 def chain(modules, x, caches):
     """Modules one after another, each with a cache of its own."""
     if caches and len(caches) != len(modules):
@@ -45,7 +74,11 @@ def chain(modules, x, caches):
             f"expected {len(modules)} caches, one for each block, but got {len(caches)}"
         )
     for i, module in enumerate(modules):
-        x = module(x, caches[i : i + 1]) if caches else module(x)
+        own = caches[i : i + 1] if caches else caches
+        if _may_step(module, x, own):
+            x = module.step(x, own)
+        else:
+            x = module(x, own) if own else module(x)
     return x
 
 
