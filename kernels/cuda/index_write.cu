@@ -12,6 +12,7 @@
 #include "kernels/cuda/radix_sort.cuh"
 #include "kernels/cuda/scratch.h"
 #include "kernels/cuda/sorted_writes.cuh"
+#include "kernels/cuda/split_plan.cuh"
 #include "kernels/cuda/types.cuh"
 
 namespace dt::cuda {
@@ -63,99 +64,6 @@ int32_t write_directly(const dt_stream* stream, const calls::Call& call, const I
 
 // ---- with repeats: positions and slices
 
-// A plan split into what selectors choose (positions) and what is moved with it (slices). The
-// indexed strides and steps of `positions` are counted in units.
-struct SplitPlan {
-  IndexPlan positions;
-  Slice slice;
-  int64_t unit = 0, lowest = 0;
-  int64_t extent = 1;  // keys are below it, except the one of bad indices
-
-  // The key of positions with a bad index, behind all others.
-  int64_t nowhere() const { return extent; }
-  bool is_small() const { return positions.count() <= kMaxIndex32 && nowhere() <= kMaxIndex32; }
-  int key_bits() const {
-    int bits = 1;
-    while (bits < 63 && nowhere() >> bits > 0) ++bits;
-    return bits;
-  }
-  template <class Word>
-  SortedPositions<Word> sorted(const Word* keys, const Word* order) const {
-    return {keys, order,        static_cast<Word>(positions.count()), static_cast<Word>(nowhere()),
-            unit, lowest * unit};
-  }
-};
-
-inline int64_t common_divisor(int64_t a, int64_t b) {
-  if (a < 0) a = -a;
-  if (b < 0) b = -b;
-  while (b != 0) {
-    const int64_t rest = a % b;
-    a = b;
-    b = rest;
-  }
-  return a;
-}
-
-// Chooses the unit, and counts the offsets of positions in it.
-void measure_keys(SplitPlan* split) {
-  IndexPlan& p = split->positions;
-  for (int d = 0; d < p.ndim; ++d) split->unit = common_divisor(split->unit, p.indexed[d]);
-  for (int k = 0; k < p.selectors; ++k) {
-    if (p.selector[k].size > 1) split->unit = common_divisor(split->unit, p.selector[k].step);
-  }
-  if (split->unit == 0) split->unit = 1;
-  const auto reach = [&](int64_t size, int64_t* stride) {
-    *stride /= split->unit;
-    const int64_t distance = (size - 1) * *stride;
-    split->extent += distance < 0 ? -distance : distance;
-    if (distance < 0) split->lowest += distance;
-  };
-  for (int d = 0; d < p.ndim; ++d) reach(p.sizes[d], &p.indexed[d]);
-  for (int k = 0; k < p.selectors; ++k) reach(p.selector[k].size, &p.selector[k].step);
-}
-
-SplitPlan split_plan(const IndexPlan& plan) {
-  SplitPlan split;
-  IndexPlan& p = split.positions;
-  Slice& s = split.slice;
-  p = plan;
-  p.ndim = 0;
-  for (int d = 0; d < plan.ndim; ++d) {
-    if (!plan.is_slice(d)) {
-      copy_dim(&p, p.ndim++, plan, d);
-      continue;
-    }
-    s.sizes[s.ndim] = plan.sizes[d];
-    s.plain[s.ndim] = plan.plain[d];
-    s.indexed[s.ndim++] = plan.indexed[d];
-    s.count *= plan.sizes[d];
-  }
-  prepare(&p);
-  measure_keys(&split);
-  return split;
-}
-
-// What makes the keys of positions.
-struct KeyMaker {
-  IndexPlan positions;
-  int64_t lowest, nowhere;
-  Complaint complaint;
-
-  KeyMaker(const SplitPlan& split, const Complaint& complaint)
-      : positions(split.positions),
-        lowest(split.lowest),
-        nowhere(split.nowhere()),
-        complaint(complaint) {}
-
-  template <int kSelectors, class Word>
-  __device__ __forceinline__ Word key(Word position) const {
-    int64_t plain, offset;
-    const bool is_right = positions.at<kSelectors>(position, complaint, &plain, &offset);
-    return static_cast<Word>(is_right ? offset - lowest : nowhere);
-  }
-};
-
 // Makes keys and positions.
 template <int kSelectors, class Word>
 __global__ void __launch_bounds__(kKeyThreads)
@@ -166,15 +74,6 @@ __global__ void __launch_bounds__(kKeyThreads)
   keys[position] = maker.key<kSelectors>(position);
   order[position] = position;
 }
-
-// The same as a function of the position.
-template <int kSelectors>
-struct Keys {
-  KeyMaker maker;
-  __device__ __forceinline__ uint32_t operator()(uint32_t position) const {
-    return maker.key<kSelectors>(position);
-  }
-};
 
 // Makes keys and sorts them with their positions in one kernel: the place of a key is the number of
 // keys before it, and so few are sooner counted than other kernels begin. A block has a warp's
@@ -366,28 +265,46 @@ bool can_own(const SplitPlan& split, int64_t element_bytes) {
          OwnerShape::can(split.positions.count(), split.extent, split.slice.count * element_bytes);
 }
 
+template <class T, int kWidth, class Op, class Positions>
+int32_t sum_positions(const dt_stream* stream, const SplitPlan& split, T* y,
+                      const Values<T>& values, const Op& op, bool fresh,
+                      const Positions& positions) {
+  using Sums = OwnedSums<T, kWidth, Op, Positions>;
+  const OwnerShape shape(split.positions.count(), split.extent, split.slice.count, kWidth,
+                         sizeof(T));
+  const auto owners = static_cast<uint32_t>(shape.owners);
+  const Sums sums = {y,
+                     values,
+                     positions,
+                     split.slice,
+                     FastDivide(owners),
+                     static_cast<uint32_t>(split.extent),
+                     owners,
+                     static_cast<uint32_t>(shape.groups),
+                     split.unit,
+                     split.lowest * split.unit,
+                     shape.parts,
+                     shape.lanes,
+                     fresh,
+                     op};
+  return launch(stream, sum_owned<Sums>, static_cast<unsigned>(shape.blocks()), kOwnerThreads, 0,
+                sums);
+}
+
 template <class T, int kWidth, class Op>
 int32_t add_owned(const dt_stream* stream, const calls::Call& call, const SplitPlan& split, T* y,
                   const Values<T>& values, const Op& op, bool fresh) {
-  const OwnerShape shape(split.extent, split.slice.count, kWidth, sizeof(T));
-  const KeyMaker maker(split, Complaint(stream, call));
-  const OwnedSums<T, kWidth, Op, Keys<2>> sums = {y,
-                                                  values,
-                                                  {maker},
-                                                  split.slice,
-                                                  FastDivide(static_cast<uint32_t>(shape.owners)),
-                                                  static_cast<uint32_t>(split.positions.count()),
-                                                  static_cast<uint32_t>(split.extent),
-                                                  static_cast<uint32_t>(shape.owners),
-                                                  static_cast<uint32_t>(shape.groups),
-                                                  split.unit,
-                                                  split.lowest * split.unit,
-                                                  shape.parts,
-                                                  shape.lanes,
-                                                  fresh,
-                                                  op};
-  return launch(stream, sum_owned<OwnedSums<T, kWidth, Op, Keys<2>>>,
-                static_cast<unsigned>(shape.blocks()), kOwnerThreads, 0, sums);
+  const auto count = static_cast<uint32_t>(split.positions.count());
+  const Keys<2> keys = {KeyMaker(split, Complaint(stream, call))};
+  if (!OwnerShape::deals(count)) {
+    const AllPositions<Keys<2>> all = {keys, count};
+    return sum_positions<T, kWidth>(stream, split, y, values, op, fresh, all);
+  }
+  Scratch scratch(call.workspace);
+  const FewPairs few(&scratch, count, OwnerShape::kOwnerBits);
+  if (const int32_t code = sort_few(stream, few, count, keys)) return code;
+  const DealtPositions<Keys<2>> dealt = {keys, count, few.memory.keys, few.memory.order};
+  return sum_positions<T, kWidth>(stream, split, y, values, op, fresh, dealt);
 }
 
 // f(uint32_t()) or f(uint64_t()), whatever holds keys and positions.
@@ -571,8 +488,12 @@ int64_t write_indexed_workspace(const dt_stream* stream, const IndexPlan& plan,
   // CUB asks about the current device. If there is none, the kernel says so.
   if (set_device(stream->device) != cudaSuccess) return 0;
   const SplitPlan split = split_plan(here);
-  if (mode.accumulate && can_own(split, bytes_of(indexed.dtype))) return 0;
   Scratch memory(nullptr);
+  if (mode.accumulate && can_own(split, bytes_of(indexed.dtype))) {
+    const int64_t count = split.positions.count();
+    if (OwnerShape::deals(count)) FewPairs(&memory, count, OwnerShape::kOwnerBits);
+    return memory.used();
+  }
   visit_word(split, [&](auto word) {
     if (has_few_positions(split))
       FewPairs(&memory, split.positions.count(), split.key_bits());

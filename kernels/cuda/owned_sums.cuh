@@ -1,11 +1,12 @@
-// Sums over positions that choose their destinations, where both are few: one kernel instead of a
-// sort and two more. A block owns some destinations. It looks at the keys of all positions, round
-// by round, puts those of its own destinations in order, and adds up their slices. Nobody else
-// writes there, and the order is that of the positions, so the result is always the same: it
-// follows from the keys and the shape of a slice, not from how many blocks there are.
+// Sums over positions that choose their destinations, where both are few. A block owns some
+// destinations. It looks at positions, round by round, puts those that choose its own destinations
+// in order, and adds up their slices. Nobody else writes there, and the order is that of the
+// positions, so the result is always the same: it follows from the keys and the shape of a slice,
+// not from how many blocks there are.
 //
-// Looking at all keys in every block costs less than one more kernel would. Destinations are dealt
-// out in turns, so that positions which choose neighbours are spread over blocks.
+// Of few positions every block looks at all: that costs less than one more kernel would. More of
+// them are dealt out first, by one digit's sort. Destinations are dealt out in turns, so that
+// positions which choose neighbours are spread over blocks.
 #pragma once
 
 #include <algorithm>
@@ -26,40 +27,90 @@ struct OwnerShape {
   int lanes;
 
   // Whether positions and destinations are few enough. What is left to one block, if all positions
-  // choose the same destination, takes it as long as other kernels take to begin.
+  // choose the same destination, should not take it much longer than all blocks of a sort.
   static bool can(int64_t positions, int64_t destinations, int64_t slice_bytes) {
-    return positions <= 2 * kRoundKeys && positions * slice_bytes <= int64_t{4} << 20 &&
+    return positions <= kMostDealt && positions * slice_bytes <= int64_t{16} << 20 &&
            destinations <= kMostOwners * kMostOwned;
   }
+  // Whether positions are dealt out, and the bits of a key that then say to whom.
+  static bool deals(int64_t positions) { return positions > 2 * kRoundKeys; }
+  static constexpr int kOwnerBits = 8;
 
-  OwnerShape(int64_t destinations, int64_t slice, int64_t width, int64_t element_bytes)
+  OwnerShape(int64_t positions, int64_t destinations, int64_t slice, int64_t width,
+             int64_t element_bytes)
       : parts(slice / width), lanes(1) {
     const int64_t line = std::max<int64_t>(kLineBytes / (width * element_bytes), 1);
     while (lanes < parts && lanes < std::min<int64_t>(line, kWarp)) lanes *= 2;
     const int64_t fewest = divide_up(destinations, kMostOwned);
     groups = std::min(divide_up(parts, lanes), divide_up(kEnoughBlocks, fewest));
     owners = std::min(std::max(fewest, divide_up(kEnoughBlocks, groups)), destinations);
+    if (deals(positions)) owners = kMostOwners, groups = 1;
   }
   int64_t blocks() const { return owners * groups; }
 
  private:
-  static constexpr int64_t kMostOwners = 256, kEnoughBlocks = 128, kLineBytes = 128;
+  static constexpr int64_t kMostOwners = 1 << kOwnerBits, kEnoughBlocks = 128, kLineBytes = 128;
+  static constexpr int64_t kMostDealt = 1 << 17;
 };
 
 #ifdef __CUDACC__
 
-// A position's key and plain offset are key_of's.
-template <class T, int kWidth, class Op, class KeyOf>
+// The positions that a block looks at have numbers from begin() to end().
+struct Range {
+  uint32_t begin, end;
+};
+
+// All of them.
+template <class KeyOf>
+struct AllPositions {
+  KeyOf key_of;
+  uint32_t count;
+
+  __device__ __forceinline__ Range of(uint32_t) const { return {0, count}; }
+  __device__ __forceinline__ uint32_t key(uint32_t number) const { return key_of(number); }
+  __device__ __forceinline__ uint32_t position(uint32_t number) const { return number; }
+};
+
+// Those whose keys, sorted by their lowest bits, have the owner's.
+template <class KeyOf>
+struct DealtPositions {
+  KeyOf key_of;
+  uint32_t count;
+  const uint32_t *keys, *order;
+
+  __device__ __forceinline__ Range of(uint32_t owner) const {
+    return {first_of(owner), first_of(owner + 1)};
+  }
+  __device__ __forceinline__ uint32_t key(uint32_t number) const { return keys[number]; }
+  __device__ __forceinline__ uint32_t position(uint32_t number) const { return order[number]; }
+
+ private:
+  // How many belong to lower owners. All threads of a block ask.
+  __device__ __forceinline__ uint32_t first_of(uint32_t owner) const {
+    const auto is_lower = [&](uint32_t number) {
+      return number < count && (keys[number] & ((1 << OwnerShape::kOwnerBits) - 1)) < owner;
+    };
+    const uint32_t step = (count + kOwnerThreads - 1) / kOwnerThreads;
+    const uint32_t lower = __syncthreads_count(is_lower(threadIdx.x * step));
+    const uint32_t begin = lower > 0 ? (lower - 1) * step : 0;
+    uint32_t more = 0;
+    for (uint32_t i = 0; i < step; i += kOwnerThreads)
+      more += __syncthreads_count(i + threadIdx.x < step && is_lower(begin + i + threadIdx.x));
+    return lower > 0 ? begin + more : 0;
+  }
+};
+
+template <class T, int kWidth, class Op, class Positions>
 struct OwnedSums {
   using Part = Packet<T, kWidth>;
   static constexpr int width = kWidth;
 
   T* y;
   Values<T> values;
-  KeyOf key_of;
+  Positions positions;
   Slice slice;
   FastDivide by_owners;
-  uint32_t count, destinations, owners, groups;
+  uint32_t destinations, owners, groups;
   int64_t unit, lowest;  // a destination is `lowest` + key * unit
   int64_t parts;
   int lanes;
@@ -81,10 +132,15 @@ struct OwnedSums {
     return (destinations - owner() + owners - 1) / owners;
   }
   // Which of the block's destinations a position chooses; kMostOwned if none.
-  __device__ __forceinline__ uint32_t slot_of(uint32_t position) const {
-    if (position >= count) return kMostOwned;
-    const uint32_t key = key_of(position), slot = by_owners.divide(key);
+  __device__ __forceinline__ uint32_t slot_of(uint32_t number, uint32_t end) const {
+    if (number >= end) return kMostOwned;
+    const uint32_t key = positions.key(number), slot = by_owners.divide(key);
     return key < destinations && key - slot * owners == owner() ? slot : kMostOwned;
+  }
+
+  // Where a position's slice begins in the plain operand.
+  __device__ __forceinline__ int64_t plain_at(uint32_t number) const {
+    return positions.key_of.maker.positions.plain_at(positions.position(number));
   }
 
   __device__ __forceinline__ void add(Part* sum, const Part& part) const {
@@ -157,13 +213,14 @@ __device__ __forceinline__ void place_slots(OwnerRound* round) {
 
 // Puts the positions of a round that choose the block's destinations in order.
 template <class A>
-__device__ __forceinline__ void order_round(const A& a, uint32_t first, OwnerRound* round) {
+__device__ __forceinline__ void order_round(const A& a, uint32_t first, uint32_t end,
+                                            OwnerRound* round) {
   const int warp = static_cast<int>(threadIdx.x) / kWarp,
             lane = static_cast<int>(threadIdx.x) % kWarp;
   const uint32_t number = warp * (kOwnerKeys * kWarp) + lane;  // of the thread's first position
   uint32_t slot[kOwnerKeys], rank[kOwnerKeys];
 #pragma unroll
-  for (int i = 0; i < kOwnerKeys; ++i) slot[i] = a.slot_of(first + number + i * kWarp);
+  for (int i = 0; i < kOwnerKeys; ++i) slot[i] = a.slot_of(first + number + i * kWarp, end);
   uint16_t* const counts = round->of_warp[warp];
 #pragma unroll
   for (int i = 0; i < kMostOwned / kWarp; ++i) counts[i * kWarp + lane] = 0;
@@ -192,7 +249,7 @@ __device__ __forceinline__ typename A::Part add_run(const A& a, uint32_t first,
 #pragma unroll
     for (int j = 0; j < kAtOnce; ++j) {
       if (i + j * step >= end) break;
-      const int64_t offset = a.key_of.maker.positions.plain_at(first + order[i + j * step]);
+      const int64_t offset = a.plain_at(first + order[i + j * step]);
       part[j] = a.values.template load<A::width>(offset + from);
     }
 #pragma unroll
@@ -209,11 +266,11 @@ __device__ __forceinline__ typename A::Part add_run(const A& a, uint32_t first,
 // Runs that a team adds up by itself are not longer.
 constexpr uint32_t kLongRun = 64;
 
-// Teams take destinations in turns. Those with a long run are left.
+// Teams take destinations in turns. Those with a long run are left. `is_fresh`: y has not been
+// written.
 template <class A>
-__device__ __forceinline__ void add_short_runs(const A& a, uint32_t first,
+__device__ __forceinline__ void add_short_runs(const A& a, uint32_t first, bool is_fresh,
                                                const OwnerRound& round) {
-  const bool is_fresh = a.fresh && first == 0;
   for (uint32_t slot = a.team(); slot < a.owned(); slot += a.teams()) {
     const uint32_t begin = round.begin[slot], end = round.begin[slot + 1];
     if (end - begin > kLongRun || (begin == end && !is_fresh)) continue;
@@ -227,8 +284,8 @@ __device__ __forceinline__ void add_short_runs(const A& a, uint32_t first,
 
 // All teams add up a long run together.
 template <class A>
-__device__ __forceinline__ void add_long_run(const A& a, uint32_t first, uint32_t slot,
-                                             OwnerRound* round) {
+__device__ __forceinline__ void add_long_run(const A& a, uint32_t first, bool is_fresh,
+                                             uint32_t slot, OwnerRound* round) {
   using Part = typename A::Part;
   static_assert(sizeof(Part) <= kPacketBytes, "sums of threads fit");
   Part* const sums = reinterpret_cast<Part*>(round->sums);
@@ -247,7 +304,7 @@ __device__ __forceinline__ void add_long_run(const A& a, uint32_t first, uint32_
       if (a.team() < half) a.add(&sum, sums[threadIdx.x + half * a.lanes]);
       __syncthreads();
     }
-    if (exists && a.team() == 0) a.add_to_y(slot, to, a.fresh && first == 0, sum);
+    if (exists && a.team() == 0) a.add_to_y(slot, to, is_fresh, sum);
   }
 }
 
@@ -255,15 +312,20 @@ template <class A>
 __global__ void __launch_bounds__(kOwnerThreads, 1) sum_owned(const __grid_constant__ A a) {
   begin_kernel();
   __shared__ OwnerRound round;
-  for (uint32_t first = 0; first < a.count; first += kRoundKeys) {
-    order_round(a, first, &round);
-    add_short_runs(a, first, round);
+  const Range range = a.positions.of(a.owner());
+  bool is_fresh = a.fresh;
+  uint32_t first = range.begin;
+  do {
+    order_round(a, first, range.end, &round);
+    add_short_runs(a, first, is_fresh, round);
     for (uint32_t slot = 0; slot < a.owned(); ++slot) {
       if (round.begin[slot + 1] - round.begin[slot] > kLongRun)
-        add_long_run(a, first, slot, &round);
+        add_long_run(a, first, is_fresh, slot, &round);
     }
     __syncthreads();
-  }
+    is_fresh = false;
+    first += kRoundKeys;
+  } while (first < range.end);
 }
 
 #endif
