@@ -234,8 +234,8 @@ def _(c: Case) -> bool:
 # Of a factor whose negative wraps around.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
-    wider = converted(c, r"\baddcdiv_?\(", is_unsigned, "long()")
-    return c.derives("Addcdiv") and is_result_of(c, wider)
+    by_floats = converted(c, r"\baddcdiv_?\(", is_integral, "double()")
+    return c.derives("Addcdiv") and is_result_of(c, by_floats)
 
 
 # The product of the number and a factor of integers, which may not fit into these.

@@ -351,6 +351,14 @@ def _(c: Case) -> bool:
     return seen and c.asked is not None and any(map(has_several_results, c.used))
 
 
+# Parts that are one op's here, and in PyTorch those of an op each.
+@documented("**One of an op's results**")
+def _(c: Case) -> bool:
+    split = r"^(.*?) = .*\b(?:[hvd]split|tensor_split)\("
+    parts = c.named(" ".join(re.findall(split, c.history, re.M)))
+    return c.only_ours_raises(SECOND_TIME) and any(x is y for x in c.wanted for y in parts)
+
+
 def is_written_view(x: torch.Tensor) -> bool:
     return x._is_view() and x._version > 0
 
