@@ -6,8 +6,8 @@ from __future__ import annotations
 from . import _ops, _types
 from ._fill import copy_
 from ._out import into
-from ._products import einsum, tensordot
 from ._runtime import shape_list
+from ._signatures import by_signature
 from ._tensor_type import TensorBase
 
 
@@ -18,26 +18,9 @@ def arange(start=0, end=None, step=1, **options):
     return _ops.arange(start, end, step, **options)
 
 
-def _by_signature(name: str, args: tuple, options: dict, *signatures: tuple) -> list:
-    """The values of the arguments that have no defaults, by the signature that has as many; what
-    else is in `options` stays there."""
-    known = {word for words in signatures for word in words}
-    count = len(args) + sum(word in options for word in known)
-    words = next((w for w in signatures if len(w) == count), signatures[-1])
-    forms = " or ".join(f"{name}({', '.join(w)})" for w in signatures)
-    if len(args) > len(words):
-        raise TypeError(f"{name}() takes at most {len(words)} arguments, not {len(args)}: {forms}")
-    given = dict(zip(words, args, strict=False))
-    for word in words[len(args) :]:
-        if word not in options:
-            raise TypeError(f"{name}() missing argument '{word}': {forms}")
-        given[word] = options.pop(word)
-    return list(given.values())
-
-
 def randint(*args, **options):
     """randint(high, size) and randint(low, high, size)."""
-    *low, high, size = _by_signature(
+    *low, high, size = by_signature(
         "randint", args, options, ("high", "size"), ("low", "high", "size")
     )
     return _ops.randint(*(low or [0]), high, size, **options)
@@ -45,7 +28,7 @@ def randint(*args, **options):
 
 def randint_like(input, *args, **options):
     """randint_like(input, high) and randint_like(input, low, high)."""
-    *low, high = _by_signature("randint_like", args, options, ("high",), ("low", "high"))
+    *low, high = by_signature("randint_like", args, options, ("high",), ("low", "high"))
     return _ops.randint_like(input, *(low or [0]), high, **options)
 
 
@@ -85,7 +68,7 @@ def bernoulli_(input, p=0.5, *, generator=None):
 def random_(input, *bounds, generator=None, **named):
     """random_(), random_(to) and random_(from, to), where to may be None: the dtype's largest."""
     if bounds or named:
-        *low, high = _by_signature("random_", bounds, named, ("to",), ("from", "to"))
+        *low, high = by_signature("random_", bounds, named, ("to",), ("from", "to"))
     else:
         low, high = [], None
     if named:
@@ -343,6 +326,52 @@ def std_mean(
     if out is not None:
         return into(out, _ops.std_mean, input, dim, **options)
     return _ops.std_mean(input, dim, **options)
+
+
+def einsum(*args):
+    """einsum(equation, *operands), einsum(equation, [operands]), and einsum(operand, its subscripts, ...,
+    subscripts of the result), where subscripts are lists of numbers."""
+    if len(args) < 2:
+        raise ValueError(
+            "einsum(): must specify the equation string and at least one operand, or at least one operand and its "
+            "subscripts list"
+        )
+    if isinstance(args[0], TensorBase):
+        equation = ",".join(_subscripts(numbers) for numbers in args[1::2])
+        has_output = len(args) % 2 == 1
+        equation += "->" + _subscripts(args[-1]) if has_output else ""
+        return _ops.einsum(equation, args[: -1 if has_output else None : 2])
+    equation, *operands = args
+    listed = len(operands) == 1 and isinstance(operands[0], (list, tuple))
+    return einsum(equation, *operands[0]) if listed else _ops.einsum(equation, operands)
+
+
+def _subscripts(numbers) -> str:
+    """[0, Ellipsis, 27] is "A...b"."""
+    letters = []
+    for n in numbers:
+        if n is not Ellipsis and not 0 <= n < 52:
+            message = "subscript in subscript list is not within the valid range [0, 52)"
+            raise ValueError(f"einsum(): {message}")
+        letters.append(
+            "..." if n is Ellipsis else chr(ord("A") + n if n < 26 else ord("a") + n - 26)
+        )
+    return "".join(letters)
+
+
+def tensordot(a, b, dims=2, out=None):
+    """tensordot over so many dimensions, or over two lists of them."""
+    if out is not None:
+        return into(out, tensordot, a, b, dims)
+    if isinstance(dims, TensorBase):
+        dims = dims.tolist()
+    if isinstance(dims, (list, tuple)):
+        dims_a, dims_b = dims
+        return _ops.tensordot_dims(a, b, dims_a, dims_b)
+    if not isinstance(dims, int):
+        wanted = "int or tuple[list[int], list[int]] or list[list[int]] containing two lists"
+        raise RuntimeError(f"tensordot expects dims to be {wanted}, but got dims={dims}")
+    return _ops.tensordot(a, b, int(dims))
 
 
 def gradient(input, *, spacing=None, dim=None, edge_order=1):

@@ -98,13 +98,16 @@ def fractional_max_pool3d(
 
 def _sizes(input, output_size, dims):
     """The output's sizes; None stands for the input's."""
-    sizes = list(output_size) if isinstance(output_size, (tuple, list)) else [output_size] * dims
-    if not isinstance(input, TensorBase) or input.ndim == 0:
+    is_list = isinstance(output_size, (tuple, list))
+    sizes = list(output_size) if is_list else [output_size] * dims
+    if not isinstance(input, TensorBase):
         return sizes  # the function itself refuses the input
-    if dims > 1 and input.ndim <= len(sizes):
+    if is_list and dims > 1 and input.ndim <= len(sizes):
         raise ValueError(f"Input dimension should be at least {len(sizes) + 1}")
     if len(sizes) != dims:
         raise RuntimeError(f"output_size must be {dims}")
+    if input.ndim < dims:
+        return sizes
     return [n if size is None else size for size, n in zip(sizes, input.shape[-dims:], strict=True)]
 
 

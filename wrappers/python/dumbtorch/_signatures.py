@@ -1,0 +1,20 @@
+"""Arguments of functions that have several signatures."""
+
+from __future__ import annotations
+
+
+def by_signature(name: str, args: tuple, options: dict, *signatures: tuple) -> list:
+    """The values of the arguments that have no defaults, by the signature that has as many; what
+    else is in `options` stays there."""
+    known = {word for words in signatures for word in words}
+    count = len(args) + sum(word in options for word in known)
+    words = next((w for w in signatures if len(w) == count), signatures[-1])
+    forms = " or ".join(f"{name}({', '.join(w)})" for w in signatures)
+    if len(args) > len(words):
+        raise TypeError(f"{name}() takes at most {len(words)} arguments, not {len(args)}: {forms}")
+    given = dict(zip(words, args, strict=False))
+    for word in words[len(args) :]:
+        if word not in options:
+            raise TypeError(f"{name}() missing argument '{word}': {forms}")
+        given[word] = options.pop(word)
+    return list(given.values())
