@@ -68,7 +68,8 @@ end block"""
 )
 def test_an_error_that_nobody_asks_for_ends_the_program(tmp_path, body, error):
     source = tmp_path / "fails.f90"
-    lines = ["program fails", "use memory", "use dumbtorch", "type(tensor) :: x", "x = ones([2, 3])"]
-    source.write_text("\n".join([MEMORY, *lines, body, "print *, 'lived'", "end program\n"]))
+    lines = [MEMORY, "program fails", "use memory", "use dumbtorch", "type(tensor) :: x"]
+    lines += ["x = ones([2, 3])", body, "print *, 'lived'", "end program\n"]
+    source.write_text("\n".join(lines))
     with pytest.raises(AssertionError, match=f"ERROR STOP {error}"):
         run(program(source))
